@@ -1,0 +1,73 @@
+# One command for each thing a contributor does. `make` alone lists them.
+VENV ?= .venv
+PYTHON = $(VENV)/bin/python
+UV = $(VENV)/bin/uv
+ARGS ?=
+REPORT ?= .ci/build/requirements.json
+COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
+	--custom-compile-command "make pins"
+
+.PHONY: help setup check lint format types imports test thorough coverage docs seeds bench \
+	wheel-check pins clean
+.DEFAULT_GOAL := help
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv with everything needed, hash-checked
+	python=$$(.ci/pythons | head -n 1 | cut -d ' ' -f 2); "$${python:?no Python 3.11 to 3.13 with venv found}" -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --require-hashes -r requirements/uv.txt
+	$(UV) pip install --quiet --python $(VENV) --require-hashes -r requirements/dev.txt
+	$(UV) pip install --quiet --python $(VENV) --no-deps --no-build-isolation -e .
+
+check: ## everything CI checks, from nothing
+	.ci/run
+
+lint: ## ruff: rules and formatting
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+
+format: ## let ruff format, and fix what it can
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+
+types: ## pyright: strict on src, basic elsewhere
+	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+
+imports: ## import-linter: the layers, and what the pure ones may import
+	$(VENV)/bin/lint-imports --no-cache --no-logo
+
+test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
+	$(PYTHON) -m pytest -n auto --durations=10 $(ARGS)
+
+thorough: ## 50,000 random histories of whole stores; takes about an hour
+	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py -n auto --timeout=0 $(ARGS)
+
+coverage: ## which branches the tests reach
+	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
+	$(PYTHON) -m coverage combine --quiet
+	$(PYTHON) -m coverage report
+
+docs: ## the documentation, in docs/_build/html; a warning is an error
+	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+
+seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
+	mkdir -p $(dir $(REPORT))
+	HYPOTHESIS_PROFILE=quick $(MAKE) test ARGS="--requirements-report=$(REPORT)"
+	$(PYTHON) tools/seeds.py --report $(REPORT)
+
+bench: ## the benchmarks, quickly; ratios, not times
+	$(PYTHON) -m benchmarks log --quick
+
+wheel-check: ## build the wheel, install it in an empty venv, use it
+	.ci/wheel $(VENV)
+
+pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
+	$(COMPILE) $(ARGS) --extra cli -o requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) --extra cli -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
+	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+
+clean: ## remove what can be made again, but not .venv
+	rm -rf .ci/build dist docs/_build .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache
+	find src tests tools docs -name __pycache__ -type d -prune -exec rm -rf {} +

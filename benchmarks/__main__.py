@@ -1,0 +1,24 @@
+"""Run a benchmark: `python -m benchmarks NAME [--quick] [--json]`."""
+
+import argparse
+import sys
+
+from benchmarks import log
+from benchmarks.figures import as_json, as_table
+
+BENCHMARKS = {"log": log.figures}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", choices=sorted(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="smaller, in under a minute")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    options = parser.parse_args()
+    figures = BENCHMARKS[options.name](quick=options.quick)
+    print(as_json(figures) if options.json else as_table(figures))
+    return 0 if all(figure.holds for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The commands, put together."""
+
+import io
+import sys
+from typing import Annotated, cast
+
+import typer
+
+from refold import __version__
+from refold.cli.exporting import export
+from refold.cli.importing import import_
+from refold.cli.outcome import INTERRUPTED, interrupted
+
+app = typer.Typer(
+    name="refold",
+    help="Keep every word of an agent's conversation, and look after where it is kept.",
+    epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "
+    "130 interrupted, 141 nobody reads the output.",
+    no_args_is_help=True,
+    # Plain text: what is printed is meant literally, brackets in a session's name included.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+app.command("export")(export)
+app.command("import")(import_)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        typer.echo(f"refold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def refold(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            help="Show the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Keep every word of an agent's conversation, and look after where it is kept."""
+
+
+def run() -> int:
+    """Run the command line of this process; its exit code."""
+    _print_any_character()
+    try:
+        app(prog_name="refold")
+    except KeyboardInterrupt:
+        interrupted()
+        return INTERRUPTED
+    return 0
+
+
+def _print_any_character() -> None:
+    """A session's name may not fit the terminal's encoding: escape what does not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            cast("io.TextIOWrapper", stream).reconfigure(errors="backslashreplace")

@@ -1,0 +1,64 @@
+"""How a command ends: its exit code, and what it says of an error."""
+
+import errno
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import typer
+
+from refold.errors import RefoldError
+
+FAILED = 1
+INTERRUPTED = 130
+READER_GONE = 141
+
+_FIXES = {
+    errno.ENOSPC: "Free some disk space and try again.",
+    errno.EACCES: "Choose a path that this user may read or write.",
+    errno.ENOENT: "Check the path.",
+}
+
+
+@contextmanager
+def explained() -> Generator[None, None, None]:
+    """Turn every error that is not a fault of the program into words and an exit code."""
+    try:
+        yield
+    except RefoldError as error:
+        raise failed(error.code, error.what, error.fix) from error
+    except BrokenPipeError as error:
+        _silence_output()
+        raise typer.Exit(READER_GONE) from error
+    except OSError as error:
+        fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
+        raise failed("file", _sentence(error), fix) from error
+    except UnicodeError as error:
+        raise failed("encoding", f"Some text is not UTF-8: {error}.") from error
+    except KeyboardInterrupt as error:
+        interrupted()
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def failed(code: str, what: str, fix: str = "Correct it and try again.") -> typer.Exit:
+    """Say what happened and what to do; the exit to raise."""
+    typer.echo(f"error[{code}]: {what}\n{fix}", err=True)
+    return typer.Exit(FAILED)
+
+
+def interrupted() -> None:
+    """Say so, on a line of its own after the terminal's ^C."""
+    typer.echo("\nInterrupted.", err=True)
+
+
+def _sentence(error: OSError) -> str:
+    where = f"{error.filename!r}: " if error.filename else ""
+    return f"{where}{error.strerror or error}."
+
+
+def _silence_output() -> None:
+    """Nobody reads on: let the last flush at exit go nowhere instead of failing again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

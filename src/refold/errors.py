@@ -1,0 +1,240 @@
+"""Every error Refold raises, as one tree.
+
+    RefoldError
+    ├── InvalidInput            what was given cannot be taken
+    │   └── InvalidEntry            an entry the log would not be able to honour later
+    ├── LogError                the log stands, but not as the caller thought
+    │   ├── SessionNotFound
+    │   ├── SessionExists
+    │   ├── SessionForgotten
+    │   ├── Conflict                the session's head is elsewhere
+    │   ├── IdReused                one id, two contents
+    │   ├── ArtifactNotFound
+    │   └── WrittenByNewer          a newer Refold wrote what this one cannot read
+    ├── StoreError              the file or server under the log
+    │   ├── StoreNotFound
+    │   ├── NotAStore
+    │   ├── StoreTooNew
+    │   ├── MigrationGap
+    │   ├── StoreBusy
+    │   ├── StoreFull
+    │   ├── StoreReadOnly
+    │   ├── StoreCorrupt
+    │   ├── StoreFailed
+    │   ├── StoreClosed
+    │   └── ErasureUnfinished
+    └── TransferError           a file to import that is not whole or not ours
+
+Each error says what happened and what to do next, and carries a stable code for programs.
+"""
+
+from typing import ClassVar
+
+__all__ = [
+    "ArtifactNotFound",
+    "Conflict",
+    "ErasureUnfinished",
+    "IdReused",
+    "InvalidEntry",
+    "InvalidInput",
+    "LogError",
+    "MigrationGap",
+    "NotAStore",
+    "RefoldError",
+    "SessionExists",
+    "SessionForgotten",
+    "SessionNotFound",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFailed",
+    "StoreFull",
+    "StoreNotFound",
+    "StoreReadOnly",
+    "StoreTooNew",
+    "TransferError",
+    "WrittenByNewer",
+]
+
+
+class RefoldError(Exception):
+    """The root: `what` happened, the `fix` to try next, and a stable `code`."""
+
+    code: ClassVar[str] = "refold"
+    usual_fix: ClassVar[str] = "Please report this with the text above."
+
+    def __init__(self, what: str, fix: str | None = None) -> None:
+        self.what = what
+        self.fix = fix or self.usual_fix
+        super().__init__(f"{self.what} {self.fix}")
+
+
+class InvalidInput(RefoldError):
+    """What was given cannot be taken, whatever the state of the log."""
+
+    code = "invalid-input"
+    usual_fix = "Correct the value and call again."
+
+
+class InvalidEntry(InvalidInput):
+    """An entry that the log would not be able to honour later."""
+
+    code = "invalid-entry"
+    usual_fix = "Correct the entry and append it again."
+
+
+class LogError(RefoldError):
+    """The log stands, but not as the caller thought."""
+
+    code = "log"
+
+
+class SessionNotFound(LogError):
+    """No session of that name."""
+
+    code = "session-not-found"
+    usual_fix = "List the sessions, or start one by appending an Opened entry at expected=0."
+
+
+class SessionExists(LogError):
+    """A session of that name is there already."""
+
+    code = "session-exists"
+    usual_fix = "Choose another session name."
+
+
+class SessionForgotten(LogError):
+    """The session was forgotten: its entries are gone for good."""
+
+    code = "session-forgotten"
+    usual_fix = "Start anew with a new Opened entry at expected=0, or use another session name."
+
+
+class Conflict(LogError):
+    """Another writer was first: the head is not where the caller expected it."""
+
+    code = "conflict"
+    usual_fix = "Read what was appended since, then append again at the new head."
+
+    def __init__(self, session: str, *, expected: int, head: int) -> None:
+        self.session = session
+        self.expected = expected
+        self.head = head
+        super().__init__(f"Session {session!r} has its head at {head}, not at {expected}.")
+
+
+class IdReused(LogError):
+    """The same entry id came with other content, or in another order."""
+
+    code = "id-reused"
+    usual_fix = "Give every new entry an id of its own; repeat an append only unchanged."
+
+
+class ArtifactNotFound(LogError):
+    """No artifact under that hash: never stored here, or forgotten since."""
+
+    code = "artifact-not-found"
+    usual_fix = (
+        "Check the hash; an artifact goes when the last entry that refers to it is forgotten."
+    )
+
+
+class WrittenByNewer(LogError):
+    """A newer Refold wrote what this one cannot read."""
+
+    code = "written-by-newer"
+    usual_fix = "Upgrade Refold in this process."
+
+
+class StoreError(RefoldError):
+    """Something about the file or server under the log."""
+
+    code = "store"
+
+
+class StoreNotFound(StoreError):
+    """There is no store at that address."""
+
+    code = "store-not-found"
+    usual_fix = "Check the address."
+
+
+class NotAStore(StoreError):
+    """The file is something else."""
+
+    code = "not-a-store"
+    usual_fix = "Point to a Refold store, or to a path where a new one may be made."
+
+
+class StoreTooNew(StoreError):
+    """The store's schema is newer than this Refold; nothing was changed."""
+
+    code = "store-too-new"
+    usual_fix = "Upgrade Refold; a store is never taken back to an older schema."
+
+
+class MigrationGap(StoreError):
+    """The store's record of migrations does not match the ones shipped."""
+
+    code = "migration-gap"
+    usual_fix = "Restore the store from a backup, or reinstall the Refold that wrote it."
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for longer than we wait."""
+
+    code = "store-busy"
+    usual_fix = "Try again; if it stays so, look for a process that keeps the store locked."
+
+
+class StoreFull(StoreError):
+    """No room: what was acknowledged is safe, what is refused was not written."""
+
+    code = "store-full"
+    usual_fix = "Free some disk space and append again."
+
+
+class StoreReadOnly(StoreError):
+    """The store cannot be written from here."""
+
+    code = "store-read-only"
+    usual_fix = "Make the file and its folder writable for this user, or copy the store elsewhere."
+
+
+class StoreCorrupt(StoreError):
+    """The store's file is damaged."""
+
+    code = "store-corrupt"
+    usual_fix = (
+        "Stop writing to it, keep a copy, and restore a backup; "
+        "`refold export` still reads the sessions that are whole."
+    )
+
+
+class StoreFailed(StoreError):
+    """The operating system refused to read or write the store."""
+
+    code = "store-failed"
+    usual_fix = "Check the disk and the permissions, then try again."
+
+
+class StoreClosed(StoreError):
+    """The store was closed, or not opened yet."""
+
+    code = "store-closed"
+    usual_fix = "Use the store inside `async with open_store(…) as store:`."
+
+
+class ErasureUnfinished(StoreError):
+    """Forgotten entries can no longer be read, but their bytes may still lie in the file."""
+
+    code = "erasure-unfinished"
+    usual_fix = "Close other readers of the store and call forget again, or reopen the store."
+
+
+class TransferError(RefoldError):
+    """A file to import that is not whole, or not ours."""
+
+    code = "transfer"
+    usual_fix = "Export the session again and import the new file."

@@ -1,0 +1,271 @@
+"""Whether drafts may be appended, and what a store must then write.
+
+The whole rule of appending is here, as a function of what the store has read; the stores only read,
+write and commit. Nothing is written before everything is checked.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from refold.errors import (
+    Conflict,
+    IdReused,
+    InvalidEntry,
+    InvalidInput,
+    LogError,
+    SessionForgotten,
+    SessionNotFound,
+)
+from refold.log.artifact import Artifact, lift
+from refold.log.codec import CODEC
+from refold.log.entry import Draft, Entry, check_draft
+from refold.log.kinds import Forgotten, Message, Opened
+from refold.log.outline import (
+    CONTROL_KINDS,
+    REPLAYED_KINDS,
+    Outline,
+    advance,
+    check,
+    replay,
+)
+from refold.log.protocol import SessionInfo
+
+LONGEST_NAME = 200
+
+
+class State(NamedTuple):
+    """What a store keeps of a session beside its entries."""
+
+    head: int
+    messages: int
+    format: str
+    profile: str
+    created_at: int
+    updated_at: int
+    outline: Outline
+    not_before: int = 0
+    """When a session of the same name was forgotten: no draft made before that may come back."""
+
+    def info(self, session: str, forked_from: str | None, forked_at: int | None) -> SessionInfo:
+        """The state as a list of sessions shows it."""
+        return SessionInfo(
+            session=session,
+            title=self.outline.title,
+            format=self.format,
+            profile=self.profile,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            entries=self.head,
+            messages=self.messages,
+            forked_from=forked_from,
+            forked_at=forked_at,
+        )
+
+
+_NONE_SEEN: Mapping[UUID, Entry] = {}
+
+
+class Facts(NamedTuple):
+    """What a store has read of a session before it appends to it."""
+
+    state: State | None = None
+    seen: Mapping[UUID, Entry] = _NONE_SEEN
+    """Those of its entries, read whole, that have an id of one of the drafts."""
+    controls: Sequence[Entry] = ()
+    """Its control entries, when `needs_controls` says so."""
+    forgotten_at: int = 0
+    """When a session of this name was forgotten, if there is none now."""
+
+
+class Repeat(NamedTuple):
+    """The drafts are in the log already, at these positions."""
+
+    first: int
+    last: int
+
+
+class Write(NamedTuple):
+    """The entries and artifacts to write, and the session's state afterwards."""
+
+    entries: tuple[Entry, ...]
+    artifacts: tuple[Artifact, ...]
+    state: State
+
+
+def check_name(name: str, what: str = "session") -> None:
+    """Refuse a name that a store, a file or a shell could not carry."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidInput(
+            f"{name[:40]!r} is no name for a {what}.",
+            f"Use 1 to {LONGEST_NAME} printable characters, without spaces at the ends.",
+        )
+
+
+def check_drafts(drafts: Sequence[Draft]) -> None:
+    """Refuse an append of nothing, or of one draft twice."""
+    if not drafts:
+        raise InvalidInput("There is nothing to append.", "Pass at least one draft.")
+    if len({draft.id for draft in drafts}) < len(drafts):
+        raise InvalidInput("The same draft is there twice.", "Give each entry an id of its own.")
+
+
+def missing(session: str, forgotten_at: int) -> LogError:
+    """Why a session that is not there cannot be read; 0 if it was never forgotten."""
+    if forgotten_at:
+        return SessionForgotten(f"Session {session!r} was forgotten.")
+    return SessionNotFound(f"There is no session {session!r}.")
+
+
+def fork_state(state: State, at: int, messages: int, outline: Outline, now: int) -> State:
+    """The state of a new fork of a session at one of its entries."""
+    return State(at, messages, state.format, state.profile, now, now, outline)
+
+
+def needs_controls(drafts: Sequence[Draft]) -> bool:
+    """Whether `admit` must be given the session's control entries."""
+    return not REPLAYED_KINDS.isdisjoint([draft.kind for draft in drafts])
+
+
+def admit(
+    session: str, drafts: Sequence[Draft], expected: int | None, facts: Facts
+) -> Repeat | Write:
+    """What appending the drafts at `expected` (None: wherever the head is) comes to."""
+    if facts.seen:
+        return _repeated(drafts, facts.seen)
+    return admit_new(session, drafts, expected, facts)
+
+
+def admit_new(session: str, drafts: Sequence[Draft], expected: int | None, facts: Facts) -> Write:
+    """What appending drafts comes to, of which the log holds none."""
+    state = facts.state
+    if state is None:
+        if expected or drafts[0].kind != Opened.KIND:
+            raise _not_begun(session, drafts[0], expected, facts.forgotten_at)
+        state = _opened(session, drafts[0], facts.forgotten_at)
+    elif expected is not None and expected != state.head:
+        raise Conflict(session, expected=expected, head=state.head)
+    if drafts[0].at < state.not_before:
+        raise SessionForgotten(
+            f"The drafts are older than the day session {session!r} was forgotten."
+        )
+    return _placed(state, drafts, facts.controls)
+
+
+def _repeated(drafts: Sequence[Draft], seen: Mapping[UUID, Entry]) -> Repeat:
+    entries = [seen.get(draft.id) for draft in drafts]
+    first = entries[0].seq if entries[0] else 0
+    for at, (draft, entry) in enumerate(zip(drafts, entries, strict=True)):
+        if entry is None or entry.seq != first + at or not _same(draft, entry):
+            raise IdReused(f"Draft {draft.id} is not what the log holds under these ids.")
+    return Repeat(first, first + len(drafts) - 1)
+
+
+def _same(draft: Draft, entry: Entry) -> bool:
+    if entry.forgotten and not draft.forgotten:
+        return entry.kind == draft.kind  # what it said is gone, so there is nothing to compare
+    return entry._replace(seq=0, holes=()) == Entry(
+        0,
+        draft.id,
+        draft.at,
+        draft.kind,
+        draft.version,
+        draft.body,
+        draft.scope,
+        draft.rests_on,
+        (),
+        _hashes(draft),
+        draft.forgotten,
+    )
+
+
+def _not_begun(
+    session: str, draft: Draft, expected: int | None, forgotten_at: int
+) -> LogError | InvalidEntry:
+    if expected == 0 and not forgotten_at:
+        return InvalidEntry(
+            f"Session {session!r} would begin with a {draft.kind!r} entry.",
+            "Append an Opened entry first: it names the session's format and profile.",
+        )
+    return missing(session, forgotten_at)
+
+
+def _opened(session: str, opening: Draft, forgotten_at: int) -> State:
+    check_name(session)
+    form, profile = _format_and_profile(opening)
+    return State(0, 0, form, profile, opening.at, opening.at, Outline(), forgotten_at)
+
+
+def _format_and_profile(opening: Draft) -> tuple[str, str]:
+    match CODEC.decode(opening):
+        case Opened(form, profile):
+            return form, profile
+        case Forgotten(kept={"format": str(form), "profile": str(profile)}):
+            return form, profile
+        case _:
+            raise InvalidEntry("This Refold cannot read the session's opening.", "Upgrade Refold.")
+
+
+def _placed(state: State, drafts: Sequence[Draft], controls: Sequence[Entry]) -> Write:
+    entries: list[Entry] = []
+    artifacts: list[Artifact] = []
+    outline, messages, seq = state.outline, state.messages, state.head
+    known = list(controls)
+    for draft in drafts:
+        seq += 1
+        check_draft(draft)
+        _check_opening(draft, seq)
+        body, holes, lifted = lift(draft.body)
+        entry = Entry(
+            seq,
+            draft.id,
+            draft.at,
+            draft.kind,
+            draft.version,
+            body,
+            draft.scope,
+            draft.rests_on,
+            holes,
+            _hashes(draft),
+            draft.forgotten,
+        )
+        if draft.rests_on and max(span.last for span in draft.rests_on) >= seq:
+            raise InvalidEntry(f"Entry {seq} would rest on entries that are not before it.")
+        if draft.kind in CONTROL_KINDS:
+            whole = entry._replace(body=draft.body) if holes else entry
+            outline = _moved(outline, whole, known)
+        elif draft.kind == Message.KIND:
+            messages += 1
+        entries.append(entry)
+        artifacts += [*lifted, *draft.attached]
+    after = State(
+        seq,
+        messages,
+        state.format,
+        state.profile,
+        state.created_at,
+        drafts[-1].at,
+        outline,
+        state.not_before,
+    )
+    return Write(tuple(entries), tuple(artifacts), after)
+
+
+def _hashes(draft: Draft) -> tuple[str, ...]:
+    return tuple(artifact.hash for artifact in draft.attached) if draft.attached else ()
+
+
+def _check_opening(draft: Draft, seq: int) -> None:
+    if (draft.kind == Opened.KIND) != (seq == 1):
+        raise InvalidEntry(
+            "A session is opened once, by its first entry.",
+            "Append an Opened entry first, and only then.",
+        )
+
+
+def _moved(outline: Outline, entry: Entry, known: list[Entry]) -> Outline:
+    check(outline, entry, known)
+    known.append(entry)
+    if entry.kind in REPLAYED_KINDS:
+        return replay(known)
+    return advance(outline, entry)

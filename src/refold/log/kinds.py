@@ -1,0 +1,249 @@
+"""The kinds of entries that this version of Refold writes.
+
+A kind is a frozen dataclass with the name it is stored under (`KIND`) and the version of its body
+(`VERSION`). Three more facts belong to a kind, beside its fields:
+
+- `CONTROL`: it changes what a view reads (see `refold.log.outline`);
+- `SEARCHED`: people may look for its text;
+- `KEPT`: the fields that stay when it is forgotten, because the log's order needs them and no
+  one's words are in them.
+
+An entry of a kind that is not here, or of a newer version, is read as `Unknown` and kept as it is.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from refold.log.span import PartRef, Span, spans_of, union
+
+
+class Value(Protocol):
+    """What every kind of entry has in common."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[int]
+    CONTROL: ClassVar[bool]
+    SEARCHED: ClassVar[bool]
+    KEPT: ClassVar[frozenset[str]]
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """The entries this one is derived from."""
+        ...
+
+
+class _Kind:
+    VERSION: ClassVar[int] = 1
+    CONTROL: ClassVar[bool] = False
+    SEARCHED: ClassVar[bool] = False
+    KEPT: ClassVar[frozenset[str]] = frozenset()
+
+    def rests_on(self) -> tuple[Span, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(_Kind):
+    """The first entry of a session: its message format, for life, and its profile."""
+
+    KIND: ClassVar[str] = "session"
+    CONTROL: ClassVar[bool] = True
+    SEARCHED: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"format", "profile"})
+
+    format: str
+    profile: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Titled(_Kind):
+    """A new title for the session."""
+
+    KIND: ClassVar[str] = "title"
+    CONTROL: ClassVar[bool] = True
+    SEARCHED: ClassVar[bool] = True
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message(_Kind):
+    """One message in the session's format, as its raw JSON."""
+
+    KIND: ClassVar[str] = "message"
+    SEARCHED: ClassVar[bool] = True
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Note(_Kind):
+    """Something worth keeping that no model sees: a person's remark, an event of the host."""
+
+    KIND: ClassVar[str] = "note"
+    SEARCHED: ClassVar[bool] = True
+
+    text: str
+    data: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStarted(_Kind):
+    """A fold is being made over these spans."""
+
+    KIND: ClassVar[str] = "fold.start"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold", "spans", "trigger"})
+
+    fold: UUID
+    spans: tuple[Span, ...]
+    trigger: str
+    focus: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoldCompleted(_Kind):
+    """From here on the summary stands for the spans."""
+
+    KIND: ClassVar[str] = "fold.complete"
+    CONTROL: ClassVar[bool] = True
+    SEARCHED: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold", "spans"})
+
+    fold: UUID
+    spans: tuple[Span, ...]
+    summary: JsonValue
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """What it stands for."""
+        return union(self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFailed(_Kind):
+    """The fold was cancelled or could not be made; nothing changed."""
+
+    KIND: ClassVar[str] = "fold.failed"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold"})
+
+    fold: UUID
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoldUndone(_Kind):
+    """The fold no longer stands for anything; what it stood for is seen again."""
+
+    KIND: ClassVar[str] = "fold.undo"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold"})
+
+    fold: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Rewound(_Kind):
+    """The view is again as it was when `to` was the newest entry."""
+
+    KIND: ClassVar[str] = "rewind"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"to"})
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared(_Kind):
+    """The view begins anew; the log keeps everything."""
+
+    KIND: ClassVar[str] = "clear"
+    CONTROL: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned(_Kind):
+    """These parts stay in the view, folded or not."""
+
+    KIND: ClassVar[str] = "pin"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"parts"})
+
+    parts: tuple[PartRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpinned(_Kind):
+    """These parts are pinned no longer."""
+
+    KIND: ClassVar[str] = "unpin"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"parts"})
+
+    parts: tuple[PartRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(_Kind):
+    """A request record: what was sent to a model, rebuildable from the entries it was made of."""
+
+    KIND: ClassVar[str] = "request"
+    CONTROL: ClassVar[bool] = True
+    KEPT: ClassVar[frozenset[str]] = frozenset({"model", "limit", "digest", "usage"})
+
+    spans: tuple[Span, ...]
+    """The entries whose text was sent."""
+    plan: JsonValue
+    """The applied plan: whole, or its difference to the record before."""
+    model: str
+    digest: str
+    limit: int | None = None
+    usage: JsonValue = None
+    chain: tuple[int, ...] = ()
+    """The records this one is a difference to, oldest (a whole one) first."""
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """What was sent, and the records it is a difference to."""
+        return union((*self.spans, *spans_of(self.chain)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An entry of a kind or version this Refold does not know, as it is."""
+
+    kind: str
+    version: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is left of a forgotten entry: its kind and the fields that may be kept."""
+
+    kind: str
+    kept: dict[str, JsonValue]
+
+    @property
+    def state(self) -> str:
+        """What to tell people of it: a forgotten request record cannot be rebuilt any more."""
+        return "unrebuildable" if self.kind == Requested.KIND else "forgotten"
+
+
+KINDS: tuple[type[Value], ...] = (
+    Opened,
+    Titled,
+    Message,
+    Note,
+    FoldStarted,
+    FoldCompleted,
+    FoldFailed,
+    FoldUndone,
+    Rewound,
+    Cleared,
+    Pinned,
+    Unpinned,
+    Requested,
+)

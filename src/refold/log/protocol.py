@@ -1,0 +1,194 @@
+"""What a log can do, whatever it is stored in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from refold.log.artifact import Artifact
+from refold.log.entry import Draft, Entry
+from refold.log.outline import Outline
+from refold.log.span import Span
+
+DEFAULT_TENANT = "default"
+
+
+class Appended(NamedTuple):
+    """Where the drafts of one append are in the log."""
+
+    first: int
+    last: int
+    repeated: bool = False
+    """They were there already: an earlier call had succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session as a list of sessions shows it."""
+
+    session: str
+    title: str | None
+    format: str
+    profile: str
+    created_at: int
+    updated_at: int
+    entries: int
+    """How many entries it has; its head."""
+    messages: int
+    """How many of them are messages."""
+    forked_from: str | None = None
+    forked_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """Some sessions, newest first, and where the next page begins."""
+
+    sessions: tuple[SessionInfo, ...]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What a view is made of: the session, its outline, and the entries the outline needs."""
+
+    info: SessionInfo
+    outline: Outline
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry that a search found, and the session to read it in."""
+
+    session: str
+    entry: Entry
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What a forget removed."""
+
+    session: str
+    entries: int
+    """The entries that were named, and are tombstones now or gone with their session."""
+    derived: int = 0
+    """The folds, request records and other entries that rested on them, in forks too."""
+
+
+class Log(Protocol):
+    """The sessions of one tenant."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose sessions these are."""
+        ...
+
+    async def append(
+        self, session: str, drafts: Sequence[Draft], *, expected: int | None
+    ) -> Appended:
+        """Append the drafts after entry `expected`, all or none, durably.
+
+        The first append of a session begins with an `Opened` entry at `expected=0`. With
+        `expected=None` the drafts go wherever the head is. Appending the same drafts again returns
+        where they are, whatever has happened since. Rewinding, clearing, pinning and folding are
+        entries too.
+
+        Raises Conflict when the head is elsewhere, IdReused when an id came with other content.
+        """
+        ...
+
+    async def head(self, session: str) -> int:
+        """The seq of the newest entry."""
+        ...
+
+    async def info(self, session: str) -> SessionInfo:
+        """What a list of sessions says of this one."""
+        ...
+
+    async def read(
+        self, session: str, span: Span | None = None, *, whole: bool = True
+    ) -> list[Entry]:
+        """The entries of the span that exist, in order; all of them without a span.
+
+        With `whole=False` large bodies stay in their artifacts, and the entries say where.
+        """
+        ...
+
+    async def visible(self, session: str, *, last: int | None = None) -> Visible:
+        """What a view of the session is made of, read without reading the rest.
+
+        `last` bounds how many of the newest unfolded entries are read.
+        """
+        ...
+
+    async def sessions(
+        self, *, search: str | None = None, limit: int = 50, page: str | None = None
+    ) -> SessionPage:
+        """The sessions, last used first.
+
+        With `search`, those that hold its words in their title or entries, and those whose name
+        begins with it. `page` is what the page before gave as `next`.
+        """
+        ...
+
+    async def fork(self, session: str, new: str, *, at: int | None = None) -> SessionInfo:
+        """Make the session `new` from the first `at` entries (all of them) of this one.
+
+        Nothing is copied. Forking the same to the same name again changes nothing.
+        """
+        ...
+
+    async def forget(self, session: str, span: Span | None = None) -> Erased:
+        """Erase entries for good: of the span, wherever forks share them, or of the whole session.
+
+        Entries of a span become tombstones that keep their place. What rested on them (folds,
+        request records) goes too. Forgetting a session erases what was written in it, also in its
+        forks; what it shares from the session it was forked from stays there.
+        When the call returns, no byte of the text is left in the store.
+        """
+        ...
+
+    async def expire(self, before: int) -> list[str]:
+        """Forget the sessions not used since `before` (milliseconds since 1970); their names.
+
+        What their living forks read stays, for them.
+        """
+        ...
+
+    async def artifact(self, hash: str) -> Artifact:  # noqa: A002 - the glossary's word
+        """The artifact stored under a hash."""
+        ...
+
+    async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
+        """The entries that hold every term of the query, newest first.
+
+        What was appended before the call is found.
+        """
+        ...
+
+
+class Store(Protocol):
+    """Holds the logs of any number of tenants."""
+
+    def log(self, tenant: str = DEFAULT_TENANT) -> Log:
+        """The log of one tenant."""
+        ...
+
+    async def open(self) -> None:
+        """Open the store, making or migrating it when needed."""
+        ...
+
+    async def close(self) -> None:
+        """Close it; what was acknowledged is durable without this."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

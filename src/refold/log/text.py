@@ -1,0 +1,83 @@
+"""The text of entries, and what it means to find something in it.
+
+Every store answers a search alike, because the words are made here and not in the store: lower
+case, without accents, split at everything that is neither a letter nor a digit. Scripts that are
+written without spaces are split into their characters. A query finds an entry when each of its
+terms is there; a term of several words (`max_history_messages`, `src/app.py`) must be there as a
+run of them.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from refold.log.entry import Draft, Entry
+from refold.log.kinds import KINDS
+
+WORDS_VERSION = 1
+"""Raised when the same entry yields other words: stores then index anew."""
+
+_UNSEARCHED_KINDS = frozenset(kind.KIND for kind in KINDS if not kind.SEARCHED)
+_STRUCTURE = frozenset(
+    {"role", "kind", "part_kind", "type", "id", "timestamp", "format", "profile"}
+)
+_BINARY = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_LONGEST = 64
+_FIRST_ACCENT_CLASS = 200  # below are marks that are part of a letter, as in Japanese and Hindi
+
+
+def text_of(entry: Entry | Draft) -> str:
+    """What people may look for in an entry: the strings of its body, one on a line."""
+    if entry.kind in _UNSEARCHED_KINDS or entry.forgotten:
+        return ""
+    return "\n".join(_strings(json.loads(entry.body)))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, as they are indexed and looked for."""
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        bare = "".join(c for c in apart if unicodedata.combining(c) < _FIRST_ACCENT_CLASS)
+        text = unicodedata.normalize("NFKC", bare).casefold()
+    return [word[:_LONGEST] for word in _WORD.findall(text.lower())]
+
+
+def terms(query: str) -> list[list[str]]:
+    """A query as runs of words, each of which must be found; none when nothing can be."""
+    return [run for run in map(words, query.split()) if run]
+
+
+def found(query: list[list[str]], text: str) -> bool:
+    """Whether each term of the query is in the text."""
+    if not query:
+        return False
+    line = f" {' '.join(words(text))} "
+    return all(f" {' '.join(run)} " in line for run in query)
+
+
+def excerpt(text: str, query: str, width: int = 160) -> str:
+    """About `width` characters of the text around the first term of the query, on one line."""
+    flat = " ".join(text.split())
+    parts = query.split()
+    at = max(flat.lower().find(parts[0].lower()), 0) if parts else 0
+    start = max(0, min(at - width // 3, len(flat) - width))
+    piece = flat[start : start + width]
+    return f"{'…' if start else ''}{piece}{'…' if start + width < len(flat) else ''}"
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        if not _BINARY.fullmatch(value):
+            yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key not in _STRUCTURE and not key.endswith("_id"):
+                yield from _strings(item)

@@ -1,0 +1,272 @@
+"""A session as JSON lines, and back, byte for byte."""
+
+import base64
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refold.errors import (
+    Conflict,
+    IdReused,
+    InvalidInput,
+    SessionExists,
+    SessionForgotten,
+    SessionNotFound,
+    TransferError,
+    WrittenByNewer,
+)
+from refold.log.admit import Facts, State, admit_new, check_name, needs_controls
+from refold.log.artifact import Artifact
+from refold.log.entry import Draft, Entry
+from refold.log.kinds import Requested
+from refold.log.lines import (
+    BLANK,
+    ArtifactLine,
+    EntryLine,
+    artifact_line,
+    body_of,
+    entry_line,
+    fields_of,
+    plain_line,
+)
+from refold.log.outline import CONTROL_KINDS
+from refold.log.protocol import Log, SessionInfo
+from refold.log.span import Span
+
+FORMAT = 1
+_PAGE = 100
+_MOST_BYTES = 8 << 20
+_ANOTHER_NAME = "Import it under another name."
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an exported file holds."""
+
+    session: str
+    entries: int
+    messages: int
+
+
+async def export_session(log: Log, session: str) -> AsyncIterator[str]:
+    """The session's lines, each with its line end."""
+    head = await log.head(session)
+    yield plain_line({"refold": FORMAT, "session": session})
+    known: set[str] = set()
+    for first in range(1, head + 1, _PAGE):
+        for entry in await log.read(session, Span(first, min(first + _PAGE - 1, head))):
+            for hash_ in entry.attached:
+                if hash_ not in known:
+                    known.add(hash_)
+                    yield artifact_line(await log.artifact(hash_))
+            yield entry_line(entry)
+    yield plain_line({"entries": head})
+
+
+async def check_lines(lines: AsyncIterable[str], *, name: str | None = None) -> Contents:
+    """What the file holds; an error if importing it would fail halfway."""
+    reader = _Reader(name)
+    async for line in lines:
+        reader.take(line)
+    return reader.finish()
+
+
+async def import_session(
+    log: Log, lines: AsyncIterable[str], *, name: str | None = None
+) -> SessionInfo:
+    """Append the session of an exported file; importing it twice, or again after a crash, is safe.
+
+    `name` gives the session another name than it had. What the log holds of the session already is
+    left as it is; only the entries after that are appended. A line ends at a line feed only.
+    """
+    reader = _Reader(name)
+    appender = None
+    async for line in lines:
+        draft = reader.take(line)
+        if draft is not None:
+            appender = appender or _Appender(log, reader.session, await _head(log, reader.session))
+            await appender.add(reader.number, draft)
+    reader.finish()
+    if appender:
+        await appender.flush()
+    return await log.info(reader.session)
+
+
+async def _head(log: Log, session: str) -> int:
+    try:
+        return await log.head(session)
+    except (SessionNotFound, SessionForgotten):
+        return 0
+
+
+class _Appender:
+    """Appends drafts some at a time: either such that the log holds already, or new ones."""
+
+    def __init__(self, log: Log, session: str, head: int) -> None:
+        self._log = log
+        self._session = session
+        self._head = head
+        self._done = 0
+        self._pending: list[tuple[int, Draft]] = []
+        self._size = 0
+
+    async def add(self, number: int, draft: Draft) -> None:
+        self._pending.append((number, draft))
+        self._size += len(draft.body) + sum(len(one.data) for one in draft.attached)
+        full = len(self._pending) >= _PAGE or self._size >= _MOST_BYTES
+        if full or self._done + len(self._pending) == self._head:
+            await self.flush()
+
+    async def flush(self) -> None:
+        if not self._pending:
+            return
+        drafts = [draft for _, draft in self._pending]
+        try:
+            await self._log.append(self._session, drafts, expected=self._done)
+        except (Conflict, IdReused) as error:
+            raise SessionExists(
+                f"There is another session {self._session!r} already: "
+                f"line {await self._first_other()} of the file is not in it.",
+                _ANOTHER_NAME,
+            ) from error
+        except SessionForgotten as error:
+            raise SessionForgotten(error.what, _ANOTHER_NAME) from error
+        except InvalidInput as error:
+            first, last = self._pending[0][0], self._pending[-1][0]
+            what = f"Lines {first} to {last} of the file cannot be appended: {error.what}"
+            raise TransferError(what, error.fix) from error
+        self._done += len(drafts)
+        self._pending, self._size = [], 0
+
+    async def _first_other(self) -> int:
+        """The first pending line that is not in the log."""
+        # Looking for it writes nothing, because nothing can be appended before the head.
+        for at, (number, draft) in enumerate(self._pending):
+            expected = self._done + at
+            if expected >= self._head:
+                return number
+            try:
+                await self._log.append(self._session, [draft], expected=expected)
+            except (Conflict, IdReused):
+                return number
+        return self._pending[0][0]
+
+
+class _Reader:
+    """Makes drafts of the lines of a file, and says where a file is not right.
+
+    It follows the session's state as a log would, so that an entry that no log could take is known
+    by its line before anything is written.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        self.session = name or ""
+        self.number = 0
+        self._named = name is not None
+        self._state: State | None = None
+        self._controls: list[Entry] = []
+        self._artifacts: dict[str, Artifact] = {}
+        self._begun = self._ended = False
+
+    def take(self, line: str) -> Draft | None:
+        """The draft of the line, if it holds an entry."""
+        self.number += 1
+        if not line.strip(BLANK):
+            return None
+        try:
+            return self._take(*fields_of(line.removeprefix("\ufeff")))
+        except InvalidInput as error:
+            raise self._wrong(f"cannot be imported: {error.what}", error.fix) from error
+        except (ValueError, RecursionError) as error:
+            raise self._wrong("is not a line of an exported session.") from error
+
+    def finish(self) -> Contents:
+        if not self._ended or self._state is None:
+            after = f"ends after line {self.number} without its last line" if self.number else ""
+            raise TransferError(f"The file {after or 'is empty'}: it was cut short.")
+        return Contents(self.session, self._state.head, self._state.messages)
+
+    def _take(self, fields: dict[str, Any], body: str | None) -> Draft | None:
+        if not self._begun:
+            self._begin(fields)
+        elif self._ended:
+            raise self._wrong("comes after the end of the session.")
+        elif "artifact" in fields:
+            self._keep(ArtifactLine.model_validate(fields))
+        elif "entries" in fields:
+            self._end(fields["entries"])
+        else:
+            return self._draft(EntryLine.model_validate(fields), body_of(fields, body))
+        return None
+
+    def _begin(self, fields: dict[str, Any]) -> None:
+        version = fields.get("refold")
+        if type(version) is not int or version < 1:
+            raise self._wrong(
+                "does not begin an exported session.",
+                "Check that it is a file that `refold export` wrote.",
+            )
+        if version > FORMAT:
+            raise WrittenByNewer(
+                f"Line {self.number} of the file names format {version}; "
+                f"this Refold reads formats up to {FORMAT}.",
+                "Upgrade Refold.",
+            )
+        self._begun = True
+        if not self._named:
+            self.session = str(fields.get("session", ""))
+        check_name(self.session)
+
+    def _keep(self, line: ArtifactLine) -> None:
+        artifact = Artifact.of(base64.b64decode(line.data, validate=True), line.media_type)
+        if artifact.hash != line.artifact:
+            raise self._wrong("holds an artifact that is not what its hash says.")
+        self._artifacts[artifact.hash] = artifact
+
+    def _end(self, entries: int) -> None:
+        if entries != self._head or not entries:
+            raise self._wrong(f"counts {entries} entries, but {self._head} came before it.")
+        self._ended = True
+
+    def _draft(self, line: EntryLine, body: bytes) -> Draft:
+        if line.seq != self._head + 1:
+            raise self._wrong(f"holds entry {line.seq} where entry {self._head + 1} should be.")
+        for hash_ in line.artifacts:
+            if hash_ not in self._artifacts:
+                raise self._wrong(f"refers to artifact {hash_}, which no line before it holds.")
+        draft = Draft(
+            id=line.id,
+            at=line.at,
+            kind=line.kind,
+            version=line.version,
+            body=body,
+            scope=line.scope,
+            rests_on=tuple(Span(first, last) for first, last in line.rests_on),
+            attached=tuple(self._artifacts[hash_] for hash_ in line.artifacts),
+            forgotten=line.forgotten,
+        )
+        self._follow(draft)
+        return draft
+
+    def _follow(self, draft: Draft) -> None:
+        controls: Sequence[Entry] = self._controls if needs_controls([draft]) else ()
+        facts = Facts(self._state, {}, controls)
+        outcome = admit_new(self.session, [draft], self._head, facts)
+        self._state = outcome.state
+        if draft.kind in CONTROL_KINDS:
+            self._controls.append(_control(outcome.entries[0], draft))
+
+    @property
+    def _head(self) -> int:
+        return self._state.head if self._state else 0
+
+    def _wrong(self, what: str, fix: str | None = None) -> TransferError:
+        return TransferError(f"Line {self.number} of the file {what}", fix)
+
+
+def _control(entry: Entry, draft: Draft) -> Entry:
+    """The entry as a replay needs it: whole, but a request record without its body."""
+    body = b"" if draft.kind == Requested.KIND else draft.body
+    return Entry(
+        entry.seq, entry.id, entry.at, entry.kind, entry.version, body, forgotten=entry.forgotten
+    )

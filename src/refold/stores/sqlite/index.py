@@ -1,0 +1,68 @@
+"""The word index, kept off the append path: it is brought up to date by whoever searches."""
+
+import sqlite3
+
+from refold.errors import WrittenByNewer
+from refold.log.entry import Entry
+from refold.log.text import WORDS_VERSION, text_of, words
+from refold.stores.sql import statements
+from refold.stores.sqlite.read import whole
+from refold.stores.sqlite.rows import LAST_SEQ, entry_of, place, seq_of
+from refold.stores.sqlite.transaction import Reading, Writing
+
+SQL = statements("refold.stores.sqlite", "sql/index.sql")
+_AT_ONCE = 200  # entries in one transaction: appends wait no longer than that
+_VERSION = "words_version"
+
+
+def unindexed(db: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The sessions with entries that are not indexed yet, and how far they go now."""
+    return db.execute(SQL["unindexed"]).fetchall()
+
+
+def index_some(tx: Writing, key: int, upto: int) -> bool:
+    """Index some entries of a session; whether more are left before `upto`."""
+    check_words(tx)
+    found = tx.db.execute(SQL["progress"], (key,)).fetchone()
+    if found is None:
+        return False
+    indexed, tenant = found
+    ends = place(key, indexed + 1), place(key, LAST_SEQ)
+    rows = tx.db.execute(SQL["next_entries"], (*ends, _AT_ONCE)).fetchall()
+    entries = whole(Reading(tx.db, tenant), map(entry_of, rows))
+    for row, entry in zip(rows, entries, strict=True):
+        if text := indexed_text(entry):
+            tx.db.execute(SQL["add_words"], (row[0], text))
+    more = len(rows) == _AT_ONCE
+    reached = seq_of(rows[-1][0]) if rows else indexed
+    tx.db.execute(SQL["set_progress"], (reached, more, key))
+    tx.reach("index.written")
+    return more and reached < upto
+
+
+def check_words(tx: Writing) -> None:
+    """Begin the index anew when this version makes other words than the one that filled it."""
+    found = tx.db.execute(SQL["fact"], (_VERSION,)).fetchone()
+    if found is not None and found[0] > WORDS_VERSION:
+        raise WrittenByNewer("The store's word index was made by a newer Refold.")
+    if found is None or found[0] < WORDS_VERSION:
+        tx.db.execute(SQL["empty_words"])
+        tx.db.execute(SQL["index_all_anew"])
+        tx.db.execute(SQL["set_fact"], (_VERSION, WORDS_VERSION))
+
+
+def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
+    """Take an entry (read whole) out of the index, if it is in it."""
+    text = indexed_text(entry)
+    if text and entry.seq <= indexed:
+        tx.db.execute(SQL["remove_words"], (at, text))
+
+
+def indexed_text(entry: Entry) -> str:
+    """What the index is given of an entry: its words, with a space between each two."""
+    return " ".join(words(text_of(entry)))
+
+
+def merge(db: sqlite3.Connection) -> None:
+    """Rewrite the index without what was taken out of it."""
+    db.execute(SQL["merge_words"])

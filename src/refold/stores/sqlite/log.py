@@ -1,0 +1,136 @@
+"""The log protocol over the store's connections."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from refold.log.admit import check_drafts
+from refold.log.artifact import Artifact
+from refold.log.entry import Draft, Entry
+from refold.log.protocol import Appended, Erased, Hit, SessionInfo, SessionPage, Visible
+from refold.log.span import Span
+from refold.stores.sqlite import read as reading
+from refold.stores.sqlite.append import append, append_alone
+from refold.stores.sqlite.forget import expire, forget, maybe_unused
+from refold.stores.sqlite.fork import fork
+from refold.stores.sqlite.index import index_some, unindexed
+from refold.stores.sqlite.listing import sessions
+from refold.stores.sqlite.search import search
+from refold.stores.sqlite.transaction import Reading, Writing
+
+T = TypeVar("T")
+
+
+class File(Protocol):
+    """What the log needs of the store it belongs to."""
+
+    async def read(self, tenant: str, work: Callable[[Reading], T]) -> T:
+        """Do work that only reads."""
+        ...
+
+    async def append(
+        self, tenant: str, work: Callable[[Writing], T], alone: Callable[[Writing], T | None]
+    ) -> T:
+        """Do quick work that writes: `alone` if nobody else writes, else `work` with others."""
+        ...
+
+    async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        """Do other work that writes, in a transaction of its own."""
+        ...
+
+    async def scrub(self) -> None:
+        """Leave no byte of what was forgotten."""
+        ...
+
+
+class SqliteLog:
+    """The sessions of one tenant in a SQLite file."""
+
+    def __init__(self, file: File, tenant: str) -> None:
+        self.tenant = tenant
+        self._file = file
+
+    async def append(
+        self, session: str, drafts: Sequence[Draft], *, expected: int | None
+    ) -> Appended:
+        """See `refold.log.Log.append`."""
+        check_drafts(drafts)
+        return await self._file.append(
+            self.tenant,
+            lambda tx: append(tx, session, drafts, expected),
+            lambda tx: append_alone(tx, session, drafts, expected),
+        )
+
+    async def head(self, session: str) -> int:
+        """See `refold.log.Log.head`."""
+        return (await self.info(session)).entries
+
+    async def info(self, session: str) -> SessionInfo:
+        """See `refold.log.Log.info`."""
+        return await self._read(lambda tx: reading.info(reading.the_session(tx, session), session))
+
+    async def read(
+        self, session: str, span: Span | None = None, *, whole: bool = True
+    ) -> list[Entry]:
+        """See `refold.log.Log.read`."""
+        return await self._read(
+            lambda tx: reading.read(tx, reading.the_session(tx, session), span, is_whole=whole)
+        )
+
+    async def visible(self, session: str, *, last: int | None = None) -> Visible:
+        """See `refold.log.Log.visible`."""
+        return await self._read(lambda tx: reading.visible(tx, session, last))
+
+    async def sessions(
+        self, *, search: str | None = None, limit: int = 50, page: str | None = None
+    ) -> SessionPage:
+        """See `refold.log.Log.sessions`."""
+        if search is not None:
+            await self._index()
+        return await self._read(lambda tx: sessions(tx, search, limit, page))
+
+    async def fork(self, session: str, new: str, *, at: int | None = None) -> SessionInfo:
+        """See `refold.log.Log.fork`."""
+        return await self._write(lambda tx: fork(tx, session, new, at))
+
+    async def forget(self, session: str, span: Span | None = None) -> Erased:
+        """See `refold.log.Log.forget`."""
+        erased = await self._write(lambda tx: forget(tx, session, span))
+        await self._file.scrub()
+        return erased
+
+    async def expire(self, before: int) -> list[str]:
+        """See `refold.log.Log.expire`."""
+        names = await self._read(lambda tx: maybe_unused(tx, before))
+        gone = [name for name in names if await self._write(_expiry(name, before))]
+        if gone:
+            await self._file.scrub()
+        return gone
+
+    async def artifact(self, hash: str) -> Artifact:  # noqa: A002 - the glossary's word
+        """See `refold.log.Log.artifact`."""
+        return await self._read(lambda tx: reading.artifact(tx, hash))
+
+    async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
+        """See `refold.log.Log.search`."""
+        await self._index()
+        return await self._read(lambda tx: search(tx, query, session, limit))
+
+    async def _index(self) -> None:
+        """Index what was appended up to now, a little at a time, so that appends go on."""
+        for key, head in await self._read(lambda tx: unindexed(tx.db)):
+            while await self._write(_indexing(key, head)):
+                pass
+
+    async def _read(self, work: Callable[[Reading], T]) -> T:
+        return await self._file.read(self.tenant, work)
+
+    async def _write(self, work: Callable[[Writing], T]) -> T:
+        return await self._file.write(self.tenant, work)
+
+
+def _expiry(session: str, before: int) -> Callable[[Writing], bool]:
+    return lambda tx: expire(tx, session, before)
+
+
+def _indexing(key: int, head: int) -> Callable[[Writing], bool]:
+    return lambda tx: index_some(tx, key, head)

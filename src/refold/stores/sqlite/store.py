@@ -1,0 +1,211 @@
+"""The store's file: opening it, and its connections."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Self, TypeVar
+
+from refold.errors import (
+    ErasureUnfinished,
+    NotAStore,
+    StoreClosed,
+    StoreNotFound,
+    StoreReadOnly,
+)
+from refold.log.admit import check_name
+from refold.log.author import Clock, wall_clock
+from refold.log.protocol import DEFAULT_TENANT
+from refold.stores.reach import Reach, onwards
+from refold.stores.sqlite.connection import connect, our_errors
+from refold.stores.sqlite.forget import erasure_under_way, scrub
+from refold.stores.sqlite.log import SqliteLog
+from refold.stores.sqlite.migrate import Migration, check_ours, migrate, shipped
+from refold.stores.sqlite.rows import KnownSessions
+from refold.stores.sqlite.transaction import Reading, Writing
+from refold.stores.sqlite.writer import Writer
+
+T = TypeVar("T")
+_READERS = 4
+
+
+class SqliteStore:
+    """Keeps logs in one SQLite file that any number of processes may open and write.
+
+    `wait` is how many seconds to wait for a lock that another process holds. `clock` tells when
+    sessions are forked and forgotten; `migrations` and `reach` are for tests.
+    """
+
+    def __init__(  # noqa: PLR0913 - all but the path have a default
+        self,
+        path: Path | str,
+        *,
+        create: bool = True,
+        wait: float = 30.0,
+        clock: Clock = wall_clock,
+        migrations: Sequence[Migration] | None = None,
+        reach: Reach = onwards,
+    ) -> None:
+        self.path = Path(path)
+        self._create = create
+        self._wait = wait
+        self._clock = clock
+        self._migrations = shipped() if migrations is None else migrations
+        self._reach = reach
+        self._known = KnownSessions()
+        self._writer: Writer | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+
+    def log(self, tenant: str = DEFAULT_TENANT) -> SqliteLog:
+        """The log of one tenant."""
+        check_name(tenant, "tenant")
+        return SqliteLog(self, tenant)
+
+    async def open(self) -> None:
+        """Open the file, making or migrating it when needed."""
+        if self._writer is not None:
+            return
+        await asyncio.to_thread(self._open)
+        try:
+            await self._finish_erasure()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Finish what is queued and close the file."""
+        if self._writer is None or self._readers is None:
+            return
+        writer, self._writer = self._writer, None
+        readers, self._readers = self._readers, None
+        await writer.close()
+        await asyncio.to_thread(readers.shutdown)
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def read(self, tenant: str, work: Callable[[Reading], T]) -> T:
+        """Do work that only reads, in one transaction on a connection of its own."""
+        if self._readers is None:
+            raise self._not_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._read, tenant, work)
+
+    async def append(
+        self, tenant: str, work: Callable[[Writing], T], alone: Callable[[Writing], T | None]
+    ) -> T:
+        """Do quick work that writes: `alone` if nobody else writes, else `work` with others."""
+        writer = self._writer
+        if writer is None:
+            raise self._not_open()
+        tx = Writing(writer.db, tenant, self._known, 0, self._reach)
+        done = writer.at_once(lambda: alone(tx))
+        return await writer.run(lambda _: work(tx)) if done is None else done
+
+    async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        """Do other work that writes, in a transaction of its own."""
+        if self._writer is None:
+            raise self._not_open()
+        now = int(self._clock().timestamp() * 1000)
+
+        def transaction(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            result = work(Writing(db, tenant, self._known, now, self._reach))
+            self._reach("write.written")
+            db.execute("COMMIT")
+            self._reach("write.done")
+            return result
+
+        return await self._writer.alone(transaction)
+
+    async def scrub(self) -> None:
+        """Leave no byte of what was forgotten."""
+        if self._writer is None:
+            raise self._not_open()
+        await self._writer.alone(lambda db: scrub(db, self._reach))
+
+    def _not_open(self) -> StoreClosed:
+        return StoreClosed(f"The store {self.path} is not open.")
+
+    def _open(self) -> None:
+        try:
+            self._check_path()
+        except PermissionError as error:
+            raise StoreReadOnly(f"The store {self.path} cannot be reached.") from error
+        with our_errors(self.path):
+            db = connect(self.path, create=self._create, wait=self._wait)
+            try:
+                check_ours(db, self.path)
+                _write_ahead(db, self._wait)
+                migrate(db, self.path, self._migrations, self._reach)
+                db.execute("PRAGMA busy_timeout = 0")
+            except BaseException:
+                db.close()
+                raise
+        self._writer = Writer(db, self.path, self._known, wait=self._wait, reach=self._reach)
+        self._readers = ThreadPoolExecutor(_READERS, "refold-sqlite-reader")
+
+    def _check_path(self) -> None:
+        if self.path.is_dir():
+            raise NotAStore(f"{self.path} is a folder.", "Name a file in it.")
+        if not self.path.parent.is_dir():
+            raise StoreNotFound(f"There is no folder {self.path.parent}.", "Make it first.")
+        if not self._create and not self.path.exists():
+            raise StoreNotFound(f"There is no store at {self.path}.")
+
+    async def _finish_erasure(self) -> None:
+        """Finish a forget that a crash interrupted; if readers are in its way, later."""
+        if await self.read(DEFAULT_TENANT, lambda tx: erasure_under_way(tx.db)):
+            with suppress(ErasureUnfinished):
+                await self.scrub()
+
+    def _read(self, tenant: str, work: Callable[[Reading], T]) -> T:
+        with our_errors(self.path), self._reader() as db:
+            db.execute("BEGIN")
+            try:
+                return work(Reading(db, tenant))
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextmanager
+    def _reader(self) -> Generator[sqlite3.Connection]:
+        if self._idle.empty():
+            db = connect(self.path, create=False, wait=self._wait)
+            db.execute("PRAGMA query_only = ON")
+        else:
+            db = self._idle.get()
+        try:
+            yield db
+        finally:
+            self._idle.put(db)
+
+
+def _write_ahead(db: sqlite3.Connection, wait: float) -> None:
+    """Turn on the write-ahead log; SQLite does not wait for others that do the same right now."""
+    until = monotonic() + wait
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > until:
+                raise
+            sleep(0.01)
+        else:
+            return

@@ -1,0 +1,268 @@
+"""One connection that writes, and many callers that share its commits.
+
+Whatever waits when a transaction begins is written in it and acknowledged after its commit, so
+concurrent appends share one flush to the disk.
+
+Where the transaction runs depends on what it costs. Handing work to a thread and back takes the
+event loop about as long as a short commit does, so while commits are short they run on the event
+loop itself, without waiting for any lock. As soon as they take longer on average (a slow disk,
+large batches), or another process holds the lock, a thread does them and the loop stays free.
+"""
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+from refold.errors import RefoldError, StoreBusy, StoreClosed
+from refold.stores.reach import Reach
+from refold.stores.sqlite.connection import explained
+from refold.stores.sqlite.rows import KnownSessions
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+"""Reads, checks and then writes; when it raises an error of ours, it has written nothing."""
+
+LOOP_LIMIT = 0.004
+"""How long, in seconds, transactions may hold up one turn of the event loop."""
+_MOST_TOGETHER = 256
+_SMOOTHING = 8
+
+
+class _Job:
+    """A piece of work, who waits for it, and how it ended."""
+
+    __slots__ = ("error", "future", "result", "work")
+
+    def __init__(self, work: Work[Any], future: asyncio.Future[Any]) -> None:
+        self.work = work
+        self.future = future
+        self.result: object = None
+        self.error: Exception | None = None
+
+    def settle(self) -> None:
+        """Tell who waits."""
+        if self.future.done():  # its caller was cancelled; what was written stays written
+            return
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+class Writer:
+    """Runs work in transactions of one connection, several pieces in one where they coincide."""
+
+    def __init__(
+        self, db: sqlite3.Connection, path: Path, known: KnownSessions, *, wait: float, reach: Reach
+    ) -> None:
+        self.db = db
+        self._path = path
+        self._known = known
+        self._wait = wait
+        self._reach = reach
+        self._pending: deque[_Job] = deque()
+        self._queue = Lock()
+        self._connection = Lock()
+        self._draining = False
+        self._closed = False
+        self._pace = 0.0  # what a transaction takes on average, in seconds
+        self._held = 0.0  # what this turn of the event loop has spent on transactions
+        self._crowded = False  # whether the last shared transaction had more than one job
+        self._thread = ThreadPoolExecutor(1, "refold-sqlite-writer")
+
+    def at_once(self, statement: Callable[[], T | None]) -> T | None:
+        """Run a single statement right here, if nobody else writes and the loop is not held up.
+
+        None when that is not so, or when the statement could not do it.
+        """
+        if self._crowded or self._pending or self._held > LOOP_LIMIT or self._pace > LOOP_LIMIT:
+            return None
+        if self._closed or not self._connection.acquire(blocking=False):
+            return None
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._new_turn)
+        start = perf_counter()
+        try:
+            return statement()
+        except sqlite3.Error:  # whatever it is, the usual way will meet it again and explain it
+            return None
+        finally:
+            self._connection.release()
+            self._held += self._timed(start)
+
+    async def run(self, work: Work[T]) -> T:
+        """Do the work in a transaction; when this returns, it is on the disk."""
+        if self._closed:
+            raise StoreClosed(f"The store {self._path} is closed.")
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop.create_future())
+        self._pending.append(job)
+        # By the next turn of the loop every task that is ready to append has queued its work.
+        loop.call_soon(self._begin)
+        return cast("T", await job.future)
+
+    async def alone(self, work: Work[T]) -> T:
+        """Do work that manages its own transactions, in the writer's thread."""
+        if self._closed:
+            raise StoreClosed(f"The store {self._path} is closed.")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._alone, work)
+
+    async def close(self) -> None:
+        """Finish what is queued and close the connection."""
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._drain)
+        await loop.run_in_executor(self._thread, self.db.close)
+        self._thread.shutdown(wait=False)
+
+    def _new_turn(self) -> None:
+        self._held = 0.0
+
+    def _begin(self) -> None:
+        """On the event loop: commit here if that is quick, else let the thread do it."""
+        if not self._pending:
+            return
+        jobs = self._take()
+        self._crowded = len(jobs) > 1
+        if self._on_loop(jobs):
+            _settle(jobs)
+            return
+        self._pending.extendleft(reversed(jobs))
+        with self._queue:
+            if self._draining:
+                return
+            self._draining = True
+        self._thread.submit(self._drain)
+
+    def _on_loop(self, jobs: list[_Job]) -> bool:
+        """Commit without waiting for anything; False when that is not possible now."""
+        if self._pace > LOOP_LIMIT or not self._connection.acquire(blocking=False):
+            return False
+        try:
+            return self._together(jobs)
+        finally:
+            self._connection.release()
+
+    def _drain(self) -> None:
+        """In the thread: commit until nothing waits."""
+        while True:
+            with self._connection:
+                jobs = self._take()
+                if not jobs:
+                    with self._queue:
+                        if not self._pending:
+                            self._draining = False
+                            return
+                    continue
+                with self._patience():
+                    if not self._together(jobs):
+                        for job in jobs:
+                            job.error = StoreBusy(f"The store {self._path} stays locked.")
+            _settle(jobs)
+
+    def _alone(self, work: Work[T]) -> T:
+        with self._connection, self._patience():
+            self._known.clear()
+            try:
+                return work(self.db)
+            except sqlite3.Error as error:
+                raise explained(self._path, error) from error
+            finally:
+                self._roll_back()
+
+    def _take(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        while self._pending and len(jobs) < _MOST_TOGETHER:
+            job = self._pending.popleft()
+            if not job.future.cancelled():
+                jobs.append(job)
+        return jobs
+
+    def _together(self, jobs: list[_Job]) -> bool:
+        """Commit the jobs in one transaction; False when another process holds the lock."""
+        start = perf_counter()
+        try:
+            self._commit(jobs)
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            self._roll_back()
+            if _is_locked(error):
+                return False
+            self._one_by_one(jobs, error)
+        self._timed(start)
+        return True
+
+    def _timed(self, start: float) -> float:
+        taken = perf_counter() - start
+        self._pace += (taken - self._pace) / _SMOOTHING
+        return taken
+
+    def _one_by_one(self, jobs: list[_Job], error: Exception) -> None:
+        """One piece of work spoiled the transaction: let the others have theirs."""
+        if len(jobs) == 1:
+            failed = explained(self._path, error) if isinstance(error, sqlite3.Error) else error
+            jobs[0].error = failed
+            return
+        for job in jobs:
+            try:
+                self._commit([job])
+            except Exception as its_own:  # noqa: BLE001 - whoever waits is told
+                self._roll_back()
+                self._one_by_one([job], its_own)
+
+    def _commit(self, jobs: list[_Job]) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        self._known.begin(self.db)
+        for job in jobs:
+            job.error = None
+            try:
+                job.result = job.work(self.db)
+            except RefoldError as error:
+                job.error = error
+        self._reach("commit.written")
+        self.db.execute("COMMIT")
+        self._known.commit()
+        self._reach("commit.done")
+
+    def _roll_back(self) -> None:
+        self._known.clear()
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
+
+    @contextmanager
+    def _patience(self) -> Generator[None]:
+        """Wait for locks: only ever in the thread, the event loop does not wait."""
+        self.db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
+        try:
+            yield
+        finally:
+            self.db.execute("PRAGMA busy_timeout = 0")
+
+
+def _is_locked(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _settle(jobs: list[_Job]) -> None:
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:
+        here = None
+    for loop, its in groupby(jobs, lambda job: job.future.get_loop()):
+        if loop is here:
+            _tell(list(its))
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(_tell, list(its))
+
+
+def _tell(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.settle()

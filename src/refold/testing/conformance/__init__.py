@@ -1,0 +1,35 @@
+"""What every store must do, as a suite of tests.
+
+    class TestMyStore(LogConformance):
+        @pytest.fixture
+        async def store(self, tmp_path):
+            async with MyStore(tmp_path / "file", clock=self.clock) as store:
+                yield store
+
+The tests run under pytest with pytest-asyncio in its automatic mode.
+"""
+
+from refold.testing.conformance.appending import AppendingConformance
+from refold.testing.conformance.forgetting import ForgettingConformance
+from refold.testing.conformance.searching import SearchingConformance
+from refold.testing.conformance.sessions import SessionsConformance
+from refold.testing.conformance.viewing import ViewingConformance
+
+__all__ = [
+    "AppendingConformance",
+    "ForgettingConformance",
+    "LogConformance",
+    "SearchingConformance",
+    "SessionsConformance",
+    "ViewingConformance",
+]
+
+
+class LogConformance(
+    AppendingConformance,
+    ViewingConformance,
+    SessionsConformance,
+    ForgettingConformance,
+    SearchingConformance,
+):
+    """Subclass it and give it the fixture `store`; use `self.clock` as the store's clock."""

@@ -1,0 +1,52 @@
+"""Crashes on purpose: a process that dies at a named point of a store's work.
+
+    async with SqliteStore(path, reach=CrashAt("commit.written")) as store:
+        await store.log().append(…)  # never returns: the process is gone
+
+The process ends as by `kill -9`: nothing is flushed, closed or rolled back. So do this in a child
+process, and look at the file from another.
+"""
+
+import os
+import signal
+from typing import Final
+
+from refold.errors import InvalidInput
+
+POINTS: Final = (
+    "migrate.written",
+    "migrate.committed",
+    "append.begun",
+    "commit.written",
+    "commit.done",
+    "write.written",
+    "write.done",
+    "fork.written",
+    "index.written",
+    "forget.erased",
+    "expire.erased",
+    "scrub.merged",
+    "scrub.vacuumed",
+)
+"""Every point that the SQLite store reaches."""
+
+
+class CrashAt:
+    """Given to a store as `reach`: ends the process at `point`, having let it go by `after` times.
+
+    `CrashAt("append.begun", after=2)` lets two appends pass and dies in the third.
+    """
+
+    def __init__(self, point: str, after: int = 0) -> None:
+        if point not in POINTS:  # it would never be reached, and its test would show nothing
+            raise InvalidInput(f"No store reaches a point {point!r}.", f"Use one of {POINTS}.")
+        self.point = point
+        self._left = after
+
+    def __call__(self, point: str) -> None:
+        """A point is reached."""
+        if point != self.point:
+            return
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._left -= 1

@@ -1,0 +1,429 @@
+"""A stateful test of a whole store: random histories, held against plain lists.
+
+    class TestMyStore(LogMachine.TestCase): ...
+
+Subclass `LogMachine`, give it `new_store`, and take its `TestCase`. With `PEERS` above one, several
+stores over the same data are open at once, as in several processes, and each step uses any of them.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, ClassVar, TypeVar
+from uuid import UUID
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from refold.errors import Conflict, SessionForgotten
+from refold.log import (
+    Appended,
+    Artifact,
+    Cleared,
+    Draft,
+    Entry,
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    FoldUndone,
+    Log,
+    Message,
+    Note,
+    Opened,
+    PartRef,
+    Pinned,
+    Requested,
+    Rewound,
+    Span,
+    Store,
+    Titled,
+    Unpinned,
+    Value,
+    export_session,
+)
+from refold.log.span import spans_of
+from refold.log.text import found, terms, text_of
+from refold.testing.model import Kept, ModelLog, ModelSession
+from refold.testing.strategies import (
+    WORDS,
+    TickingClock,
+    author,
+    fillers,
+    large_message,
+    plain_values,
+    texts,
+)
+
+T = TypeVar("T")
+picks = st.integers(0, 1 << 16)
+
+
+class LogMachine(RuleBasedStateMachine):
+    """Random histories of one tenant's log."""
+
+    PEERS: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.model = ModelLog()
+        self.clock = TickingClock()
+        self.author = author(clock=self.clock)
+        self.names = 0
+        self.appends: list[tuple[str, list[Draft], Kept, Appended]] = []
+        self.stores: list[Store] = []
+
+    def new_store(self) -> Store:
+        """One more store over the same data."""
+        raise NotImplementedError
+
+    @initialize()
+    def open_stores(self) -> None:
+        """Open what the history will be written to."""
+        self.stores = [self.new_store() for _ in range(self.PEERS)]
+        for store in self.stores:
+            self.run(store.open())
+
+    def teardown(self) -> None:
+        """Check everything once more, and close."""
+        try:
+            if self.stores:
+                self.check_all()
+        finally:
+            for store in self.stores:
+                self.run(store.close())
+            self.runner.close()
+
+    @rule(title=st.none() | texts)
+    def open_session(self, title: str | None) -> None:
+        """Begin a session, under a new name or one that was forgotten."""
+        buried = sorted(self.model.buried - {*self.model.sessions})
+        name = buried[0] if buried and self.names % 2 else self.new_name()
+        self.append(name, [Opened("openai-chat", "balanced", title)], pick=self.names)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, values=st.lists(plain_values, min_size=1, max_size=4), anywhere=st.booleans())
+    def append_plain(self, pick: int, values: list[Value], anywhere: bool) -> None:  # noqa: FBT001
+        """Append messages and notes."""
+        self.append(self.session(pick).name, values, pick=pick, anywhere=anywhere)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, filler=fillers, text=texts, attach=st.booleans())
+    def append_large(self, pick: int, filler: str, text: str, attach: bool) -> None:  # noqa: FBT001
+        """Append something that is kept as an artifact, perhaps with one attached."""
+        artifacts = [Artifact.of(b"attached to many", "text/plain")] if attach else []
+        message = large_message(filler, text)
+        self.append(self.session(pick).name, [message], pick=pick, artifacts=artifacts)
+
+    @precondition(lambda self: self.appends)
+    @rule(pick=picks, expected=st.none() | st.integers(0, 20))
+    def append_again(self, pick: int, expected: int | None) -> None:
+        """Repeat an append whose acknowledgement was lost, even long ago."""
+        name, drafts, life, first = self.appends[pick % len(self.appends)]
+        again = self.log(pick).append(name, drafts, expected=expected)
+        session = self.model.sessions.get(name)
+        if session is None or session.entries[0] is not life:
+            self.refused(again, SessionForgotten, Conflict)
+        else:
+            assert self.run(again) == Appended(first.first, first.last, repeated=True)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, off=st.sampled_from((-1, 1, 7)))
+    def append_elsewhere(self, pick: int, off: int) -> None:
+        """Append where the head is not."""
+        session = self.session(pick)
+        drafts = [self.author.draft(Note("late"))]
+        late = self.log(pick).append(session.name, drafts, expected=len(session.entries) + off)
+        self.refused(late, Conflict)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, writers=st.integers(2, 4), anywhere=st.booleans())
+    def append_at_once(self, pick: int, writers: int, anywhere: bool) -> None:  # noqa: FBT001
+        """Several writers append to one session at the same time."""
+        session = self.session(pick)
+        expected = None if anywhere else len(session.entries)
+        drafted = [
+            (Note(f"writer {at}"), self.author.draft(Note(f"writer {at}"))) for at in range(writers)
+        ]
+
+        async def race() -> list[Appended | BaseException]:
+            calls = (
+                self.log(pick + at).append(session.name, [draft], expected=expected)
+                for at, (_, draft) in enumerate(drafted)
+            )
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        ends = self.run(race())
+        won = [
+            (end.first, one)
+            for end, one in zip(ends, drafted, strict=True)
+            if isinstance(end, Appended)
+        ]
+        lost = [end for end in ends if not isinstance(end, Appended)]
+        assert all(isinstance(end, Conflict) for end in lost), lost
+        assert len(won) == (writers if anywhere else 1)
+        before = len(session.entries)
+        assert sorted(first for first, _ in won) == list(range(before + 1, before + len(won) + 1))
+        self.model.append(session.name, [one for _, one in sorted(won, key=lambda pair: pair[0])])
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, first=picks, length=st.integers(1, 6), completes=st.booleans())
+    def fold(self, pick: int, first: int, length: int, completes: bool) -> None:  # noqa: FBT001
+        """Start a fold over some of the line, and end it or leave it running."""
+        session = self.session(pick)
+        line = session.line().seqs
+        if not line:
+            return
+        start = first % len(line)
+        spans = spans_of(line[start : start + length])
+        fold = UUID(int=self.author.draft(Cleared()).id.int)
+        self.append(session.name, [FoldStarted(fold, spans, "manual")], pick=pick)
+        if completes:
+            self.append(
+                session.name, [FoldCompleted(fold, spans, {"text": "summary of beta"})], pick=pick
+            )
+
+    @precondition(lambda self: any(one.running() for one in self.model.sessions.values()))
+    @rule(pick=picks)
+    def fail_fold(self, pick: int) -> None:
+        """End a running fold without a summary."""
+        running = [
+            (one.name, fold)
+            for one in self.model.sessions.values()
+            for fold in sorted(one.running())
+        ]
+        name, fold = running[pick % len(running)]
+        self.append(name, [FoldFailed(fold, "cancelled")], pick=pick)
+
+    @precondition(lambda self: any(one.line().folds for one in self.model.sessions.values()))
+    @rule(pick=picks)
+    def undo_fold(self, pick: int) -> None:
+        """Take back a fold that stands."""
+        standing = [
+            (one.name, fold)
+            for one in self.model.sessions.values()
+            for _, fold, _ in one.line().standing()
+        ]
+        name, fold = standing[pick % len(standing)]
+        self.append(name, [FoldUndone(fold)], pick=pick)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, to=picks, what=st.sampled_from(("rewind", "clear", "pin", "unpin", "title")))
+    def steer(self, pick: int, to: int, what: str) -> None:
+        """Append a control entry that needs no more than a place."""
+        session = self.session(pick)
+        seq = to % len(session.entries) + 1
+        values: dict[str, Value] = {
+            "rewind": Rewound(seq),
+            "clear": Cleared(),
+            "pin": Pinned((PartRef(seq, 0),)),
+            "unpin": Unpinned((PartRef(seq, 0),)),
+            "title": Titled(f"title {seq}"),
+        }
+        self.append(session.name, [values[what]], pick=pick)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, first=picks, length=st.integers(1, 5))
+    def record_request(self, pick: int, first: int, length: int) -> None:
+        """Append a request record over some entries, as a difference to the one before."""
+        session = self.session(pick)
+        start = first % len(session.entries) + 1
+        span = Span(start, min(start + length - 1, len(session.entries)))
+        record = session.line().record
+        chain = () if record is None else (record,)
+        self.append(session.name, [Requested((span,), ["keep"], "m", "d", chain=chain)], pick=pick)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, at=picks, whole=st.booleans())
+    def fork(self, pick: int, at: int, whole: bool) -> None:  # noqa: FBT001
+        """Fork a session, which may be a fork itself."""
+        session = self.session(pick)
+        place = len(session.entries) if whole else at % len(session.entries) + 1
+        name = self.new_name()
+        made = self.run(self.log(pick).fork(session.name, name, at=None if whole else place))
+        again = self.run(self.log(pick + 1).fork(session.name, name, at=place))
+        assert made == again
+        self.model.fork(session.name, name, place, made.updated_at)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, first=picks, length=st.integers(1, 4))
+    def forget_span(self, pick: int, first: int, length: int) -> None:
+        """Erase some entries."""
+        session = self.session(pick)
+        start = first % len(session.entries) + 1
+        erased = self.run(self.log(pick).forget(session.name, Span(start, start + length - 1)))
+        named = session.entries[start - 1 : start - 1 + length]
+        living, dead = _counts(self.model, named)
+        self.model.forget(named)
+        assert erased.entries == living
+        assert erased.derived == _counts(self.model, named)[1] - dead - living
+
+    @precondition(lambda self: len(self.model.sessions) > 1)
+    @rule(pick=picks)
+    def forget_session(self, pick: int) -> None:
+        """Erase a whole session, in its forks too."""
+        session = self.session(pick)
+        self.run(self.log(pick).forget(session.name))
+        self.model.forget(session.entries[session.own_from - 1 :])
+        self.model.bury(session.name)
+
+    @precondition(lambda self: len(self.model.sessions) > 1)
+    @rule(pick=picks)
+    def expire(self, pick: int) -> None:
+        """Let the sessions go that were used before one of them."""
+        before = self.session(pick).used
+        gone = self.run(self.log(pick).expire(before))
+        old = sorted(name for name, one in self.model.sessions.items() if one.used < before)
+        assert gone == old
+        for name in old:
+            self.model.bury(name)
+
+    @rule(pick=picks)
+    def reopen(self, pick: int) -> None:
+        """Close a store and open it again."""
+        at = pick % len(self.stores)
+        if self.PEERS == 1:
+            return  # what only one store holds, as in memory, is gone when it is closed
+        self.run(self.stores[at].close())
+        self.stores[at] = self.new_store()
+        self.run(self.stores[at].open())
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, last=st.none() | st.integers(0, 5))
+    def look(self, pick: int, last: int | None) -> None:
+        """Check one session."""
+        self.check_session(self.log(pick), self.session(pick), last)
+
+    @rule(pick=picks, words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=2))
+    def look_for(self, pick: int, words: list[str]) -> None:
+        """Search, in one session and everywhere."""
+        query = " ".join(words)
+        log = self.log(pick)
+        everywhere = self.run(log.search(query, limit=1000))
+        expected = {
+            kept.draft.id
+            for session in self.model.sessions.values()
+            for kept in session.entries
+            if _matches(kept, query)
+        }
+        assert {hit.entry.id for hit in everywhere} == expected
+        assert len(everywhere) == len(expected)
+        for hit in everywhere:
+            assert hit.entry.id in {
+                kept.draft.id for kept in self.model.sessions[hit.session].entries
+            }
+        listed = self.run(log.sessions(search=query, limit=1000)).sessions
+        assert {info.session for info in listed} == {
+            name
+            for name, session in self.model.sessions.items()
+            if any(_matches(kept, query) for kept in session.entries)
+        }
+        if self.model.sessions:
+            session = self.session(pick)
+            hits = self.run(log.search(query, session=session.name, limit=1000))
+            assert [hit.entry.seq for hit in hits] == [
+                seq
+                for seq in range(len(session.entries), 0, -1)
+                if _matches(session.entries[seq - 1], query)
+            ]
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a call of the store to its end."""
+        return self.runner.run(work)
+
+    def log(self, pick: int) -> Log:
+        """The log, through any of the stores."""
+        return self.stores[pick % len(self.stores)].log()
+
+    def session(self, pick: int) -> ModelSession:
+        """Any session of the model."""
+        sessions = list(self.model.sessions.values())
+        return sessions[pick % len(sessions)]
+
+    def new_name(self) -> str:
+        """A name no session has had."""
+        self.names += 1
+        return f"session {self.names}"
+
+    def append(
+        self,
+        name: str,
+        values: list[Value],
+        *,
+        pick: int,
+        anywhere: bool = False,
+        artifacts: list[Artifact] | None = None,
+    ) -> None:
+        """Append to the store and to the model."""
+        drafts = [self.author.draft(value, artifacts=artifacts or ()) for value in values]
+        session = self.model.sessions.get(name)
+        head = len(session.entries) if session else 0
+        expected = None if anywhere else head
+        appended = self.run(self.log(pick).append(name, drafts, expected=expected))
+        assert appended == Appended(head + 1, head + len(drafts))
+        self.model.append(name, list(zip(values, drafts, strict=True)))
+        life = self.model.sessions[name].entries[0]
+        self.appends.append((name, drafts, life, appended))
+
+    def refused(self, call: Coroutine[Any, Any, Appended], *errors: type[Exception]) -> None:
+        """The call raises one of the errors."""
+        try:
+            self.run(call)
+        except errors:
+            return
+        raise AssertionError(f"none of {errors} was raised")
+
+    def check_all(self) -> None:
+        """Compare every session, through every store."""
+        for at, store in enumerate(self.stores):
+            log = store.log()
+            listed = self.run(log.sessions(limit=1000)).sessions
+            assert [info.session for info in listed] == self.model.newest_first()
+            for session in self.model.sessions.values():
+                self.check_session(log, session, None)
+            if at == 0 and self.model.sessions:
+                self.check_export(log, self.session(0))
+
+    def check_session(self, log: Log, session: ModelSession, last: int | None) -> None:
+        """Compare one session with its model."""
+        entries = self.run(log.read(session.name))
+        assert [entry.seq for entry in entries] == list(range(1, len(session.entries) + 1))
+        for entry, kept in zip(entries, session.entries, strict=True):
+            _check_entry(entry, kept)
+        visible = self.run(log.visible(session.name, last=last))
+        assert [entry.seq for entry in visible.entries] == session.visible(last)
+        assert {running.fold for running in visible.outline.running} == session.running()
+        info = visible.info
+        assert (info.title, info.entries) == (session.title, len(session.entries))
+        assert info.messages == sum(kept.draft.kind == Message.KIND for kept in session.entries)
+        assert info.updated_at == session.used
+
+    def check_export(self, log: Log, session: ModelSession) -> None:
+        """An export holds each entry once, and no word of a forgotten one."""
+
+        async def lines() -> list[str]:
+            return [line async for line in export_session(log, session.name)]
+
+        assert sum('"seq":' in line for line in self.run(lines())) == len(session.entries)
+
+
+def _check_entry(entry: Entry, kept: Kept) -> None:
+    draft = kept.draft
+    assert (entry.id, entry.at, entry.kind) == (draft.id, draft.at, draft.kind)
+    assert entry.forgotten == kept.forgotten
+    if kept.forgotten:
+        assert len(entry.body) <= len(draft.body)
+        assert not entry.artifacts
+    else:
+        assert (entry.body, entry.rests_on) == (draft.body, draft.rests_on)
+        assert entry.attached == tuple(artifact.hash for artifact in draft.attached)
+
+
+def _matches(kept: Kept, query: str) -> bool:
+    return not kept.forgotten and found(terms(query), text_of(kept.draft))
+
+
+def _counts(model: ModelLog, named: list[Kept]) -> tuple[int, int]:
+    """How many of the named are not forgotten, and how many of all entries are."""
+    everything = {kept for session in model.sessions.values() for kept in session.entries}
+    living = sum(not kept.forgotten for kept in named)
+    return living, sum(kept.forgotten for kept in everything)

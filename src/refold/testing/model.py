@@ -1,0 +1,179 @@
+"""A log as plain lists: what every store is held against.
+
+It is written to be read, not to be fast, and shares no code with the log it judges.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from refold.log import (
+    Cleared,
+    Draft,
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    FoldUndone,
+    Opened,
+    Pinned,
+    Requested,
+    Rewound,
+    Span,
+    Titled,
+    Unpinned,
+    Value,
+)
+
+
+@dataclass(eq=False, slots=True)
+class Kept:
+    """An entry of the model; sessions that share it hold the same object."""
+
+    draft: Draft
+    value: Value
+    forgotten: bool = False
+
+
+@dataclass(slots=True)
+class Line:
+    """What is in the view at one moment."""
+
+    seqs: list[int] = field(default_factory=list[int])
+    folds: list[tuple[int, UUID, set[int]]] = field(
+        default_factory=list[tuple[int, UUID, set[int]]]
+    )
+    pins: set[int] = field(default_factory=set[int])
+    record: int | None = None
+
+    def standing(self) -> list[tuple[int, UUID, set[int]]]:
+        """The folds that later ones do not stand for."""
+        return [
+            fold
+            for at, fold in enumerate(self.folds)
+            if fold[2] - {seq for later in self.folds[at + 1 :] for seq in later[2]}
+        ]
+
+
+@dataclass(slots=True)
+class ModelSession:
+    """A session as a list of entries."""
+
+    name: str
+    entries: list[Kept]
+    used: int
+    own_from: int = 1
+
+    @property
+    def title(self) -> str | None:
+        """The newest title that is not forgotten."""
+        title = None
+        for kept in self.entries:
+            if isinstance(kept.value, Opened | Titled) and not kept.forgotten:
+                title = kept.value.title
+        return title
+
+    def line(self, head: int | None = None) -> Line:
+        """The view when the entry at `head` was the newest."""
+        line = Line()
+        for seq, kept in enumerate(self.entries[:head], 1):
+            match kept.value:
+                case Rewound(to):
+                    line = self.line(to)
+                    continue
+                case Cleared():
+                    line = Line()
+                    continue
+                case FoldCompleted(fold, spans) if not kept.forgotten:
+                    line.folds.append((seq, fold, seqs_of(spans)))
+                case FoldUndone(fold):
+                    line.folds = [one for one in line.folds if one[1] != fold]
+                case Pinned(parts):
+                    line.pins |= {part.seq for part in parts}
+                case Unpinned(parts):
+                    line.pins -= {part.seq for part in parts}
+                case Requested() if not kept.forgotten:
+                    line.record = seq
+                case _:
+                    pass
+            line.seqs.append(seq)
+        return line
+
+    def running(self) -> set[UUID]:
+        """The folds that have started and not ended."""
+        running: set[UUID] = set()
+        for kept in self.entries:
+            match kept.value:
+                case FoldStarted(fold):
+                    running.add(fold)
+                case FoldCompleted(fold) | FoldFailed(fold):
+                    running.discard(fold)
+                case _:
+                    pass
+        return running
+
+    def visible(self, last: int | None = None) -> list[int]:
+        """The seqs of the entries a view is made of."""
+        line = self.line()
+        standing = line.standing()
+        folded = {seq for _, _, spans in standing for seq in spans}
+        bare = [seq for seq in line.seqs if seq not in folded]
+        seen = {1, *(bare if last is None else bare[max(0, len(bare) - last) :]), *line.pins}
+        seen |= {seq for seq, _, _ in standing}
+        if line.record is not None:
+            record = self.entries[line.record - 1].value
+            seen |= {line.record, *(record.chain if isinstance(record, Requested) else ())}
+        return sorted(seen)
+
+
+class ModelLog:
+    """All sessions of one tenant."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, ModelSession] = {}
+        self.buried: set[str] = set()
+
+    def append(self, name: str, drafted: Sequence[tuple[Value, Draft]]) -> None:
+        """Append to a session, or begin it."""
+        session = self.sessions.setdefault(name, ModelSession(name, [], 0))
+        for value, draft in drafted:
+            session.entries.append(Kept(draft, value))
+            session.used = draft.at
+
+    def fork(self, name: str, new: str, at: int, now: int) -> None:
+        """Make a session that shares the first entries of another."""
+        shared = self.sessions[name].entries[:at]
+        self.sessions[new] = ModelSession(new, shared, now, at + 1)
+
+    def forget(self, kept: Iterable[Kept]) -> None:
+        """Forget entries, and all that rests on them, wherever they are."""
+        gone = {one for one in kept if not one.forgotten}
+        while fallen := {
+            one for session in self.sessions.values() for one in _fallen(session, gone)
+        }:
+            gone |= fallen
+        for one in gone:
+            one.forgotten = True
+
+    def bury(self, name: str) -> None:
+        """Remove a session; forks keep what they share."""
+        del self.sessions[name]
+        self.buried.add(name)
+
+    def newest_first(self) -> list[str]:
+        """The sessions by their last use; of equals, the one made last comes first."""
+        made = list(self.sessions)
+        return sorted(
+            made, key=lambda name: (self.sessions[name].used, made.index(name)), reverse=True
+        )
+
+
+def seqs_of(spans: Iterable[Span]) -> set[int]:
+    """The seqs in some spans."""
+    return {seq for span in spans for seq in range(span.first, span.last + 1)}
+
+
+def _fallen(session: ModelSession, gone: set[Kept]) -> Iterator[Kept]:
+    lost = {seq for seq, kept in enumerate(session.entries, 1) if kept in gone}
+    for kept in session.entries:
+        if kept not in gone and not kept.forgotten and seqs_of(kept.draft.rests_on) & lost:
+            yield kept

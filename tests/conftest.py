@@ -1,0 +1,78 @@
+"""Hypothesis profiles, and which tests hold which requirement (`@pytest.mark.req("R101")`)."""
+
+import json
+import os
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SEEDS = Path(__file__).parent.parent / "docs" / "seeds.toml"
+REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
+
+for name, examples in {"quick": 50, "ci": 200, "thorough": 2_000}.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        stateful_step_count=30,
+        deadline=None,
+        derandomize=False,
+        print_blob=True,
+        # A busy machine is no fault of the code.
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--requirements-report",
+        metavar="FILE",
+        type=Path,
+        help="write which passing tests hold which requirement, as JSON (give FILE after an =)",
+    )
+
+
+def pytest_configure(config):
+    target = config.getoption("--requirements-report")
+    on_worker = hasattr(config, "workerinput")
+    if target and not on_worker:
+        config.pluginmanager.register(RequirementsReport(target))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    report = yield
+    for item in report.result or ():
+        if isinstance(item, pytest.Item):
+            numbers = {number for mark in item.iter_markers("req") for number in mark.args}
+            item.user_properties += [("req", number) for number in sorted(numbers)]
+            if unknown := sorted(numbers - REQUIREMENTS):
+                report.outcome = "failed"
+                report.longrepr = f"{item.nodeid} names {unknown}: not in {SEEDS.name}"
+    return report
+
+
+class RequirementsReport:
+    """Gathers from the reports, because with xdist the tests run in other processes."""
+
+    def __init__(self, target: Path):
+        self.target = target
+        self.passed: dict[str, set[str]] = defaultdict(set)
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report):
+        test = report.nodeid.partition("[")[0]
+        if report.failed:
+            self.failed.add(test)
+        elif report.passed and report.when == "call":
+            for key, value in report.user_properties:
+                if key == "req":
+                    self.passed[value].add(test)
+
+    def pytest_sessionfinish(self):
+        held = {number: sorted(tests - self.failed) for number, tests in self.passed.items()}
+        held = {number: tests for number, tests in sorted(held.items()) if tests}
+        self.target.write_text(json.dumps(held, indent=1) + "\n")

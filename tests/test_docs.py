@@ -1,0 +1,119 @@
+"""Every example of the README and the documentation runs.
+
+The blocks of one page run in order, in one namespace and one empty folder:
+
+- ```python blocks are executed; `await` may stand at the top level;
+- ```console blocks of `$ refold …` commands are run, and what they print is compared: `…` in the
+  expected output stands for any text, and on a line of its own for any lines.
+
+A block right after `<!-- not executed: reason -->` is left out.
+"""
+
+import ast
+import asyncio
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+
+BLOCK = re.compile(
+    r"^(?P<skip><!-- not executed: \S[^\n]*-->\n+)?"
+    r"```(?P<language>python|console)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Block(NamedTuple):
+    page: Path
+    line: int
+    language: str
+    text: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page, text.count("\n", 0, found.start("text")), found["language"], found["text"])
+        for found in BLOCK.finditer(text)
+        if not found["skip"]
+    ]
+
+
+def run_python(block: Block, namespace: dict[str, object], runner: asyncio.Runner):
+    padded = "\n" * block.line + block.text  # a traceback then shows the page's own line
+    code = compile(padded, str(block.page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    result = eval(code, namespace)  # noqa: S307 (our own pages; exec would drop the coroutine)
+    if inspect.iscoroutine(result):
+        runner.run(result)
+
+
+def run_console(block: Block, folder: Path):
+    steps = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
+    ours = [step.startswith("refold ") for step in steps]
+    if not any(ours):
+        return
+    assert all(ours), f"{block.page}:{block.line}: other commands beside refold's"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    plain = {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    for step in steps:
+        command, _, expected = step.partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=os.environ | plain | {"PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.strip().splitlines())
+        message = f"{block.page}:{block.line}: {command}\nprinted:\n{printed}"
+        assert as_pattern(expected).fullmatch(printed), message
+
+
+def as_pattern(expected: str) -> re.Pattern[str]:
+    pattern = ""
+    for line in expected.strip().splitlines():
+        any_lines = line.strip() == "…"
+        pattern += (
+            r"(?:.*\n)*" if any_lines else re.escape(line.rstrip()).replace("…", ".*") + r"\n"
+        )
+    return re.compile(pattern)
+
+
+@pytest.mark.parametrize("name", [str(page.relative_to(ROOT)) for page in PAGES if blocks_of(page)])
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    with asyncio.Runner() as runner:
+        for block in blocks_of(ROOT / name):
+            if block.language == "python":
+                run_python(block, namespace, runner)
+            else:
+                run_console(block, tmp_path)
+
+
+def test_the_readme_shows_code():
+    assert any(block.language == "python" for block in blocks_of(README))
+
+
+def test_only_the_marked_block_is_left_out(tmp_path):
+    marked, plain = "<!-- not executed: why -->\n```python\n1\n```\n", "```python\n2\n```\n"
+    (tmp_path / "page.md").write_text(marked + plain + marked, encoding="utf-8")
+    assert [block.text for block in blocks_of(tmp_path / "page.md")] == ["2\n"]
+
+
+def test_expected_output_may_leave_out_parts():
+    assert as_pattern("a … c\n…\nz\n").fullmatch("a b c\n1\n2\nz\n")
+    assert as_pattern("…\nz\n").fullmatch("z\n")
+    assert not as_pattern("a … c\n").fullmatch("a b c\nmore\n")

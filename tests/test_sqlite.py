@@ -1,0 +1,302 @@
+"""What only the SQLite store promises: files without forgotten bytes, shared commits, an index that
+no append waits for, migrations."""
+
+import asyncio
+import json
+import sqlite3
+from uuid import uuid4
+
+import pytest
+
+from refold.errors import ErasureUnfinished, WrittenByNewer
+from refold.log import (
+    Appended,
+    Artifact,
+    FoldCompleted,
+    FoldStarted,
+    Message,
+    Note,
+    Opened,
+    Requested,
+    Span,
+)
+from refold.log.artifact import INLINE_LIMIT
+from refold.stores import SqliteStore
+from refold.stores.sqlite import index, writer
+from refold.stores.sqlite.migrate import shipped
+from refold.testing.strategies import author
+
+SECRET = "Xylophone-Quarterly-7391"  # noqa: S105 - nobody's
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "refold.db"
+
+
+def say(text: str) -> Message:
+    return Message(json.dumps({"role": "user", "content": text}).encode())
+
+
+def bytes_of_store(path) -> bytes:
+    files = sorted(path.parent.glob(f"{path.name}*"))
+    assert path in files
+    return b"".join(file.read_bytes() for file in files)
+
+
+def traces(path) -> list[bytes]:
+    """Which spellings of the secret lie in any file of the store, whole or word by word."""
+    data = bytes_of_store(path).lower()
+    spellings = [SECRET.lower().encode(), *(word.encode() for word in SECRET.lower().split("-"))]
+    return [spelling for spelling in spellings if spelling in data]
+
+
+async def a_life(log, makes) -> None:
+    """A session with the secret in every place there is, and a fork of it."""
+    large = f"{SECRET} " + "hay " * INLINE_LIMIT
+    fold = uuid4()
+    values = [
+        Opened("openai-chat", "balanced", title=f"About {SECRET}"),
+        say(f"the word is {SECRET}"),
+        say(large),
+        Note(SECRET, {"deep": [SECRET]}),
+        FoldStarted(fold, (Span(2, 3),), "manual", focus=SECRET),
+        FoldCompleted(fold, (Span(2, 3),), {"text": f"said {SECRET}"}),
+        Requested((Span(2, 4),), [{"insert": SECRET}], "model", "digest", 1000),
+    ]
+    drafts = [makes.draft(value) for value in values]
+    attached = [Artifact.of(SECRET.encode() * 3, f"text/{SECRET}")]
+    drafts.append(makes.draft(Note("see"), scope=f"/{SECRET}", artifacts=attached))
+    await log.append("s", drafts, expected=0)
+    for at in range(50):  # so that pages fill, split and are written again
+        await log.append(
+            "s", [makes.draft(say(f"padding {at} {SECRET} {'x' * at * 9}"))], expected=None
+        )
+    await log.fork("s", "t")
+    await log.append("t", [makes.draft(Note("own words of the fork"))], expected=None)
+    assert len(await log.search(SECRET, limit=99)) == 55
+    await log.append("t", [makes.draft(say("after the index"))], expected=None)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_no_forgotten_byte_is_left(path, whole):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await a_life(log, makes)
+        await log.append("s", [makes.draft(say(f"not indexed yet {SECRET}"))], expected=None)
+        assert traces(path)
+        await log.forget("s", None if whole else Span(1, 99))
+        assert traces(path) == []
+        record = (await log.read("t"))[6]
+        assert (record.kind, record.forgotten) == ("request", True)
+        assert [hit.entry.seq for hit in await log.search("own words")] == [59]
+    assert traces(path) == []
+
+
+async def test_an_expired_session_leaves_no_byte(path):
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await a_life(log, author())
+        await log.forget("t")
+        assert await log.expire(2**62) == ["s"]
+        assert traces(path) == []
+
+
+async def test_a_fork_that_copied_is_erased_too(path):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("0", [makes.draft(Opened("f", "p")), makes.draft(say(SECRET))], expected=0)
+        for at in range(1, 40):
+            await log.fork(f"{at - 1}", f"{at}")
+            await log.append(f"{at}", [makes.draft(say(f"{at} {SECRET}"))], expected=None)
+        assert len(await log.search(SECRET, limit=99)) == 40
+        copies = await store.read(
+            "default", lambda tx: tx.db.execute("SELECT * FROM copies").fetchall()
+        )
+        assert copies
+        await log.forget("39", Span(2, 99))
+        assert traces(path) == []
+
+
+async def test_a_reader_of_an_older_state_delays_the_erasure(path):
+    async with SqliteStore(path, wait=0.2) as store:
+        log = store.log()
+        await a_life(log, author())
+        reader = sqlite3.connect(path)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entries").fetchone()
+        with pytest.raises(ErasureUnfinished, match="reader"):
+            await log.forget("s")
+        assert await log.search(SECRET) == []
+        reader.close()
+    async with SqliteStore(path):
+        assert traces(path) == []
+
+
+async def test_appends_at_once_share_their_commits(path):
+    commits = []
+    makes = author()
+    async with SqliteStore(path, reach=commits.append) as store:
+        log = store.log()
+        drafts = [[makes.draft(Opened("f", "p"))] for _ in range(64)]
+        await asyncio.gather(
+            *(log.append(f"s{at}", one, expected=0) for at, one in enumerate(drafts))
+        )
+        assert commits.count("commit.done") <= 4
+        commits.clear()
+        drafts = [[makes.draft(say(f"{at}"))] for at in range(64)]
+        await asyncio.gather(
+            *(log.append(f"s{at}", one, expected=1) for at, one in enumerate(drafts))
+        )
+        assert commits.count("commit.done") <= 4
+
+
+@pytest.mark.parametrize("limit", [-1.0, 60.0])
+async def test_one_bad_append_does_not_spoil_the_others(path, monkeypatch, limit):
+    """On the event loop and in the thread alike."""
+    monkeypatch.setattr(writer, "LOOP_LIMIT", limit)
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        for at in range(6):
+            await log.append(f"s{at}", [makes.draft(Opened("f", "p"))], expected=0)
+        good = [log.append(f"s{at}", [makes.draft(Note("x"))], expected=1) for at in range(3)]
+        late = log.append("s3", [makes.draft(Note("x"))], expected=7)
+        # What SQLite itself refuses makes the whole transaction fail.
+        odd = log.append("s4", [makes.draft(Note("x"))._replace(body="no bytes")], expected=1)
+        ends = await asyncio.gather(*good, late, odd, return_exceptions=True)
+        assert ends[:3] == [Appended(2, 2)] * 3
+        assert all(isinstance(end, Exception) for end in ends[3:])
+        assert [await log.head(f"s{at}") for at in range(6)] == [2, 2, 2, 1, 1, 1]
+
+
+async def test_a_busy_loop_still_turns(path):
+    makes = author()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("s", [makes.draft(Opened("f", "p"))], expected=0)
+        drafts = [makes.draft(say(f"{at}")) for at in range(300)]
+        counting = asyncio.create_task(count())
+        for at, draft in enumerate(drafts, 1):
+            await log.append("s", [draft], expected=at)
+        counting.cancel()
+        assert turns >= 5
+
+
+def test_one_store_serves_one_loop_after_another(path):
+    makes = author()
+    store = SqliteStore(path)
+
+    async def first() -> None:
+        await store.open()
+        await store.log().append("s", [makes.draft(Opened("f", "p"))], expected=0)
+
+    async def second() -> None:
+        await store.log().append("s", [makes.draft(Note("x"))], expected=1)
+        assert await store.log().head("s") == 2
+        await store.close()
+
+    asyncio.run(first())
+    asyncio.run(second())
+
+
+@pytest.mark.req("R098")
+async def test_a_session_is_there_after_a_restart(path):
+    makes = author()
+    drafts = [makes.draft(Opened("f", "p")), makes.draft(say("hello"))]
+    async with SqliteStore(path) as store:
+        await store.log().append("s", drafts, expected=0)
+    async with SqliteStore(path) as store:
+        entries = await store.log().read("s")
+        assert [(entry.id, entry.body) for entry in entries] == [
+            (one.id, one.body) for one in drafts
+        ]
+
+
+async def test_appending_indexes_nothing(path):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say("word"))], expected=0)
+
+        def indexed(tx):
+            return tx.db.execute("SELECT count(*) FROM words_docsize").fetchone()[0]
+
+        assert await store.read("default", indexed) == 0
+        assert len(await log.search("word")) == 1
+        assert await store.read("default", indexed) == 1
+        await log.append("s", [makes.draft(say("word again"))], expected=2)
+        assert await store.read("default", indexed) == 1
+        assert len(await log.search("word")) == 2
+
+
+async def test_another_making_of_words_indexes_anew(path, monkeypatch):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say("word"))], expected=0)
+        assert len(await log.search("word")) == 1
+        monkeypatch.setattr(index, "WORDS_VERSION", 2)
+        monkeypatch.setattr(index, "words", lambda text: [w + "s" for w in text.split()])
+        await log.append("s", [makes.draft(say("more"))], expected=2)
+        assert len(await log.search("words")) == 1
+        monkeypatch.setattr(index, "WORDS_VERSION", 1)
+        await log.append("s", [makes.draft(say("older"))], expected=3)
+        with pytest.raises(WrittenByNewer):
+            await log.search("older")
+
+
+async def test_outlines_of_an_older_version_are_replayed(path):
+    makes = author()
+    fold = uuid4()
+    values = [Opened("f", "p", "title"), say("x"), FoldStarted(fold, (Span(2, 2),), "manual")]
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("s", [makes.draft(value) for value in values], expected=0)
+        before = await log.visible("s")
+        await store.write(
+            "default",
+            lambda tx: tx.db.execute(
+                "UPDATE sessions SET outline = CAST('{\"version\":0}' AS BLOB)"
+            ),
+        )
+        assert await log.visible("s") == before
+        newer = (
+            "UPDATE sessions SET outline = CAST('{\"version\":9}' AS BLOB), revision = revision + 1"
+        )
+        await store.write("default", lambda tx: tx.db.execute(newer))
+        for call in (log.visible("s"), log.append("s", [makes.draft(Note("x"))], expected=3)):
+            with pytest.raises(WrittenByNewer, match="Upgrade"):
+                await call
+
+
+async def test_the_head_is_where_the_entries_end_for_every_connection(path):
+    """What one connection knows of a session is good only until another one writes."""
+    makes = author()
+    async with SqliteStore(path) as one, SqliteStore(path) as two:
+        await one.log().append("s", [makes.draft(Opened("f", "p"))], expected=0)
+        for head in range(1, 9):
+            log = (one if head % 2 else two).log()
+            assert await log.append("s", [makes.draft(say("x"))], expected=head) == Appended(
+                head + 1, head + 1
+            )
+        await two.log().search("x")
+        await one.log().append("s", [makes.draft(say("needle"))], expected=9)
+        assert len(await two.log().search("needle")) == 1
+        await two.log().forget("s")
+        with pytest.raises(Exception, match="forgotten"):
+            await one.log().append("s", [makes.draft(say("late"))], expected=10)
+
+
+def test_migrations_are_numbered_without_gaps():
+    assert [one.number for one in shipped()] == list(range(1, len(shipped()) + 1))
