@@ -172,6 +172,29 @@ async def test_one_bad_append_does_not_spoil_the_others(path, monkeypatch, limit
         assert [await log.head(f"s{at}") for at in range(6)] == [2, 2, 2, 1, 1, 1]
 
 
+async def test_loop_and_thread_take_turns(path, monkeypatch):
+    """Whichever commits, each append is done once and no caller waits for ever."""
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+
+        async def talk(name: str) -> None:
+            await log.append(name, [makes.draft(Opened("f", "p"))], expected=0)
+            for head in range(1, 40):
+                await log.append(name, [makes.draft(say(f"{head}"))], expected=head)
+
+        async def change_sides() -> None:
+            while True:
+                for limit in (-1.0, 60.0):
+                    monkeypatch.setattr(writer, "LOOP_LIMIT", limit)
+                    await asyncio.sleep(0)
+
+        changing = asyncio.create_task(change_sides())
+        await asyncio.wait_for(asyncio.gather(*(talk(f"s{at}") for at in range(12))), 60)
+        changing.cancel()
+        assert [await log.head(f"s{at}") for at in range(12)] == [40] * 12
+
+
 async def test_a_busy_loop_still_turns(path):
     makes = author()
     turns = 0

@@ -249,6 +249,7 @@ async def test_a_lock_is_waited_for_without_holding_up_the_loop(nursery, path):
                 pauses.append(monotonic() - start)
 
         ticking = asyncio.create_task(tick())
+        await asyncio.sleep(0.05)
         draft = drafts("two", message("two"))
         with pytest.raises(StoreBusy) as caught:
             await log.append("mine", draft, expected=2)

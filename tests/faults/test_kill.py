@@ -11,7 +11,9 @@ import pytest
 import writers
 from inspection import check, entries_of
 from nursery import Child, Nursery
-from scenarios import drafts, open_store
+from scenarios import TODAY, drafts, message, open_store
+
+from refold.errors import SessionForgotten
 
 KILLS = int(os.environ.get("REFOLD_KILLS", "200"))
 LOOK_EVERY = 20
@@ -99,7 +101,9 @@ class Crowd:
         assert all(heads[session] >= head for session, head in self.heads.items())
 
     def _hear(self, writer: Writer, reports: list):
-        for kind, number, at, session, *rest in reports:
+        for report in reports:
+            assert isinstance(report, list), report["failed"]
+            kind, number, at, session, *rest = report
             if kind == "intent":
                 writer.intend((number, at))
                 continue
@@ -157,3 +161,30 @@ def _check_acknowledged(crowd, found):
 
 def _draft_fields(one):
     return one.id, one.at, one.kind, one.version, one.body, one.scope, one.rests_on
+
+
+async def test_what_is_appended_after_another_process_indexed_is_found(tmp_path):
+    """A writer's memory of its session is older than what the other has noted there."""
+    path = tmp_path / "refold.db"
+    async with open_store(path) as ours, open_store(path) as theirs:
+        log = ours.log()
+        await log.append("one", drafts("opening", writers.OPENING), expected=0)
+        for number in range(1, 4):
+            await log.append("one", drafts(f"{number}", message(f"w{number}")), expected=number)
+            assert len(await theirs.log().search(f"w{number}")) == 1
+    await check(path)
+
+
+async def test_nothing_is_appended_to_what_another_process_forgot(tmp_path):
+    """Also while a fork still reads the forgotten session's entries."""
+    path = tmp_path / "refold.db"
+    async with open_store(path) as ours, open_store(path) as theirs:
+        log = ours.log()
+        await log.append("one", drafts("opening", writers.OPENING, message("x")), expected=0)
+        await log.append("one", drafts("known", message("known")), expected=2)
+        await theirs.log().fork("one", "fork", at=2)
+        await log.append("one", drafts("more", message("more")), expected=3)
+        await theirs.log().expire(int(TODAY.timestamp() * 1000))
+        with pytest.raises(SessionForgotten):
+            await log.append("one", drafts("late", message("late")), expected=4)
+    await check(path)

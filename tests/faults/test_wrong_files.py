@@ -272,6 +272,16 @@ async def test_a_truncated_store_is_told(path, prepared, acknowledged, share):
     assert survived != acknowledged.keys()
 
 
+async def test_a_hole_in_a_session_is_not_passed_over(made):
+    async with open_store(made) as store:
+        await store.log().append("mine", drafts("last", message("last")), expected=2)
+    _database(made, "DELETE FROM entries WHERE place & 0xffffffff = 2")
+    async with open_store(made) as store:
+        with pytest.raises(StoreCorrupt):
+            await store.log().read("mine")
+        assert len(await store.log().read("mine", Span(3, 3))) == 1
+
+
 async def test_a_damaged_artifact_is_not_handed_out(made):
     body = "." * 20_000
     async with open_store(made) as store:

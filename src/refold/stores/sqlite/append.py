@@ -6,11 +6,11 @@ from contextlib import suppress
 from uuid import UUID
 
 from refold.errors import RefoldError
-from refold.log.admit import Facts, Repeat, State, Write, admit, admit_new, needs_controls
+from refold.log.admit import Facts, Repeat, State, Write, admit, admit_plain, needs_controls
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import Message
-from refold.log.outline import CONTROL_KINDS, dump
+from refold.log.outline import dump
 from refold.log.protocol import Appended
 from refold.log.span import Span
 from refold.stores.sql import statements
@@ -47,24 +47,20 @@ def append_alone(
     place after the head we know is free. None when it is not, or when there is more to write.
     """
     row = tx.known.get(tx.tenant, session)
-    if row is None or row.forked_from or len(drafts) > 1 or not _is_plain(drafts[0]):
+    if row is None or row.forked_from or len(drafts) > 1:
         return None
-    try:
-        outcome = admit_new(session, drafts, expected, Facts(row.state))
-    except RefoldError:
-        return None
-    after = outcome.state
-    if outcome.artifacts or _moves_row(row, after):
+    draft = drafts[0]
+    after = admit_plain(row.state, draft, expected)
+    if after is None or _moves_row(row, after):
         return None
     tx.reach("append.begun")
-    [entry] = outcome.entries
-    if not _add_plain(tx, row, entry, after.messages):
+    if not _add_plain(tx, row, draft, after):
         return None
     row = SessionRow(
         row.key, after, row.used, row.own_from, row.forked_from, row.revision, row.unindexed
     )
     tx.known.keep(tx.tenant, session, row)
-    return Appended(entry.seq, entry.seq)
+    return Appended(after.head, after.head)
 
 
 def add_session(
@@ -92,20 +88,16 @@ def add_session(
     return SessionRow(made.lastrowid or 0, state, used, at + 1, source, 0, unindexed=True)
 
 
-def _is_plain(draft: Draft) -> bool:
-    return not (draft.kind in CONTROL_KINDS or draft.rests_on or draft.attached or draft.forgotten)
-
-
-def _add_plain(tx: Writing, row: SessionRow, entry: Entry, messages: int) -> bool:
+def _add_plain(tx: Writing, row: SessionRow, draft: Draft, after: State) -> bool:
     values = (
-        place(row.key, entry.seq),
-        entry.id.bytes,
-        entry.at,
-        entry.kind,
-        entry.version,
-        entry.scope,
-        messages,
-        entry.body,
+        place(row.key, after.head),
+        draft.id.bytes,
+        draft.at,
+        draft.kind,
+        draft.version,
+        draft.scope,
+        after.messages,
+        draft.body,
         row.key,
         row.revision,
     )

@@ -27,10 +27,12 @@ class File(Protocol):
         """Do work that only reads."""
         ...
 
-    async def append(
-        self, tenant: str, work: Callable[[Writing], T], alone: Callable[[Writing], T | None]
-    ) -> T:
-        """Do quick work that writes: `alone` if nobody else writes, else `work` with others."""
+    def at_once(self, tenant: str, work: Callable[[Writing], T | None]) -> T | None:
+        """Do work that is a single statement, if nobody else writes; None when it was not done."""
+        ...
+
+    async def append(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        """Do quick work that writes, in a transaction that others may share."""
         ...
 
     async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
@@ -54,10 +56,13 @@ class SqliteLog:
     ) -> Appended:
         """See `refold.log.Log.append`."""
         check_drafts(drafts)
+        done = self._file.at_once(
+            self.tenant, lambda tx: append_alone(tx, session, drafts, expected)
+        )
+        if done is not None:
+            return done
         return await self._file.append(
-            self.tenant,
-            lambda tx: append(tx, session, drafts, expected),
-            lambda tx: append_alone(tx, session, drafts, expected),
+            self.tenant, lambda tx: append(tx, session, drafts, expected)
         )
 
     async def head(self, session: str) -> int:

@@ -108,16 +108,20 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, tenant, work)
 
-    async def append(
-        self, tenant: str, work: Callable[[Writing], T], alone: Callable[[Writing], T | None]
-    ) -> T:
-        """Do quick work that writes: `alone` if nobody else writes, else `work` with others."""
+    def at_once(self, tenant: str, work: Callable[[Writing], T | None]) -> T | None:
+        """Do work that is a single statement, if nobody else writes; None when it was not done."""
         writer = self._writer
         if writer is None:
             raise self._not_open()
-        tx = Writing(writer.db, tenant, self._known, 0, self._reach)
-        done = writer.at_once(lambda: alone(tx))
-        return await writer.run(lambda _: work(tx)) if done is None else done
+        return writer.at_once(lambda db: work(Writing(db, tenant, self._known, 0, self._reach)))
+
+    async def append(self, tenant: str, work: Callable[[Writing], T]) -> T:
+        """Do quick work that writes, in a transaction that others may share."""
+        if self._writer is None:
+            raise self._not_open()
+        return await self._writer.run(
+            lambda db: work(Writing(db, tenant, self._known, 0, self._reach))
+        )
 
     async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Do other work that writes, in a transaction of its own."""

@@ -63,7 +63,7 @@ class Writer:
     def __init__(
         self, db: sqlite3.Connection, path: Path, known: KnownSessions, *, wait: float, reach: Reach
     ) -> None:
-        self.db = db
+        self._db = db
         self._path = path
         self._known = known
         self._wait = wait
@@ -78,7 +78,7 @@ class Writer:
         self._crowded = False  # whether the last shared transaction had more than one job
         self._thread = ThreadPoolExecutor(1, "refold-sqlite-writer")
 
-    def at_once(self, statement: Callable[[], T | None]) -> T | None:
+    def at_once(self, statement: Work[T | None]) -> T | None:
         """Run a single statement right here, if nobody else writes and the loop is not held up.
 
         None when that is not so, or when the statement could not do it.
@@ -91,7 +91,7 @@ class Writer:
             asyncio.get_running_loop().call_soon(self._new_turn)
         start = perf_counter()
         try:
-            return statement()
+            return statement(self._db)
         except sqlite3.Error:  # whatever it is, the usual way will meet it again and explain it
             return None
         finally:
@@ -120,7 +120,7 @@ class Writer:
         self._closed = True
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._drain)
-        await loop.run_in_executor(self._thread, self.db.close)
+        await loop.run_in_executor(self._thread, self._db.close)
         self._thread.shutdown(wait=False)
 
     def _new_turn(self) -> None:
@@ -128,28 +128,28 @@ class Writer:
 
     def _begin(self) -> None:
         """On the event loop: commit here if that is quick, else let the thread do it."""
-        if not self._pending:
+        if not self._pending or self._on_loop():
             return
-        jobs = self._take()
-        self._crowded = len(jobs) > 1
-        if self._on_loop(jobs):
-            _settle(jobs)
-            return
-        self._pending.extendleft(reversed(jobs))
         with self._queue:
             if self._draining:
                 return
             self._draining = True
         self._thread.submit(self._drain)
 
-    def _on_loop(self, jobs: list[_Job]) -> bool:
-        """Commit without waiting for anything; False when that is not possible now."""
+    def _on_loop(self) -> bool:
+        """Commit what is queued without waiting for anything; False when that cannot be now."""
         if self._pace > LOOP_LIMIT or not self._connection.acquire(blocking=False):
             return False
         try:
-            return self._together(jobs)
+            jobs = self._take()
+            self._crowded = len(jobs) > 1
+            if not self._together(jobs):
+                self._pending.extendleft(reversed(jobs))
+                return False
         finally:
             self._connection.release()
+        _settle(jobs)
+        return True
 
     def _drain(self) -> None:
         """In the thread: commit until nothing waits."""
@@ -172,13 +172,14 @@ class Writer:
         with self._connection, self._patience():
             self._known.clear()
             try:
-                return work(self.db)
+                return work(self._db)
             except sqlite3.Error as error:
                 raise explained(self._path, error) from error
             finally:
                 self._roll_back()
 
     def _take(self) -> list[_Job]:
+        """What waits, or some of it; only for who holds the connection."""
         jobs: list[_Job] = []
         while self._pending and len(jobs) < _MOST_TOGETHER:
             job = self._pending.popleft()
@@ -218,32 +219,32 @@ class Writer:
                 self._one_by_one([job], its_own)
 
     def _commit(self, jobs: list[_Job]) -> None:
-        self.db.execute("BEGIN IMMEDIATE")
-        self._known.begin(self.db)
+        self._db.execute("BEGIN IMMEDIATE")
+        self._known.begin(self._db)
         for job in jobs:
             job.error = None
             try:
-                job.result = job.work(self.db)
+                job.result = job.work(self._db)
             except RefoldError as error:
                 job.error = error
         self._reach("commit.written")
-        self.db.execute("COMMIT")
+        self._db.execute("COMMIT")
         self._known.commit()
         self._reach("commit.done")
 
     def _roll_back(self) -> None:
         self._known.clear()
-        if self.db.in_transaction:
-            self.db.execute("ROLLBACK")
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
 
     @contextmanager
     def _patience(self) -> Generator[None]:
         """Wait for locks: only ever in the thread, the event loop does not wait."""
-        self.db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
+        self._db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
         try:
             yield
         finally:
-            self.db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA busy_timeout = 0")
 
 
 def _is_locked(error: Exception) -> bool:
