@@ -63,7 +63,7 @@ def empty_store() -> Path:
 EXAMPLES = {
     "quick": (100, 100),
     "ci": (1_000, 1_000),
-    "thorough": (30_000, 20_000),
+    "thorough": (40_000, 10_000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
 TestMemory = MemoryMachine.TestCase

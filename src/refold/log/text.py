@@ -28,7 +28,8 @@ _BINARY = re.compile(r"[A-Za-z0-9+/_=-]{256,}")
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _LONGEST = 64
-_FIRST_ACCENT_CLASS = 200  # below are marks that are part of a letter, as in Japanese and Hindi
+# The blocks of marks that are put on letters; those that are part of one, as in Hindi, stay.
+_ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 
 
 def text_of(entry: Entry | Draft) -> str:
@@ -41,8 +42,7 @@ def text_of(entry: Entry | Draft) -> str:
 def words(text: str) -> list[str]:
     """The words of a text, as they are indexed and looked for."""
     if not text.isascii():
-        apart = unicodedata.normalize("NFKD", text)
-        bare = "".join(c for c in apart if unicodedata.combining(c) < _FIRST_ACCENT_CLASS)
+        bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
         text = unicodedata.normalize("NFKC", bare).casefold()
     return [word[:_LONGEST] for word in _WORD.findall(text.lower())]
 
