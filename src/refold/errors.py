@@ -230,7 +230,7 @@ class ErasureUnfinished(StoreError):
     """Forgotten entries can no longer be read, but their bytes may still lie in the file."""
 
     code = "erasure-unfinished"
-    usual_fix = "Close other readers of the store and call forget again, or reopen the store."
+    usual_fix = "Close the other readers, make room if the disk is full, and open the store again."
 
 
 class TransferError(RefoldError):

@@ -79,22 +79,17 @@ class Entry(NamedTuple):
 
 def check_draft(draft: Draft) -> None:
     """Refuse a draft that no later reader could make sense of."""
-    if not _is_kind(draft.kind):
-        raise InvalidEntry(f"{draft.kind!r} is no kind of entry.", "Use lower-case words and dots.")
-    if not _is_scope(draft.scope):
-        raise InvalidEntry(f"Scope {draft.scope!r} is no path.", "Start it with '/'.")
+    _check_names(draft.kind, draft.scope)
     if not (1 <= draft.version < _TOO_LARGE and 0 <= draft.at < _TOO_LARGE):
         raise InvalidEntry(f"Version {draft.version} at time {draft.at} cannot be.")
 
 
 @lru_cache(256)
-def _is_kind(name: str) -> bool:
-    return _KIND.fullmatch(name) is not None
-
-
-@lru_cache(256)
-def _is_scope(path: str) -> bool:
-    return path.startswith(MAIN_SCOPE) and not any("\ud800" <= c <= "\udfff" for c in path)
+def _check_names(kind: str, scope: str) -> None:
+    if not _KIND.fullmatch(kind):
+        raise InvalidEntry(f"{kind!r} is no kind of entry.", "Use lower-case words and dots.")
+    if not scope.startswith(MAIN_SCOPE) or any("\ud800" <= c <= "\udfff" for c in scope):
+        raise InvalidEntry(f"Scope {scope!r} is no path.", "Start it with '/'.")
 
 
 def check_json(body: bytes) -> None:

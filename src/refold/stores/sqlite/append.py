@@ -23,7 +23,7 @@ SQL = statements("refold.stores.sqlite", "sql/append.sql")
 
 def append(tx: Writing, session: str, drafts: Sequence[Draft], expected: int | None) -> Appended:
     """Append the drafts."""
-    row = tx.known.get(tx.tenant, session) or find_session(tx, session)
+    row = tx.known.get((tx.tenant, session)) or find_session(tx, session)
     if row is None:
         facts = Facts(forgotten_at=forgotten_at(tx, session))
         return _append(tx, session, None, admit(session, drafts, expected, facts))
@@ -46,7 +46,8 @@ def append_alone(
     The statement writes only if the session is as we know it: its row has not changed, and the
     place after the head we know is free. None when it is not, or when there is more to write.
     """
-    row = tx.known.get(tx.tenant, session)
+    name = (tx.tenant, session)
+    row = tx.known.get(name)
     if row is None or row.forked_from or len(drafts) > 1:
         return None
     draft = drafts[0]
@@ -54,12 +55,32 @@ def append_alone(
     if after is None or _moves_row(row, after):
         return None
     tx.reach("append.begun")
-    if not _add_plain(tx, row, draft, after):
+    try:
+        added = tx.db.execute(
+            SQL["add_plain_entry"],
+            (
+                place(row.key, after.head),
+                draft.id.bytes,
+                draft.at,
+                draft.kind,
+                draft.version,
+                draft.scope,
+                after.messages,
+                draft.body,
+                row.key,
+                row.revision,
+            ),
+        ).rowcount
+    except sqlite3.IntegrityError:  # its place is taken, or its id
         return None
-    row = SessionRow(
-        row.key, after, row.used, row.own_from, row.forked_from, row.revision, row.unindexed
+    if not added:
+        return None
+    tx.known.keep(
+        name,
+        SessionRow(
+            row.key, after, row.used, row.own_from, row.forked_from, row.revision, row.unindexed
+        ),
     )
-    tx.known.keep(tx.tenant, session, row)
     return Appended(after.head, after.head)
 
 
@@ -88,25 +109,6 @@ def add_session(
     return SessionRow(made.lastrowid or 0, state, used, at + 1, source, 0, unindexed=True)
 
 
-def _add_plain(tx: Writing, row: SessionRow, draft: Draft, after: State) -> bool:
-    values = (
-        place(row.key, after.head),
-        draft.id.bytes,
-        draft.at,
-        draft.kind,
-        draft.version,
-        draft.scope,
-        after.messages,
-        draft.body,
-        row.key,
-        row.revision,
-    )
-    try:
-        return tx.db.execute(SQL["add_plain_entry"], values).rowcount == 1
-    except sqlite3.IntegrityError:  # its place is taken, or its id
-        return False
-
-
 def _append(tx: Writing, session: str, row: SessionRow | None, outcome: Repeat | Write) -> Appended:
     if isinstance(outcome, Repeat):
         return Appended(outcome.first, outcome.last, repeated=True)
@@ -117,7 +119,7 @@ def _append(tx: Writing, session: str, row: SessionRow | None, outcome: Repeat |
     _write(tx, row.key, messages, outcome)
     if _moves_row(row, after):
         row = _move(tx, row, after)
-    tx.known.put(tx.tenant, session, row._replace(state=after))
+    tx.known.put((tx.tenant, session), row._replace(state=after))
     return Appended(outcome.entries[0].seq, outcome.entries[-1].seq)
 
 

@@ -62,6 +62,10 @@ class SessionRow(NamedTuple):
         return None if self.forked_from is None else self.own_from - 1
 
 
+Name = tuple[str, str]
+"""A tenant and the name of one of its sessions."""
+
+
 class KnownSessions:
     """Session rows as the writer's connection last saw them.
 
@@ -70,8 +74,8 @@ class KnownSessions:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], SessionRow] = {}
-        self._staged: dict[tuple[str, str], SessionRow] = {}
+        self._rows: dict[Name, SessionRow] = {}
+        self._staged: dict[Name, SessionRow] = {}
         self._version = -1
 
     def begin(self, db: sqlite3.Connection) -> None:
@@ -82,18 +86,17 @@ class KnownSessions:
             self._version = version
         self._staged.clear()
 
-    def get(self, tenant: str, session: str) -> SessionRow | None:
+    def get(self, name: Name) -> SessionRow | None:
         """The session's row, if it is known."""
-        name = (tenant, session)
         return self._staged.get(name) or self._rows.get(name)
 
-    def put(self, tenant: str, session: str, row: SessionRow) -> None:
+    def put(self, name: Name, row: SessionRow) -> None:
         """The row as this transaction leaves it."""
-        self._staged[tenant, session] = row
+        self._staged[name] = row
 
-    def keep(self, tenant: str, session: str, row: SessionRow) -> None:
+    def keep(self, name: Name, row: SessionRow) -> None:
         """The row as a statement that was a transaction of its own has left it."""
-        self._rows[tenant, session] = row
+        self._rows[name] = row
 
     def commit(self) -> None:
         """The transaction was committed."""

@@ -110,10 +110,10 @@ class SqliteStore:
 
     def at_once(self, tenant: str, work: Callable[[Writing], T | None]) -> T | None:
         """Do work that is a single statement, if nobody else writes; None when it was not done."""
-        writer = self._writer
-        if writer is None:
+        if self._writer is None:
             raise self._not_open()
-        return writer.at_once(lambda db: work(Writing(db, tenant, self._known, 0, self._reach)))
+        tx = Writing(self._writer.db, tenant, self._known, 0, self._reach)
+        return self._writer.at_once(work, tx)
 
     async def append(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Do quick work that writes, in a transaction that others may share."""

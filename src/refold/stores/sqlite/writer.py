@@ -26,11 +26,12 @@ from refold.stores.reach import Reach
 from refold.stores.sqlite.connection import explained
 from refold.stores.sqlite.rows import KnownSessions
 
+A = TypeVar("A")
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 """Reads, checks and then writes; when it raises an error of ours, it has written nothing."""
 
-LOOP_LIMIT = 0.004
+LOOP_LIMIT = 0.010
 """How long, in seconds, transactions may hold up one turn of the event loop."""
 _MOST_TOGETHER = 256
 _SMOOTHING = 8
@@ -63,7 +64,7 @@ class Writer:
     def __init__(
         self, db: sqlite3.Connection, path: Path, known: KnownSessions, *, wait: float, reach: Reach
     ) -> None:
-        self._db = db
+        self.db = db
         self._path = path
         self._known = known
         self._wait = wait
@@ -78,7 +79,7 @@ class Writer:
         self._crowded = False  # whether the last shared transaction had more than one job
         self._thread = ThreadPoolExecutor(1, "refold-sqlite-writer")
 
-    def at_once(self, statement: Work[T | None]) -> T | None:
+    def at_once(self, statement: Callable[[A], T | None], given: A) -> T | None:
         """Run a single statement right here, if nobody else writes and the loop is not held up.
 
         None when that is not so, or when the statement could not do it.
@@ -91,7 +92,7 @@ class Writer:
             asyncio.get_running_loop().call_soon(self._new_turn)
         start = perf_counter()
         try:
-            return statement(self._db)
+            return statement(given)
         except sqlite3.Error:  # whatever it is, the usual way will meet it again and explain it
             return None
         finally:
@@ -120,7 +121,7 @@ class Writer:
         self._closed = True
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._drain)
-        await loop.run_in_executor(self._thread, self._db.close)
+        await loop.run_in_executor(self._thread, self.db.close)
         self._thread.shutdown(wait=False)
 
     def _new_turn(self) -> None:
@@ -172,7 +173,7 @@ class Writer:
         with self._connection, self._patience():
             self._known.clear()
             try:
-                return work(self._db)
+                return work(self.db)
             except sqlite3.Error as error:
                 raise explained(self._path, error) from error
             finally:
@@ -219,32 +220,32 @@ class Writer:
                 self._one_by_one([job], its_own)
 
     def _commit(self, jobs: list[_Job]) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        self._known.begin(self._db)
+        self.db.execute("BEGIN IMMEDIATE")
+        self._known.begin(self.db)
         for job in jobs:
             job.error = None
             try:
-                job.result = job.work(self._db)
+                job.result = job.work(self.db)
             except RefoldError as error:
                 job.error = error
         self._reach("commit.written")
-        self._db.execute("COMMIT")
+        self.db.execute("COMMIT")
         self._known.commit()
         self._reach("commit.done")
 
     def _roll_back(self) -> None:
         self._known.clear()
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
 
     @contextmanager
     def _patience(self) -> Generator[None]:
         """Wait for locks: only ever in the thread, the event loop does not wait."""
-        self._db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
+        self.db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
         try:
             yield
         finally:
-            self._db.execute("PRAGMA busy_timeout = 0")
+            self.db.execute("PRAGMA busy_timeout = 0")
 
 
 def _is_locked(error: Exception) -> bool:
