@@ -184,11 +184,14 @@ class Store(Protocol):
         """Close it; what was acknowledged is durable without this."""
         ...
 
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
 
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        await self.close()

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from types import TracebackType
-from typing import Self
 from uuid import UUID
 
 from refold.errors import ArtifactNotFound, InvalidInput, SessionExists, StoreClosed
@@ -32,13 +30,14 @@ from refold.log.protocol import (
     Hit,
     SessionInfo,
     SessionPage,
+    Store,
     Visible,
 )
 from refold.log.span import Span, seqs, spans_of, union
 from refold.log.text import excerpt, found, terms, text_of
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """Keeps logs in memory, for tests and for conversations that need not be kept."""
 
     def __init__(self, *, clock: Clock = wall_clock) -> None:
@@ -64,18 +63,6 @@ class MemoryStore:
         """Let go of everything."""
         self._tenants.clear()
         self._closed = True
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 @dataclass(slots=True, eq=False)

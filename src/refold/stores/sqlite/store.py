@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from refold.errors import (
     ErasureUnfinished,
@@ -20,7 +19,7 @@ from refold.errors import (
 )
 from refold.log.admit import check_name
 from refold.log.author import Clock, wall_clock
-from refold.log.protocol import DEFAULT_TENANT
+from refold.log.protocol import DEFAULT_TENANT, Store
 from refold.stores.reach import Reach, onwards
 from refold.stores.sqlite.connection import connect, our_errors
 from refold.stores.sqlite.forget import erasure_under_way, scrub
@@ -34,7 +33,7 @@ T = TypeVar("T")
 _READERS = 4
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """Keeps logs in one SQLite file that any number of processes may open and write.
 
     `wait` is how many seconds to wait for a lock that another process holds. `clock` tells when
@@ -88,18 +87,6 @@ class SqliteStore:
         await asyncio.to_thread(readers.shutdown)
         while not self._idle.empty():
             self._idle.get().close()
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def read(self, tenant: str, work: Callable[[Reading], T]) -> T:
         """Do work that only reads, in one transaction on a connection of its own."""
