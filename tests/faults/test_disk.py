@@ -158,7 +158,7 @@ async def test_a_forget_without_room_is_finished_at_the_next_open(nursery, prepa
     [(name, what, fix)] = nursery.run("forget_within", path=prepared, limit=limit)
     assert name == "ErasureUnfinished"
     assert what
-    assert "reopen" in fix
+    assert "open the store again" in fix
     assert _secrets_in(prepared)
     async with open_store(prepared) as store:
         assert "doomed" not in await _names(store)
@@ -289,7 +289,7 @@ async def test_a_reader_of_an_older_state_puts_off_the_erasure(nursery, prepared
     log = store.log()
     with pytest.raises(ErasureUnfinished) as caught:
         await log.forget("doomed", span)
-    assert "reopen" in caught.value.fix
+    assert "open the store again" in caught.value.fix
     assert not await log.search(SECRETS[1]), "what is forgotten can be read no more"
     await store.close()
     assert _secrets_in(prepared)
