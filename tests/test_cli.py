@@ -48,6 +48,8 @@ class Terminal:
             env=environment,
             text=True,
             encoding="utf-8",
+            # A shell that runs the tests in its background has taught them to ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
             **{"stdin": subprocess.DEVNULL, **streams, **options},
         )
 

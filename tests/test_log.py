@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refold.errors import InvalidInput, WrittenByNewer
-from refold.log import Entry, Message, Opened, Outline, PartRef, Span
+from refold.log import Cleared, Entry, Message, Opened, Outline, PartRef, Span, Titled
+from refold.log.admit import Facts, State, Write, admit, admit_plain
 from refold.log.artifact import INLINE_LIMIT, lift, lower
 from refold.log.lineage import MOST_SEGMENTS, Segment, plan_fork, within
 from refold.log.outline import CONTROL_KINDS, REPLAYED_KINDS, advance, dump, load, replay
@@ -16,7 +17,7 @@ from refold.log.span import intersect, newest, seqs, spans_of, subtract, union
 from refold.log.text import excerpt, found, terms, text_of, words
 from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine
-from refold.testing.strategies import author
+from refold.testing.strategies import author, large_message, plain_values
 
 numbers = st.sets(st.integers(1, 40))
 
@@ -133,6 +134,29 @@ def test_the_text_of_a_message_is_what_it_says():
     assert text_of(draft) == "hello\nread_file"
     assert text_of(draft._replace(forgotten=True)) == ""
     assert text_of(author().draft(Opened("openai-chat", "balanced", "a title"))) == "a title"
+
+
+@given(
+    value=plain_values | st.sampled_from([Titled("x"), Cleared(), large_message("x", "")]),
+    expected=st.sampled_from([None, 4, 5, 6]),
+    change=st.sampled_from(
+        [{}, {}, {}, {"scope": "/a"}, {"rests_on": (Span(1, 2),)}, {"forgotten": True}, {"at": 3}]
+    ),
+)
+def test_a_plain_append_is_decided_as_any_other(value, expected, change):
+    state = State(5, 2, "f", "p", 10, 20, Outline(), not_before=7)
+    draft = author().draft(value)._replace(**change)
+    after = admit_plain(state, draft, expected)
+    if after is not None:
+        outcome = admit("s", [draft], expected, Facts(state))
+        assert isinstance(outcome, Write)
+        assert (outcome.state, outcome.artifacts) == (after, ())
+        [entry] = outcome.entries
+        assert entry == Entry(6, *draft[:6])
+    plain = value.KIND in {"message", "note"} and len(draft.body) <= INLINE_LIMIT
+    assert (after is not None) == (
+        plain and expected in {None, 5} and change in ({}, {"scope": "/a"})
+    )
 
 
 class AdvancingMachine(LogMachine):

@@ -8,10 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from refold.errors import ErasureUnfinished, WrittenByNewer
+from refold.errors import Conflict, ErasureUnfinished, WrittenByNewer
 from refold.log import (
     Appended,
     Artifact,
+    Author,
     FoldCompleted,
     FoldStarted,
     Message,
@@ -19,6 +20,7 @@ from refold.log import (
     Opened,
     Requested,
     Span,
+    lineage,
 )
 from refold.log.artifact import INLINE_LIMIT
 from refold.stores import SqliteStore
@@ -319,6 +321,96 @@ async def test_the_head_is_where_the_entries_end_for_every_connection(path):
         await two.log().forget("s")
         with pytest.raises(Exception, match="forgotten"):
             await one.log().append("s", [makes.draft(say("late"))], expected=10)
+
+
+async def test_a_reopened_store_knows_nothing_of_before(path):
+    makes = author()
+    one = SqliteStore(path)
+    await one.open()
+    await one.log().append("s", [makes.draft(Opened("f", "p")), makes.draft(say("a"))], expected=0)
+    await one.close()
+    async with SqliteStore(path) as two:
+        await two.log().forget("s")
+    async with SqliteStore(path) as two:
+        await two.log().append("s", [Author().draft(Opened("f", "p"))], expected=0)
+    await one.open()
+    late = one.log().append("s", [Author().draft(say("b"))], expected=2)
+    with pytest.raises(Conflict):
+        await late
+    assert await one.log().append("s", [Author().draft(say("b"))], expected=1) == Appended(2, 2)
+    assert len(await one.log().read("s")) == 2
+    await one.close()
+
+
+def test_an_interrupt_in_a_commit_loses_nothing(path):
+    makes = author()
+    interrupts = 0
+
+    def reach(point: str) -> None:
+        nonlocal interrupts
+        if point == "commit.written" and interrupts == 1:
+            interrupts += 1
+            raise KeyboardInterrupt
+
+    loop = asyncio.new_event_loop()
+    store = SqliteStore(path, reach=reach)
+    log = store.log()
+    loop.run_until_complete(store.open())
+    loop.run_until_complete(log.append("s", [makes.draft(Opened("f", "p"))], expected=0))
+    interrupts = 1
+    batch = [makes.draft(say("a")), makes.draft(say("b"))]
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(log.append("s", batch, expected=1))
+    more = [makes.draft(say("c"))]
+    loop.run_until_complete(log.append("s", batch, expected=1))
+    loop.run_until_complete(log.append("s", more, expected=3))
+    assert [e.id for e in loop.run_until_complete(log.read("s"))][1:] == [
+        draft.id for draft in (*batch, *more)
+    ]
+    loop.run_until_complete(store.close())
+    loop.close()
+
+
+async def test_copies_of_copies_are_erased(path, monkeypatch):
+    monkeypatch.setattr(lineage, "MOST_SEGMENTS", 1)
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        opening = [makes.draft(Opened("f", "p")), makes.draft(say(SECRET))]
+        await log.append("0", opening, expected=0)
+        for at in (1, 2, 3):
+            await log.fork(f"{at - 1}", f"{at}")
+            await log.append(f"{at}", [makes.draft(say("more"))], expected=None)
+        await log.forget("1")
+        await log.forget("2")
+        await log.forget("0", Span(2, 2))
+        assert (await log.read("3"))[1].forgotten
+        assert traces(path) == []
+
+
+async def test_a_body_without_words_spoils_no_search(path):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log, other = store.log(), store.log("other")
+        odd = [b'{"n":' + b"9" * 5000 + b',"text":"found"}', b"[" * 5000, b"not json"]
+        drafts = [makes.draft(Note("x"))._replace(kind="odd", body=body) for body in odd]
+        await log.append("s", [makes.draft(Opened("f", "p")), *drafts], expected=0)
+        await other.append("t", [makes.draft(Opened("f", "p", "kettle"))], expected=0)
+        assert len(await other.search("kettle")) == 1
+        assert [hit.entry.seq for hit in await log.search("found")] == [2]
+        assert (await log.forget("s")).entries == 4
+
+
+async def test_another_table_of_characters_indexes_anew(path, monkeypatch):
+    makes = author()
+    async with SqliteStore(path) as store:
+        log = store.log()
+        await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say(SECRET))], expected=0)
+        assert len(await log.search(SECRET)) == 1
+        monkeypatch.setattr(index, "UNICODE", 99)
+        monkeypatch.setattr(index, "words", lambda text: ["other", *text.split()])
+        await log.forget("s", Span(2, 2))
+        assert traces(path) == []
 
 
 def test_migrations_are_numbered_without_gaps():

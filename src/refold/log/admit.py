@@ -20,7 +20,7 @@ from refold.errors import (
 from refold.log.artifact import INLINE_LIMIT, Artifact, lift
 from refold.log.codec import CODEC
 from refold.log.entry import Draft, Entry, check_draft
-from refold.log.kinds import Forgotten, Message, Opened
+from refold.log.kinds import Forgotten, Message, Opened, Unknown
 from refold.log.outline import (
     CONTROL_KINDS,
     REPLAYED_KINDS,
@@ -30,6 +30,7 @@ from refold.log.outline import (
     replay,
 )
 from refold.log.protocol import SessionInfo
+from refold.log.span import subtract
 
 LONGEST_NAME = 200
 
@@ -145,7 +146,7 @@ def admit_new(session: str, drafts: Sequence[Draft], expected: int | None, facts
         state = _opened(session, drafts[0], facts.forgotten_at)
     elif expected is not None and expected != state.head:
         raise Conflict(session, expected=expected, head=state.head)
-    if drafts[0].at < state.not_before:
+    if min(draft.at for draft in drafts) < state.not_before:
         raise SessionForgotten(
             f"The drafts are older than the day session {session!r} was forgotten."
         )
@@ -287,8 +288,20 @@ def _check_opening(draft: Draft, seq: int) -> None:
         )
 
 
+def _check_ground(entry: Entry) -> None:
+    """An entry must name all it rests on, or it would survive when that is forgotten."""
+    value = CODEC.decode(entry)
+    if isinstance(value, Unknown | Forgotten):
+        return
+    if subtract(value.rests_on(), entry.rests_on):
+        raise InvalidEntry(
+            f"A {entry.kind!r} entry rests on more than it says.", "Make drafts with an Author."
+        )
+
+
 def _moved(outline: Outline, entry: Entry, known: list[Entry]) -> Outline:
     check(outline, entry, known)
+    _check_ground(entry)
     known.append(entry)
     if entry.kind in REPLAYED_KINDS:
         return replay(known)

@@ -275,11 +275,18 @@ def _effect(entry: Entry) -> Value | None:
         return None if entry.forgotten else Requested((), None, "", "")
     match CODEC.decode(entry):
         case Forgotten(name, kept):
-            return _LEFT[name](kept) if name in _LEFT else None
+            return _left(name, kept)
         case Unknown():
             return None
         case value:
             return value
+
+
+def _left(kind: str, kept: Body) -> Value | None:
+    try:
+        return _LEFT[kind](kept)
+    except (KeyError, TypeError, ValueError):  # of another kind, or nothing was kept
+        return None
 
 
 def _fold(kept: Body) -> UUID:

@@ -20,6 +20,9 @@ from refold.log.kinds import KINDS
 WORDS_VERSION = 1
 """Raised when the same entry yields other words: stores then index anew."""
 
+UNICODE = int("".join(f"{int(part):03}" for part in unicodedata.unidata_version.split(".")))
+"""Python's table of characters, which also decides what the words are."""
+
 _UNSEARCHED_KINDS = frozenset(kind.KIND for kind in KINDS if not kind.SEARCHED)
 _STRUCTURE = frozenset(
     {"role", "kind", "part_kind", "type", "id", "timestamp", "format", "profile"}
@@ -36,7 +39,11 @@ def text_of(entry: Entry | Draft) -> str:
     """What people may look for in an entry: the strings of its body, one on a line."""
     if entry.kind in _UNSEARCHED_KINDS or entry.forgotten:
         return ""
-    return "\n".join(_strings(json.loads(entry.body)))
+    try:
+        body = json.loads(entry.body, parse_int=_no_number, parse_float=_no_number)
+    except (ValueError, RecursionError):  # not JSON, or deeper than we can read: no words
+        return ""
+    return "\n".join(_strings(body))
 
 
 def words(text: str) -> list[str]:
@@ -68,6 +75,10 @@ def excerpt(text: str, query: str, width: int = 160) -> str:
     start = max(0, min(at - width // 3, len(flat) - width))
     piece = flat[start : start + width]
     return f"{'…' if start else ''}{piece}{'…' if start + width < len(flat) else ''}"
+
+
+def _no_number(_: str) -> None:
+    """A number is no word, and may be longer than Python reads."""
 
 
 def _strings(value: JsonValue) -> Iterator[str]:

@@ -4,6 +4,7 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from refold.errors import (
     Conflict,
@@ -166,6 +167,7 @@ class _Reader:
         self._state: State | None = None
         self._controls: list[Entry] = []
         self._artifacts: dict[str, Artifact] = {}
+        self._ids: set[UUID] = set()
         self._begun = self._ended = False
 
     def take(self, line: str) -> Draft | None:
@@ -231,6 +233,9 @@ class _Reader:
     def _draft(self, line: EntryLine, body: bytes) -> Draft:
         if line.seq != self._head + 1:
             raise self._wrong(f"holds entry {line.seq} where entry {self._head + 1} should be.")
+        if line.id in self._ids:
+            raise self._wrong(f"repeats the id {line.id} of an earlier line.")
+        self._ids.add(line.id)
         for hash_ in line.artifacts:
             if hash_ not in self._artifacts:
                 raise self._wrong(f"refers to artifact {hash_}, which no line before it holds.")

@@ -191,7 +191,8 @@ class MemoryLog:
         forked = _Session(next(self._held.keys), new, source.state, rows, at + 1, session, at)
         messages = sum(row.entry.kind == Message.KIND for row in rows)
         outline = replay(forked.controls())
-        forked.state = fork_state(source.state, at, messages, outline, self._now())
+        state = fork_state(source.state, at, messages, outline, self._now())
+        forked.state = state._replace(not_before=self._held.forgotten.get(new, 0))
         self._held.sessions[new] = forked
         return forked.info()
 
@@ -225,13 +226,13 @@ class MemoryLog:
     async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
         """See `refold.log.Log.search`."""
         looked_for = terms(query)
-        hits: dict[UUID, Hit] = {}
+        hits: dict[tuple[UUID, int], Hit] = {}
         for there in [self._session(session)] if session else self._oldest_first():
             for row in there.rows:
                 text = text_of(self._whole(row.entry))
-                if row.entry.id not in hits and found(looked_for, text):
-                    hit = Hit(there.name, self._whole(row.entry), excerpt(text, query))
-                    hits[row.entry.id] = hit
+                place = row.entry.id, row.entry.seq
+                if place not in hits and found(looked_for, text):
+                    hits[place] = Hit(there.name, self._whole(row.entry), excerpt(text, query))
         order = _by_seq if session else _by_time
         return sorted(hits.values(), key=order, reverse=True)[:limit]
 
@@ -274,6 +275,9 @@ class MemoryLog:
         """Let go of a session, and of the rows that no other session reads."""
         del self._held.sessions[there.name]
         self._held.forgotten[there.name] = self._now()
+        for other in self._held.sessions.values():
+            if other.forked_from == there.name:
+                other.forked_from = other.forked_at = None
         read = {row for other in self._held.sessions.values() for row in other.rows}
         for row in there.rows:
             if row not in read:

@@ -28,7 +28,7 @@ def append(tx: Writing, session: str, drafts: Sequence[Draft], expected: int | N
         facts = Facts(forgotten_at=forgotten_at(tx, session))
         return _append(tx, session, None, admit(session, drafts, expected, facts))
     before = controls(tx, row) if needs_controls(drafts) else ()
-    if len(drafts) == 1 and row.forked_from is None:
+    if len(drafts) == 1 and row.own_from == 1 and not drafts[0].attached:
         # One draft at the head is nearly always a new one. If it is not, the unique index or the
         # position tells, nothing has been written, and we look for it as usual.
         with suppress(sqlite3.IntegrityError, RefoldError):
@@ -48,7 +48,7 @@ def append_alone(
     """
     name = (tx.tenant, session)
     row = tx.known.get(name)
-    if row is None or row.forked_from or len(drafts) > 1:
+    if row is None or row.own_from > 1 or len(drafts) > 1:
         return None
     draft = drafts[0]
     after = admit_plain(row.state, draft, expected)

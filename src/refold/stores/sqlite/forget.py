@@ -193,6 +193,7 @@ def _bury(tx: Writing, session: str, row: SessionRow) -> None:
     tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, tx.now))
     sources = [source for (source,) in tx.db.execute(SQL["sources"], (row.key,))]
     tx.db.execute(SQL["unname"], (row.key,))
+    tx.db.execute(SQL["orphan_forks"], (tx.tenant, session))
     tx.db.execute(SQL["drop_segments"], (row.key,))
     for key in {row.key, *sources}:
         if _name(tx, key) is None:
@@ -207,7 +208,7 @@ def _sweep(tx: Writing, key: int) -> None:
             _released(tx, row)
             tx.db.execute(SQL["drop_entry"], (row[0],))
     if not still_read:
-        tx.db.execute(SQL["drop_copies"], (key,))
+        tx.db.execute(SQL["drop_copies"], {"key": key})
         tx.db.execute(SQL["drop_session"], (key,))
 
 

@@ -12,6 +12,7 @@ from refold.stores.sqlite.read import (
     controls,
     entries_in,
     find_session,
+    forgotten_at,
     info,
     segments,
     the_session,
@@ -44,6 +45,7 @@ def _forked(tx: Writing, session: str, source: SessionRow, new: str, at: int) ->
     at_head = at == source.state.head
     outline = source.state.outline if at_head else replay(controls(tx, source, at))
     state = fork_state(source.state, at, messages, outline, tx.now)
+    state = state._replace(not_before=forgotten_at(tx, new))
     forked = add_session(tx, new, state, (session, at))
     plan = plan_fork(shared, at, forked.key)
     for segment in plan.segments:

@@ -4,7 +4,7 @@ import sqlite3
 
 from refold.errors import WrittenByNewer
 from refold.log.entry import Entry
-from refold.log.text import WORDS_VERSION, text_of, words
+from refold.log.text import UNICODE, WORDS_VERSION, text_of, words
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import whole
 from refold.stores.sqlite.rows import LAST_SEQ, entry_of, place, seq_of
@@ -13,6 +13,7 @@ from refold.stores.sqlite.transaction import Reading, Writing
 SQL = statements("refold.stores.sqlite", "sql/index.sql")
 _AT_ONCE = 200  # entries in one transaction: appends wait no longer than that
 _VERSION = "words_version"
+_UNICODE = "unicode_version"
 
 
 def unindexed(db: sqlite3.Connection) -> list[tuple[int, int]]:
@@ -42,19 +43,24 @@ def index_some(tx: Writing, key: int, upto: int) -> bool:
 
 def check_words(tx: Writing) -> None:
     """Begin the index anew when this version makes other words than the one that filled it."""
-    found = tx.db.execute(SQL["fact"], (_VERSION,)).fetchone()
-    if found is not None and found[0] > WORDS_VERSION:
+    version = _fact(tx, _VERSION)
+    if version > WORDS_VERSION:
         raise WrittenByNewer("The store's word index was made by a newer Refold.")
-    if found is None or found[0] < WORDS_VERSION:
+    if version < WORDS_VERSION or _fact(tx, _UNICODE) != UNICODE:
         tx.db.execute(SQL["empty_words"])
         tx.db.execute(SQL["index_all_anew"])
         tx.db.execute(SQL["set_fact"], (_VERSION, WORDS_VERSION))
+        tx.db.execute(SQL["set_fact"], (_UNICODE, UNICODE))
+
+
+def _fact(tx: Writing, name: str) -> int:
+    found = tx.db.execute(SQL["fact"], (name,)).fetchone()
+    return found[0] if found else 0
 
 
 def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
     """Take an entry (read whole) out of the index, if it is in it."""
-    text = indexed_text(entry)
-    if text and entry.seq <= indexed:
+    if entry.seq <= indexed and (text := indexed_text(entry)):
         tx.db.execute(SQL["remove_words"], (at, text))
 
 

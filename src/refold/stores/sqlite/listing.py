@@ -23,8 +23,8 @@ def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> S
     last = ""
     for row_key, name, updated in rows:
         if search is None or row_key in matching or name.startswith(search):
-            if len(shown) == limit:
-                return SessionPage(tuple(shown), last)
+            if len(shown) >= limit:
+                return SessionPage(tuple(shown), last or None)
             shown.append(info(the_session(tx, name), name))
             last = page_after(updated, row_key)
     return SessionPage(tuple(shown))

@@ -34,7 +34,7 @@ def sessions_with(tx: Reading, query: str) -> set[int]:
     match = _match(query)
     if match is None:
         return set()
-    places = [at for at, _ in tx.db.execute(SQL["matches"], (match, tx.tenant))]
+    places = [at for at, *_ in tx.db.execute(SQL["matches"], (match, tx.tenant))]
     return {key for at in places for key in _reading(tx, at)}
 
 
@@ -56,12 +56,12 @@ def _everywhere(tx: Reading, match: str | None) -> Iterator[tuple[str, int]]:
     if match is None:
         return
     matches = tx.db.execute(SQL["matches"], (match, tx.tenant)).fetchall()
-    for _, same in groupby(matches, itemgetter(1)):
-        places = [at for at, _ in same]
-        for key in sorted({key for at in places for key in _reading(tx, at)}):
+    for _, same in groupby(matches, itemgetter(1, 2)):
+        places = [found[0] for found in same]
+        for key, at in sorted((key, place) for place in places for key in _reading(tx, place)):
             (name,) = tx.db.execute(SQL["name"], (key,)).fetchone()
             if name is not None:
-                yield name, places[0]
+                yield name, at
                 break
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
@@ -57,6 +58,7 @@ class SqliteStore(Store):
         self._migrations = shipped() if migrations is None else migrations
         self._reach = reach
         self._known = KnownSessions()
+        self._opening = Lock()
         self._writer: Writer | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
@@ -136,6 +138,11 @@ class SqliteStore(Store):
         return StoreClosed(f"The store {self.path} is not open.")
 
     def _open(self) -> None:
+        with self._opening:
+            if self._writer is None:
+                self._open_file()
+
+    def _open_file(self) -> None:
         try:
             self._check_path()
         except PermissionError as error:
@@ -150,6 +157,7 @@ class SqliteStore(Store):
             except BaseException:
                 db.close()
                 raise
+        self._known = KnownSessions()  # what an earlier connection knew may have changed since
         self._writer = Writer(db, self.path, self._known, wait=self._wait, reach=self._reach)
         self._readers = ThreadPoolExecutor(_READERS, "refold-sqlite-reader")
 

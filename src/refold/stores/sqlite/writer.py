@@ -14,7 +14,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
@@ -198,6 +198,12 @@ class Writer:
             if _is_locked(error):
                 return False
             self._one_by_one(jobs, error)
+        except (
+            BaseException
+        ):  # an interrupt: nothing was acknowledged, and the next turn tries again
+            self._roll_back()
+            self._pending.extendleft(reversed(jobs))
+            raise
         self._timed(start)
         return True
 
@@ -261,8 +267,9 @@ def _settle(jobs: list[_Job]) -> None:
     for loop, its in groupby(jobs, lambda job: job.future.get_loop()):
         if loop is here:
             _tell(list(its))
-        elif not loop.is_closed():
-            loop.call_soon_threadsafe(_tell, list(its))
+        else:
+            with suppress(RuntimeError):  # the loop was closed: nobody waits there any more
+                loop.call_soon_threadsafe(_tell, list(its))
 
 
 def _tell(jobs: list[_Job]) -> None:

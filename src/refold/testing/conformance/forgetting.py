@@ -4,13 +4,12 @@ from uuid import uuid4
 
 import pytest
 
-from refold.errors import (
-    SessionForgotten,
-)
+from refold.errors import InvalidEntry, SessionExists, SessionForgotten
 from refold.log import (
     CODEC,
     Appended,
     Cleared,
+    FoldCompleted,
     FoldStarted,
     Forgotten,
     Log,
@@ -118,6 +117,42 @@ class ForgettingConformance(Conformance):
             with pytest.raises(SessionForgotten):
                 await log.append("s", old[1:], expected=expected)
         assert len(await log.read("s")) == 1
+
+    async def test_no_way_leads_back_to_a_forgotten_life(self, log: Log) -> None:
+        old = self.drafts(Opened("f", "p"), Note("old words"))
+        await log.append("s", old, expected=0)
+        await log.forget("s")
+        opening = self.author.draft(Opened("f", "p"))
+        with pytest.raises(SessionForgotten):
+            await log.append("s", [opening, old[1]], expected=0)
+        await self.begin(log, "t", 2)
+        await log.fork("t", "s")
+        with pytest.raises(SessionForgotten):
+            await log.append("s", old[1:], expected=3)
+        assert len(await log.read("s")) == 3
+
+    async def test_a_fork_outlives_the_name_of_its_source(self, log: Log) -> None:
+        await self.begin(log, "s", 2)
+        await log.fork("s", "t")
+        await log.forget("s")
+        info = await log.info("t")
+        assert (info.forked_from, info.forked_at, info.entries) == (None, None, 3)
+        await self.begin(log, "s", 2)
+        with pytest.raises(SessionExists):
+            await log.fork("s", "t")
+        again = self.drafts(Note("x"))
+        await log.append("t", again, expected=3)
+        shared = await log.read("t", Span(1, 1))
+        assert shared[0].forgotten
+
+    async def test_an_entry_names_all_it_rests_on(self, log: Log) -> None:
+        await self.begin(log, "s", 3)
+        fold = uuid4()
+        await self.add(log, "s", FoldStarted(fold, (Span(2, 3),), "manual"))
+        draft = self.author.draft(FoldCompleted(fold, (Span(2, 3),), "summary"))
+        for less in ((), (Span(2, 2),)):
+            with pytest.raises(InvalidEntry, match="rests on more"):
+                await log.append("s", [draft._replace(rests_on=less)], expected=5)
 
     async def test_a_late_append_does_not_bring_words_back(self, log: Log) -> None:
         await self.begin(log, "s")

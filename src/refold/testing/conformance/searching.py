@@ -59,6 +59,18 @@ class SearchingConformance(Conformance):
             assert await log.search(nothing) == []
         assert [hit.entry.seq for hit in await log.search("words")] == [2]
 
+    async def test_a_hit_is_read_in_its_session(self, log: Log) -> None:
+        draft = self.author.draft(Note("needle one"))
+        await self.begin(log, "a")
+        await log.append("a", [draft], expected=1)
+        await self.begin(log, "b", 1)
+        await log.append("b", [draft._replace(body=b'{"text":"needle two"}')], expected=2)
+        hits = await log.search("needle")
+        assert {(hit.session, hit.excerpt) for hit in hits} == {
+            ("a", "needle one"),
+            ("b", "needle two"),
+        }
+
     async def test_large_bodies_are_searched(self, log: Log) -> None:
         await self.begin(log, "s")
         body = json.dumps({"content": "hay " * INLINE_LIMIT + "needle"}).encode()

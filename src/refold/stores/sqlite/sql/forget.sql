@@ -45,6 +45,10 @@ UPDATE sessions
 SET session = NULL, outline = x'', forked_from = NULL, revision = revision + 1
 WHERE key = ?
 
+-- name: orphan_forks
+UPDATE sessions SET forked_from = NULL, revision = revision + 1
+WHERE tenant = ? AND forked_from = ?
+
 -- name: sources
 SELECT DISTINCT source FROM segments WHERE session = ?
 
@@ -52,7 +56,8 @@ SELECT DISTINCT source FROM segments WHERE session = ?
 DELETE FROM segments WHERE session = ?
 
 -- name: drop_copies
-DELETE FROM copies WHERE session = ?
+DELETE FROM copies WHERE session = :key
+  AND NOT EXISTS (SELECT 1 FROM copies AS later WHERE later.source = :key)
 
 -- name: still_read
 SELECT first, last FROM segments WHERE source = ?

@@ -1,5 +1,5 @@
 -- name: matches
-SELECT places.rowid, entries.id
+SELECT places.rowid, entries.id, places.rowid & 0xffffffff
 FROM words AS places
 JOIN entries ON entries.place = places.rowid
 JOIN sessions ON sessions.key = places.rowid >> 32
