@@ -58,7 +58,7 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	$(PYTHON) tools/seeds.py --report $(REPORT)
 
 bench: ## the benchmarks, quickly; ratios, not times
-	$(PYTHON) -m benchmarks log --quick --tries 3
+	$(PYTHON) -m benchmarks log --quick --tries 5
 
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
