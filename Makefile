@@ -41,8 +41,8 @@ imports: ## import-linter: the layers, and what the pure ones may import
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 	$(PYTHON) -m pytest -n auto --durations=10 $(ARGS)
 
-thorough: ## 50,000 random histories of whole stores; takes about an hour
-	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py -n auto --timeout=0 $(ARGS)
+thorough: ## 50,000 random histories of stores and 200,000 sessions of views; takes hours
+	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_view_properties.py -n auto --timeout=0 $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
@@ -59,6 +59,7 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 
 bench: ## the benchmarks, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
+	$(PYTHON) -m benchmarks view --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
@@ -67,6 +68,8 @@ pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) --extra cli -o requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) --extra cli -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
+	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in
 
 clean: ## remove what can be made again, but not .venv
 	rm -rf .ci/build dist docs/_build .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache

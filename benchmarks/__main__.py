@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from benchmarks import log
+from benchmarks import log, replay, view
 from benchmarks.figures import as_json, as_table
 
-BENCHMARKS = {"log": log.figures}
+BENCHMARKS = {"log": log.figures, "replay": replay.figures, "view": view.figures}
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from refold.log import Author, Message, Note, Opened
 from refold.stores import open_store
 
 REFOLD = [sys.executable, "-m", "refold.cli"]
-COMMANDS = ["export", "import"]
+COMMANDS = ["config", "explain", "export", "import", "models"]
 NAMES = [
     "plain",
     "[bold]a[/bold] [1]",
@@ -152,7 +152,7 @@ def test_completes_commands(terminal):
         "COMP_WORDS": "refold ex",
         "COMP_CWORD": "1",
     }
-    assert terminal.does(env=environment).split() == ["export"]
+    assert terminal.does(env=environment).split() == ["explain", "export"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,7 +2,9 @@
 
     RefoldError
     ├── InvalidInput            what was given cannot be taken
-    │   └── InvalidEntry            an entry the log would not be able to honour later
+    │   ├── InvalidEntry            an entry the log would not be able to honour later
+    │   ├── InvalidMessage          a payload that is no message of its format
+    │   └── InvalidSetting          a setting with a value it cannot have
     ├── LogError                the log stands, but not as the caller thought
     │   ├── SessionNotFound
     │   ├── SessionExists
@@ -23,6 +25,10 @@
     │   ├── StoreFailed
     │   ├── StoreClosed
     │   └── ErasureUnfinished
+    ├── ViewError               what the model would see
+    │   ├── ViewTooLarge            what must be kept alone exceeds the limit
+    │   ├── UnknownFormat           no wire for the session's format
+    │   └── Unrebuildable           a request record whose sources were forgotten or changed
     └── TransferError           a file to import that is not whole or not ours
 
 Each error says what happened and what to do next, and carries a stable code for programs.
@@ -37,6 +43,8 @@ __all__ = [
     "IdReused",
     "InvalidEntry",
     "InvalidInput",
+    "InvalidMessage",
+    "InvalidSetting",
     "LogError",
     "MigrationGap",
     "NotAStore",
@@ -54,6 +62,10 @@ __all__ = [
     "StoreReadOnly",
     "StoreTooNew",
     "TransferError",
+    "UnknownFormat",
+    "Unrebuildable",
+    "ViewError",
+    "ViewTooLarge",
     "WrittenByNewer",
 ]
 
@@ -82,6 +94,20 @@ class InvalidEntry(InvalidInput):
 
     code = "invalid-entry"
     usual_fix = "Correct the entry and append it again."
+
+
+class InvalidMessage(InvalidInput):
+    """A payload that is no message of its session's format."""
+
+    code = "invalid-message"
+    usual_fix = "Append messages in the format that the session was opened with."
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that is not known, or has a value it cannot have."""
+
+    code = "invalid-setting"
+    usual_fix = "Correct the setting; `refold config` lists them all."
 
 
 class LogError(RefoldError):
@@ -231,6 +257,44 @@ class ErasureUnfinished(StoreError):
 
     code = "erasure-unfinished"
     usual_fix = "Close the other readers, make room if the disk is full, and open the store again."
+
+
+class ViewError(RefoldError):
+    """Something about what the model would see."""
+
+    code = "view"
+
+
+class ViewTooLarge(ViewError):
+    """What must be kept alone exceeds the limit: nothing that may be left out would help."""
+
+    code = "view-too-large"
+    usual_fix = (
+        "Shorten the instructions, the tool definitions or the prompt, unpin something, "
+        "or use a model with a larger window."
+    )
+
+    def __init__(self, *, kept: int, limit: int) -> None:
+        self.kept = kept
+        self.limit = limit
+        super().__init__(
+            f"System content, tool definitions, pins and the latest prompt alone take {kept:,} "
+            f"tokens, and the limit is {limit:,}."
+        )
+
+
+class UnknownFormat(ViewError):
+    """No wire describes the session's message format."""
+
+    code = "unknown-format"
+    usual_fix = "Use one of the formats that `refold.wire` names, or write a wire for it."
+
+
+class Unrebuildable(ViewError):
+    """The request cannot be made again: what it was made of was forgotten, or is not the same."""
+
+    code = "unrebuildable"
+    usual_fix = "Nothing can bring it back; the record still says when, how and for which model."
 
 
 class TransferError(RefoldError):

@@ -7,8 +7,11 @@ from typing import Annotated, cast
 import typer
 
 from refold import __version__
+from refold.cli.config import config
+from refold.cli.explain import explain
 from refold.cli.exporting import export
 from refold.cli.importing import import_
+from refold.cli.models import models
 from refold.cli.outcome import INTERRUPTED, interrupted
 
 app = typer.Typer(
@@ -22,8 +25,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.command("config")(config)
+app.command("explain")(explain)
 app.command("export")(export)
 app.command("import")(import_)
+app.command("models")(models)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -22,6 +22,10 @@ StoreOption = Annotated[
 TenantOption = Annotated[
     str, typer.Option("--tenant", metavar="NAME", help="Whose sessions they are.")
 ]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="NAME", help="The profile, whatever the settings say."),
+]
 
 
 def store_at(address: str, *, create: bool) -> Store:

@@ -1,0 +1,177 @@
+"""`refold explain`."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from typing import Annotated, NamedTuple
+
+import typer
+
+from refold.cli.colours import print_coloured
+from refold.cli.options import STORE, StoreOption, TenantOption, store_at, where_to_look
+from refold.cli.outcome import explained
+from refold.errors import SessionForgotten, SessionNotFound, StoreNotFound
+from refold.log import CODEC, DEFAULT_TENANT, Entry, Log, Requested, Visible
+from refold.log.admit import check_name
+from refold.log.span import spans_of, subtract, up_to
+from refold.models import WELL_KNOWN, ModelSettings, budget_for, counter_for
+from refold.settings import load_settings
+from refold.view.explain import Explanation
+from refold.view.explain import explain as explain_request
+from refold.view.explain_text import NARROWEST, pieces
+from refold.view.plan import Plan
+from refold.view.profiles import PROFILES, Profile
+from refold.view.project import project
+from refold.view.record import hashes_of, planned
+from refold.view.sheet import Sheet
+from refold.wire import wire_for
+
+_SHOWN = 5
+
+
+class _Wanted(NamedTuple):
+    """What the request is to be explained for."""
+
+    profile: str | None
+    model: str | None
+    window: int | None
+    target_tokens: int | None
+
+
+def explain(  # noqa: PLR0913 - an option each
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="The session's name.", show_default=False)
+    ],
+    *,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help=f"Explain it for this profile instead of the session's: {', '.join(PROFILES)}.",
+            autocompletion=lambda: list(PROFILES),
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Explain it for this model: its window, and how it counts tokens.",
+            autocompletion=lambda: list(WELL_KNOWN),
+        ),
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            "--window", metavar="TOKENS", min=1, help="The model's window, if you know better."
+        ),
+    ] = None,
+    target_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--target-tokens",
+            metavar="TOKENS",
+            min=1,
+            help="Rewrite the past above this many tokens.",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every part, ungrouped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            "--width", metavar="COLUMNS", min=NARROWEST, help="Columns; else the terminal's."
+        ),
+    ] = None,
+    store: StoreOption = STORE,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Show what the next request would send, and why each part is in it or not.
+
+    First how full the window is, then what is left out and why, then the session in order.
+    Nothing is sent and nothing is changed.
+    """
+    with explained():
+        check_name(session)
+        wanted = _Wanted(profile, model, window, target_tokens)
+        found = asyncio.run(_explained(session, store, tenant, wanted))
+        if as_json:
+            typer.echo(json.dumps(found.as_json(), ensure_ascii=False))
+        else:
+            _show(found, width or shutil.get_terminal_size().columns, every=every)
+
+
+def _show(found: Explanation, width: int, *, every: bool) -> None:
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        print_coloured(pieces(found, width, every=every))
+    else:
+        typer.echo(found.as_text(width, every=every), nl=False)
+
+
+async def _explained(session: str, address: str, tenant: str, wanted: _Wanted) -> Explanation:
+    try:
+        async with store_at(address, create=False) as store:
+            log = store.log(tenant)
+            try:
+                return await _of_session(log, session, wanted)
+            except SessionNotFound as error:
+                raise SessionNotFound(error.what, await _what_there_is(log)) from error
+            except SessionForgotten as error:
+                raise SessionForgotten(error.what, "There is nothing left to explain.") from error
+    except StoreNotFound as error:
+        raise where_to_look(error) from error
+
+
+async def _of_session(log: Log, session: str, wanted: _Wanted) -> Explanation:
+    settings = load_settings(wanted.profile or (await log.info(session)).profile)
+    values = _retargeted(settings.profile, wanted)
+    visible = await log.visible(session, last=values.window.read or None)
+    model = wanted.model or ""
+    counter = counter_for(model)
+    known = {model: ModelSettings(window=wanted.window)} if wanted.window else {}
+    budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
+    sheet = Sheet.of(visible, wire_for(visible.info.format), counter)
+    plan = project(sheet, values, budget, await _earlier(log, visible))
+    entries = (*visible.entries, *await _others(log, visible))
+    return explain_request(
+        sheet, plan, budget, info=visible.info, model=wanted.model, entries=entries
+    )
+
+
+def _retargeted(values: Profile, wanted: _Wanted) -> Profile:
+    if wanted.target_tokens is None:
+        return values
+    rewrite = values.rewrite.model_copy(update={"target_tokens": wanted.target_tokens})
+    return values.model_copy(update={"rewrite": rewrite})
+
+
+async def _earlier(log: Log, visible: Visible) -> Plan | None:
+    """The plan of the session's newest request record, which the next one goes on from."""
+    decoded = {entry.seq: CODEC.decode(entry) for entry in visible.entries}
+    last = decoded.get(visible.outline.record or 0)
+    if not isinstance(last, Requested):
+        return None
+    chain = [one for seq in last.chain if isinstance(one := decoded.get(seq), Requested)]
+    if len(chain) < len(last.chain):  # some of it was forgotten
+        return None
+    chain.append(last)
+    texts = {name: (await log.artifact(name)).data.decode() for name in hashes_of(chain)}
+    return planned(chain, texts)
+
+
+async def _others(log: Log, visible: Visible) -> list[Entry]:
+    """The entries that the view does not need, because the explanation tells of them, too."""
+    seen = spans_of(entry.seq for entry in visible.entries)
+    missing = subtract(up_to(visible.info.entries), seen)
+    return [entry for span in missing for entry in await log.read(visible.info.session, span)]
+
+
+async def _what_there_is(log: Log) -> str:
+    page = await log.sessions(limit=_SHOWN)
+    if not page.sessions:
+        return f"Tenant {log.tenant!r} has no sessions here: check --store and --tenant."
+    names = ", ".join(repr(info.session) for info in page.sessions)
+    return f"Last used here: {names}." if page.next else f"The sessions here: {names}."

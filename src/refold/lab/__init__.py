@@ -1,0 +1,49 @@
+"""The lab: recorded sessions in, replays under policies, figures out."""
+
+from refold.lab.comparisons import Factory, Settings, baselines, frontier
+from refold.lab.counting import Count, o200k
+from refold.lab.importers import parse_openai_chat, parse_pi, read_openai_chat, read_pi
+from refold.lab.metrics import Prices, Share
+from refold.lab.needles import Planted, needles_kept, plant
+from refold.lab.projected import Projected, profiled
+from refold.lab.reading import Reader
+from refold.lab.recording import Recorded, Recording, Usage, write
+from refold.lab.replay import Policy, Replay, Request, Spending, Spent, play
+from refold.lab.report import Measure, Report, Row, compare
+from refold.lab.retention import Retention
+
+__all__ = [
+    "Count",
+    "Factory",
+    "Measure",
+    "Planted",
+    "Policy",
+    "Prices",
+    "Projected",
+    "Reader",
+    "Recorded",
+    "Recording",
+    "Replay",
+    "Report",
+    "Request",
+    "Retention",
+    "Row",
+    "Settings",
+    "Share",
+    "Spending",
+    "Spent",
+    "Usage",
+    "baselines",
+    "compare",
+    "frontier",
+    "needles_kept",
+    "o200k",
+    "parse_openai_chat",
+    "parse_pi",
+    "plant",
+    "play",
+    "profiled",
+    "read_openai_chat",
+    "read_pi",
+    "write",
+]

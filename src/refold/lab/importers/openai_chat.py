@@ -1,0 +1,131 @@
+"""Conversations in the format of OpenAI's chat completions.
+
+A file holds a list of messages, an object with `messages`, or a list of records that each hold one
+conversation as `traj` (tau-bench) or `messages`. Each message becomes one message here. An
+assistant message that neither says nor calls anything is left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from refold.errors import InvalidInput
+from refold.lab import messages as make
+from refold.lab.messages import Json
+from refold.lab.recording import Recorded, Recording
+
+_FILE = TypeAdapter[JsonValue](JsonValue)
+_FIX = "Give a JSON list of chat messages, or of records that hold one as `traj` or `messages`."
+
+
+def read_openai_chat(path: Path) -> tuple[Recording, ...]:
+    """The conversations in a file."""
+    return parse_openai_chat(path.read_bytes(), path.stem)
+
+
+def parse_openai_chat(data: bytes, name: str) -> tuple[Recording, ...]:
+    """The conversations that JSON holds."""
+    try:
+        value = _FILE.validate_json(data)
+    except ValidationError as error:
+        raise InvalidInput(f"{name} is not JSON.", _FIX) from error
+    found = tuple(_recording(label, messages) for label, messages in _conversations(value, name))
+    if not found:
+        raise InvalidInput(f"{name} holds no conversation.", _FIX)
+    return found
+
+
+def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[JsonValue]]]:
+    match value:
+        case {"messages": list(messages)} | {"traj": list(messages)}:
+            yield name, messages
+        case [{"role": _}, *_]:
+            yield name, value
+        case list(records):
+            for number, record in enumerate(records):
+                match record:
+                    case {"traj": list(messages)} | {"messages": list(messages)}:
+                        yield f"{name}-{number}", messages
+                    case _:
+                        raise InvalidInput(f"Record {number} of {name} is no conversation.", _FIX)
+        case _:
+            pass
+
+
+def _recording(name: str, messages: Sequence[JsonValue]) -> Recording:
+    tools: dict[str, str] = {}
+    kept: list[Recorded] = []
+    skipped = Counter[str]()
+    for message in messages:
+        payload = _payload(message, tools)
+        if payload is None:
+            skipped["assistant without content"] += 1
+        else:
+            kept.append(Recorded(payload))
+    return Recording(name, tuple(kept), dict(skipped))
+
+
+def _payload(message: JsonValue, tools: dict[str, str]) -> bytes | None:
+    match message:
+        case {"role": "system" | "developer", "content": content}:
+            return make.request([make.system_prompt(_text(content))])
+        case {"role": "user", "content": content}:
+            return make.request([make.user_prompt(_content(content))])
+        case {"role": "tool", "tool_call_id": str(call), "content": content}:
+            named = message.get("name")
+            tool = named if isinstance(named, str) else tools.get(call, "unknown")
+            return make.request([make.tool_return(tool, call, _text(content))])
+        case {"role": "assistant"}:
+            said = _said(message)
+            tools.update(
+                (str(part["tool_call_id"]), str(part["tool_name"]))
+                for part in said
+                if "tool_call_id" in part
+            )
+            return make.response(said) if said else None
+        case _:
+            raise InvalidInput(f"No chat message: {make.dump(message)[:80].decode()!r}.", _FIX)
+
+
+def _said(message: Json) -> list[Json]:
+    parts: list[Json] = []
+    words = _text(message.get("content"))
+    if words:
+        parts.append(make.text(words))
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        match call:
+            case {"id": str(one), "function": {"name": str(tool), "arguments": arguments}}:
+                parts.append(make.tool_call(tool, one, arguments))
+            case _:
+                raise InvalidInput(f"No tool call: {make.dump(call)[:80].decode()!r}.", _FIX)
+    return parts
+
+
+def _text(content: JsonValue) -> str:
+    match content:
+        case str():
+            return content
+        case list():
+            return "\n".join(item for item in map(_item, content) if isinstance(item, str))
+        case _:
+            return ""
+
+
+def _content(content: JsonValue) -> JsonValue:
+    if not isinstance(content, list):
+        return _text(content)
+    items = [_item(block) for block in content]
+    return _text(content) if all(isinstance(item, str) for item in items) else items
+
+
+def _item(block: JsonValue) -> JsonValue:
+    match block:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return text
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return {"url": url, "kind": "image-url"}
+        case _:
+            return make.dump(block).decode()

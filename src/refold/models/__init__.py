@@ -1,0 +1,32 @@
+"""What is known of models: how they count tokens, how much they take, what they cost.
+
+Tokenizers and prices come with the extra `refold[models]`; without it, tokens are estimated and
+windows are what your settings say. Nothing here uses the network.
+"""
+
+from refold.models.budgeting import budget_for
+from refold.models.catalogue import (
+    WELL_KNOWN,
+    ModelFacts,
+    ModelSettings,
+    Overrides,
+    Prices,
+    facts_of,
+    model_names,
+)
+from refold.models.families import Family, family_of
+from refold.models.tokenizers import counter_for
+
+__all__ = [
+    "WELL_KNOWN",
+    "Family",
+    "ModelFacts",
+    "ModelSettings",
+    "Overrides",
+    "Prices",
+    "budget_for",
+    "counter_for",
+    "facts_of",
+    "family_of",
+    "model_names",
+]

@@ -1,0 +1,17 @@
+"""Settings from environment variables and files, each with where it comes from."""
+
+from refold.settings.given import Level, Source
+from refold.settings.keys import ALIASES, KEYS, Alias, variable_of
+from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
+
+__all__ = [
+    "ALIASES",
+    "DEFAULT_PROFILE",
+    "KEYS",
+    "Alias",
+    "Level",
+    "Settings",
+    "Source",
+    "load_settings",
+    "variable_of",
+]

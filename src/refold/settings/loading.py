@@ -1,0 +1,142 @@
+"""The settings that apply, and where each of them comes from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from refold.errors import InvalidSetting
+from refold.models import ModelSettings, Overrides
+from refold.settings.files import given_in, project_files, user_files
+from refold.settings.given import Given, Source, settled, shown
+from refold.settings.keys import ALIASES, KEYS, MODELS, PROFILE, leaves, nearest, nested
+from refold.view.profiles import Profile, profile
+
+DEFAULT_PROFILE = "balanced"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that apply."""
+
+    profile: Profile
+    models: Overrides
+    """What is known better of models."""
+    sources: Mapping[str, Source]
+    """Where each value comes from, by its dotted name."""
+
+    def values(self) -> dict[str, object]:
+        """Every value by its dotted name, the profile's name first."""
+        own = dict(leaves(self.profile.model_dump(exclude={"name"})))
+        models = {
+            f'{MODELS}."{model}".{name}': value
+            for model, one in self.models.items()
+            for name, value in one.model_dump(exclude_none=True).items()
+        }
+        return {PROFILE: self.profile.name, **own, **models}
+
+    def value(self, name: str) -> object:
+        """One value, by its dotted name or a seed's."""
+        values = self.values()
+        alias = next((one.keys[0] for one in ALIASES if name in (one.file, one.variable)), name)
+        if alias not in values:
+            near = nearest(name, values)
+            raise InvalidSetting(
+                f"There is no setting {name!r}.", f"Did you mean {near}?" if near else None
+            )
+        return values[alias]
+
+
+def load_settings(chosen: str | None = None, *, folder: Path | None = None) -> Settings:
+    """The settings that apply in a folder.
+
+    The environment goes before the project's files, those before the user's, those before what the
+    profile says.
+
+    Args:
+        chosen: The profile, whatever is set elsewhere.
+        folder: Where the search for the project's files begins, upwards; else the current one.
+    """
+    found = _found((folder or Path.cwd()).resolve())
+    if chosen is not None:
+        found[PROFILE] = Given(PROFILE, chosen, Source("argument", "--profile"))
+    base = _profile(found.get(PROFILE))
+    default = Source("profile", f"profile {base.name}")
+    sources = {PROFILE: Source("profile", "default"), **dict.fromkeys(KEYS, default)}
+    sources |= {key: one.source for key, one in found.items()}
+    own = {key: one for key, one in found.items() if key in KEYS}
+    models = {key: one for key, one in found.items() if key.startswith(f"{MODELS}.")}
+    return Settings(_applied(base, own, sources), _models(models), sources)
+
+
+def _found(folder: Path) -> dict[str, Given]:
+    """What somebody set, the strongest of each."""
+    from refold.settings.environment import (  # noqa: PLC0415 - slow, and comes with an extra
+        given_in_environment,
+    )
+
+    found: dict[str, Given] = {}
+    for files in (user_files(), project_files(folder)):
+        found |= settled(one for file in files for one in given_in(file))
+    return found | settled(given_in_environment())
+
+
+def _profile(given: Given | None) -> Profile:
+    if given is None:
+        return profile(DEFAULT_PROFILE)
+    try:
+        return profile(str(given.value))
+    except InvalidSetting as error:
+        raise InvalidSetting(f"{given.source}: {error.what}", error.fix) from error
+
+
+def _applied(base: Profile, own: Mapping[str, Given], sources: Mapping[str, Source]) -> Profile:
+    default = dict(leaves(base.model_dump()))
+    values = {**default, **{key: one.value for key, one in own.items()}}
+    try:
+        return Profile.model_validate(nested(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = next(key for key in _prefixes(first["loc"]) if key in own)
+        raise InvalidSetting(
+            f"{key} is {shown(values[key])} by {sources[key]}: {first['msg']}.",
+            f"Correct it there, or remove it: profile {base.name} has {default[key]!r}.",
+        ) from error
+    except InvalidSetting as error:
+        named = [key for key in own if key in error.what]
+        where = ", ".join(f"{key} was set by {sources[key]}" for key in named)
+        raise InvalidSetting(f"{error.what[:-1]}; {where}.", error.fix) from error
+
+
+def _models(given: Mapping[str, Given]) -> Overrides:
+    tables: dict[str, dict[str, Given]] = {}
+    for key, one in given.items():
+        model, _, name = key.removeprefix(f'{MODELS}."').rpartition('".')
+        tables.setdefault(model, {})[name] = one
+    return {model: _model(model, own) for model, own in tables.items()}
+
+
+def _model(model: str, own: Mapping[str, Given]) -> ModelSettings:
+    try:
+        return ModelSettings.model_validate({name: one.value for name, one in own.items()})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        one = own[name]
+        near = nearest(name, ModelSettings.model_fields)
+        known = name in ModelSettings.model_fields
+        raise InvalidSetting(
+            f"{name} of model {model} is {shown(one.value)} by {one.source}: {first['msg']}."
+            if known
+            else f"{one.source} sets {name} of model {model}, which is no setting.",
+            f"Did you mean {near}?" if near and not known else "Correct it there, or remove it.",
+        ) from error
+
+
+def _prefixes(path: Iterable[int | str]) -> Iterable[str]:
+    """The dotted names that lead to a place."""
+    names: list[str] = []
+    for one in path:
+        names.append(str(one))
+        yield ".".join(names)

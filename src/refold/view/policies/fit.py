@@ -1,0 +1,113 @@
+"""What a request leaves out when it would not fit otherwise.
+
+First what the model and the tools said before the latest prompt, the oldest first; then older
+prompts; then earlier steps of the current turn; last the newest results, cut and then left out.
+System content, pins and the latest prompt never.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from refold.view.board import Board, Proposal, Withdraw
+from refold.view.budget import PER_MESSAGE
+from refold.wire import Drop, Insert, Replace
+
+_TOLD = ("delegated", "late")
+_SMALLEST = 200
+"""Characters to which the newest results are cut before they are left out."""
+_MARK = "\n[…{length} chars, cut to fit]\n"
+
+
+def fit(board: Board, room: int, aim: int) -> Iterator[Proposal]:
+    """Propose, one unit after the other, what to leave out until the total is at most `aim`.
+
+    What only the room demands (the current turn) stops as soon as there is room.
+    """
+    if board.total <= room:
+        return
+    sheet = board.sheet
+    prompt = len(sheet.rows) if sheet.prompt is None else sheet.prompt
+    for stage, enough in (
+        (_told(board), aim),
+        (_steps(board, 0, prompt), aim),
+        (_prompts(board, prompt), aim),
+        (_steps(board, prompt, _last_step(board)), aim),
+        (_cuts(board), room),
+        (_steps(board, 0, len(sheet.rows)), room),
+    ):
+        for unit in stage:
+            if board.total <= enough:
+                return
+            yield from unit
+
+
+def marked(board: Board, marker: str) -> Iterator[Insert]:
+    """One marker where fitting first left a message out."""
+    gone = [row.seq for row in board.sheet.rows if board.lost(row, "fitted")]
+    if gone and marker:
+        yield Insert(gone[0], "prompt", marker.replace("{count}", str(len(gone))), "fitted")
+
+
+def _told(board: Board) -> Iterator[list[Proposal]]:
+    """What is told as text in the user's place and was never the user's, the oldest first."""
+    told = [one for one in board.inserts if one.reason in _TOLD and not _pinned(board, one)]
+    for _, same in groupby(sorted(told, key=_place), key=_place):
+        yield [Withdraw(insert) for insert in same]
+
+
+def _pinned(board: Board, insert: Insert) -> bool:
+    return any((one.seq, one.index) in board.pinned for one in insert.sources)
+
+
+def _place(insert: Insert) -> int:
+    return insert.before
+
+
+def _last_step(board: Board) -> int:
+    sheet = board.sheet
+    return sheet.steps[-1] if sheet.steps else 0
+
+
+def _steps(board: Board, start: int, end: int) -> Iterator[list[Proposal]]:
+    """Responses with what answers them, and whatever else is no prompt, the oldest first."""
+    sheet = board.sheet
+    at = start
+    while at < end:
+        step = sheet.step(at)
+        unit = [
+            part
+            for one in step
+            for part in board.shown(sheet.rows[one])
+            if part.kind != "prompt" and not (part.kind == "system" and part.fixed)
+        ]
+        if unit and not any(board.held(part) for part in unit):
+            yield [(part, Drop("fitted")) for part in unit]
+        at = step.stop
+
+
+def _prompts(board: Board, latest: int) -> Iterator[list[Proposal]]:
+    """Earlier prompts, the oldest first; but the very first, which states the task, last."""
+    sheet = board.sheet
+    rows = [row for row in sheet.rows[:latest] if row.has("prompt")]
+    for row in (*rows[1:], *rows[:1]):
+        unit = [part for part in board.shown(row) if part.kind == "prompt"]
+        if not any(board.held(part) for part in unit):
+            yield [(part, Drop("fitted")) for part in unit]
+
+
+def _cuts(board: Board) -> Iterator[list[Proposal]]:
+    """The results of the newest step, largest first, cut to both of their ends."""
+    sheet = board.sheet
+    if not sheet.steps:
+        return
+    returns = [
+        part
+        for at in sheet.step(sheet.steps[-1])
+        for part in board.shown(sheet.rows[at])
+        if part.kind == "return" and not part.sealed and not board.held(part)
+    ]
+    for share in (2000, _SMALLEST):
+        for part in sorted(returns, key=lambda one: -one.chars):
+            if part.chars > 2 * share + PER_MESSAGE + len(_MARK):
+                mark = _MARK.replace("{length}", str(part.chars))
+                yield [(part, Replace(share, mark, share, "fitted"))]

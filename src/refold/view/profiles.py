@@ -1,0 +1,251 @@
+"""Profiles: named sets of policy values.
+
+Where the documents that Refold began from disagree, they differ here and nowhere else. Each value
+can be set on its own, in any profile.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from refold.errors import InvalidSetting
+
+
+class Values(BaseModel):
+    """Policy values that belong together."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Trigger(Values):
+    """When the past is folded: any one of these suffices, 0 means never."""
+
+    soft: float = Field(
+        default=0.8, ge=0, le=1, description="Share of the limit that starts a fold."
+    )
+    hard: float = Field(
+        default=0.95, ge=0, le=1, description="Share of the limit that waits for it."
+    )
+    messages: int = Field(default=0, ge=0, description="Fold when there are more messages.")
+    turns: int = Field(default=0, ge=0, description="Fold when there are more turns.")
+    tokens: int = Field(default=0, ge=0, description="Fold when there are more tokens.")
+    generation: tuple[tuple[int, float], ...] = Field(
+        default=(),
+        description="For delegated work, by window size: from this many tokens on, this share.",
+    )
+    min_messages: int = Field(
+        default=4, ge=0, description="Fewer messages are never folded by themselves."
+    )
+    min_messages_manual: int = Field(
+        default=2, ge=0, description="Fewer are not folded when asked to."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Trigger":
+        if self.soft and self.hard and not self.soft < self.hard:
+            raise InvalidSetting(
+                f"trigger.soft is {self.soft} and trigger.hard {self.hard}.",
+                "Set trigger.soft below trigger.hard.",
+            )
+        return self
+
+
+class Rewrite(Values):
+    """When what was already sent may change, and how much must then be gained."""
+
+    sticky: bool = Field(
+        default=True,
+        description="Decisions stay until the next rewrite, so a provider's cache stays warm.",
+    )
+    target: float = Field(
+        default=0.5, gt=0, le=1, description="Share of the limit above which the past is rewritten."
+    )
+    target_tokens: int = Field(
+        default=0, ge=0, description="The same in tokens; the smaller one counts."
+    )
+    at_least: int = Field(
+        default=20_000, ge=0, description="Smaller views are left alone as long as they fit."
+    )
+    low_water: float = Field(
+        default=0.5, gt=0, le=0.9, description="Share of the target that a rewrite cuts to."
+    )
+
+
+class Trim(Values):
+    """Long tool results of earlier turns, cut."""
+
+    max_chars: int = Field(
+        default=0, ge=0, description="Longer tool results are cut; 0 leaves them."
+    )
+    style: Literal["head", "head-tail"] = Field(default="head", description="Which end is kept.")
+    marker: str = Field(
+        default="\n[…truncated, {length} chars total]",
+        description="What marks the cut; {length} is known.",
+    )
+    protect: Literal["last", "turn"] = Field(
+        default="turn", description="What is never cut: the last messages, or the current turn."
+    )
+    last: int = Field(default=2, ge=0, description="How many last messages are safe.")
+    inflate: bool = Field(default=False, description="Cut even where the marker makes it longer.")
+
+
+class Archive(Values):
+    """Large tool results of earlier turns, replaced by a short reference; recall reads them."""
+
+    min_chars: int = Field(
+        default=0, ge=0, description="Larger results are archived; 0 leaves them."
+    )
+    excerpt: int = Field(default=0, ge=0, description="Characters of the beginning that stay.")
+    names: int = Field(
+        default=0, ge=0, description="Characters of names from the result that stay."
+    )
+    recent: float = Field(
+        default=0.2, ge=0, le=1, description="Share of the target at the end that is left alone."
+    )
+
+
+class Arguments(Values):
+    """Long arguments of old calls, clipped value by value."""
+
+    max_chars: int = Field(default=0, ge=0, description="Longer values are clipped; 0 leaves them.")
+    keep: int = Field(default=0, ge=0, description="Characters of a clipped value that stay.")
+    names: float = Field(
+        default=0, ge=0, le=1, description="Share of a clipped value that may stay as names."
+    )
+
+
+class Window(Values):
+    """Fixed limits, for when nothing summarises."""
+
+    max_messages: int = Field(
+        default=0,
+        ge=0,
+        description="More messages: the first run and the newest stay; 0 is no limit.",
+    )
+    max_turns: int = Field(
+        default=0, ge=0, description="More turns: the older half goes; 0 is no limit."
+    )
+    max_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="More tokens: few turns are reduced to text, many halved; 0: no limit.",
+    )
+    text_below: int = Field(
+        default=5, ge=1, description="Fewer turns than this are reduced to text."
+    )
+    recent_messages: int = Field(
+        default=0, ge=0, description="Only the newest are seen; 0 is no limit."
+    )
+    recent_tokens: int = Field(
+        default=0, ge=0, description="Of those, at most this many tokens before the latest prompt."
+    )
+    read: int = Field(
+        default=0, ge=0, description="How many messages are read at all; 0 is no limit."
+    )
+
+    @property
+    def limits(self) -> bool:
+        """Whether any limit is set."""
+        return any((self.max_messages, self.max_turns, self.max_tokens, self.rolling))
+
+    @property
+    def rolling(self) -> bool:
+        """Whether only the newest are seen, at each request anew."""
+        return bool(self.recent_messages or self.recent_tokens)
+
+
+class Fit(Values):
+    """What a request leaves out when it would not fit otherwise."""
+
+    low_water: float = Field(default=0.9, gt=0, le=1, description="Share of the limit it cuts to.")
+    marker: str = Field(
+        default="", description="What stands for what is left out; {count} is known."
+    )
+
+
+class Profile(Values):
+    """A named set of policy values."""
+
+    name: str
+    budget: int = Field(
+        default=0, ge=0, description="A limit of your own, in tokens; 0 is no limit."
+    )
+    reserve: int = Field(
+        default=0, ge=0, description="Tokens of the window that are kept free for the answer."
+    )
+    trigger: Trigger = Trigger()
+    rewrite: Rewrite = Rewrite()
+    trim: Trim = Trim()
+    archive: Archive = Archive()
+    arguments: Arguments = Arguments()
+    dedupe: bool = Field(
+        default=False, description="Results that a later one repeats or replaces go."
+    )
+    window: Window = Window()
+    fit: Fit = Fit()
+    max_steps: int = Field(
+        default=0, ge=0, description="Steps a turn may take; for hosts that ask."
+    )
+    summariser: str = Field(
+        default="", description="The model that summarises; empty: the primary one."
+    )
+
+
+STATIC_MARKER = (
+    "[Earlier conversation trimmed — {count} messages removed to stay within context budget]"
+)
+
+BALANCED = Profile(
+    name="balanced",
+    reserve=16_384,
+    # Measured on recorded sessions: names cost little and keep most of what is referred to later,
+    # and one thorough rewrite costs less than several that each free a little.
+    rewrite=Rewrite(low_water=0.3),
+    archive=Archive(min_chars=150, names=100, recent=0.1),
+    arguments=Arguments(max_chars=5000, keep=100, names=0.3),
+    dedupe=True,
+    fit=Fit(low_water=0.8, marker=STATIC_MARKER),
+)
+CO_CLI = Profile(
+    name="co-cli",
+    trigger=Trigger(soft=0, hard=0, messages=40),
+    rewrite=Rewrite(sticky=False),
+    trim=Trim(max_chars=2000, protect="last", inflate=True),
+    window=Window(max_messages=40),
+    fit=Fit(marker=STATIC_MARKER),
+)
+INKEEP = Profile(
+    name="inkeep",
+    trigger=Trigger(soft=0.5, hard=0.91, generation=((0, 0.75), (100_000, 0.83), (500_000, 0.91))),
+    rewrite=Rewrite(sticky=False),
+    archive=Archive(min_chars=2000, excerpt=200, recent=0),
+    window=Window(recent_messages=50, recent_tokens=8000, read=10_000),
+)
+COPILOT = Profile(
+    name="copilot",
+    rewrite=Rewrite(sticky=False),
+    fit=Fit(low_water=0.95),
+)
+COWAGENT = Profile(
+    name="cowagent",
+    trigger=Trigger(soft=0, hard=0, turns=20, tokens=50_000),
+    rewrite=Rewrite(sticky=False),
+    trim=Trim(
+        max_chars=20_000, style="head-tail", marker="\n[…truncated, {length} chars total…]\n"
+    ),
+    window=Window(max_turns=20, max_tokens=50_000),
+    max_steps=15,
+)
+
+PROFILES = {one.name: one for one in (BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP)}
+"""The profiles that come with Refold, by name."""
+
+
+def profile(name: str) -> Profile:
+    """The profile of that name."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise InvalidSetting(
+            f"There is no profile {name!r}.", f"Use one of {', '.join(PROFILES)}."
+        ) from None

@@ -1,0 +1,441 @@
+"""From a sheet to a plan: the one place where policies are put in order.
+
+`project` is pure: the same sheet, profile, budget and earlier plan give the same plan. With a
+sticky profile it either adds what is new to the plan before, or rewrites; the others follow their
+rule literally on each request.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from math import floor
+from typing import NamedTuple, cast
+
+from refold.errors import InvalidMessage, ViewTooLarge
+from refold.log import MAIN_SCOPE, PartRef
+from refold.log.span import Span, intersect, union
+from refold.view.board import Board, Proposal
+from refold.view.budget import Account, Budget
+from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
+from refold.view.policies.archive import archive
+from refold.view.policies.arguments import arguments
+from refold.view.policies.dedupe import dedupe
+from refold.view.policies.fit import fit, marked
+from refold.view.policies.folds import folds
+from refold.view.policies.pair import OPENING, opening, pair
+from refold.view.policies.pins import pins
+from refold.view.policies.scope import scope
+from refold.view.policies.trim import trim
+from refold.view.policies.window import window
+from refold.view.profiles import STATIC_MARKER, Profile
+from refold.view.reasons import Gone, Reason
+from refold.view.sheet import Row, Sheet
+from refold.view.thresholds import thresholds
+from refold.wire import Change, Drop, Insert
+
+GAIN = 0.1
+"""The share of the target that a rewrite must free to be worth a provider's cache."""
+
+_LASTING: frozenset[str] = frozenset({"window", "text only"})
+"""What stays decided in every profile: what fixed limits took out once."""
+_STICKY = _LASTING | {"trimmed", "archived", "arguments", "repeated", "superseded", "fitted"}
+
+
+class Bounds(NamedTuple):
+    """What a request is measured against, in tokens of messages."""
+
+    room: int
+    target: int
+    low: int
+    gain: int
+    generation: int = 0
+    """Where what delegated work has produced is archived."""
+
+
+def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None = None) -> Plan:
+    """The plan for the next request.
+
+    Raises ViewTooLarge when what must be kept alone exceeds the limit.
+    """
+    if not sheet.rows and "unreadable" in sheet.hidden.values():
+        raise InvalidMessage(f"None of its messages is in the format {sheet.wire.name!r}.")
+    bounds = bounds_of(sheet, profile, budget)
+    if before is not None and _repeats(before, sheet, profile, budget):
+        return replace(before, cause="", left_out=NOTHING)
+    added = None
+    if before is not None and before.closed is not None and _continues(before, sheet, profile):
+        added = _added(sheet, profile, budget, before, before.closed)
+        if not _due(added.tokens, before.tried, bounds):
+            return added
+    draft = _steady(sheet, profile, bounds, before, due=added is not None)
+    if added is not None and not draft.cause and added.tokens <= bounds.room:
+        return replace(added, tried=draft.tried)
+    return _anew(draft, profile, budget, bounds, before)
+
+
+def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed: Closed) -> Plan:
+    """The plan before, with what is new."""
+    board = Board(sheet, closed.rows)
+    board.untold = before.untold
+    board.apply(_lasting(before, board, _STICKY))
+    board.apply(scope(board, closed.quotes))
+    board.apply(pair(board, closed.rows))
+    return _plan(board, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
+
+
+def bounds_of(sheet: Sheet, profile: Profile, budget: Budget) -> Bounds:
+    """The room for messages, and the marks at which a sticky profile acts."""
+    beside = budget.tools + max(budget.instructions, sheet.instructions)
+    room = floor((_limit(profile, budget) - beside) / (1 + sheet.counter.spread))
+    target = max(0, min(room, max(int(profile.rewrite.target * room), profile.rewrite.at_least)))
+    if profile.rewrite.target_tokens:
+        target = min(target, profile.rewrite.target_tokens)
+    low, gain = int(profile.rewrite.low_water * target), int(GAIN * target)
+    return Bounds(room, target, low, gain, thresholds(profile, budget).generation - beside)
+
+
+def _limit(profile: Profile, budget: Budget) -> int:
+    return min(budget.limit, profile.budget) if profile.budget else budget.limit
+
+
+def _terms(sheet: Sheet, profile: Profile) -> Terms:
+    return Terms(sheet.outline, profile, sheet.counter, sheet.scope)
+
+
+def _continues(before: Plan, sheet: Sheet, profile: Profile) -> bool:
+    """Whether the plan before is the beginning of this one."""
+    return (
+        profile.rewrite.sticky
+        and not profile.window.limits
+        and before.closed is not None
+        and before.closed.opened
+        and before.closed.rows <= len(sheet.rows)
+        and before.closed.terms.same(_terms(sheet, profile))
+    )
+
+
+def _repeats(before: Plan, sheet: Sheet, profile: Profile, budget: Budget) -> bool:
+    """Whether this is the request before once more: nothing is new, so nothing is decided anew."""
+    return (
+        before.closed is not None
+        and before.head == sheet.head
+        and before.closed.terms.same(_terms(sheet, profile))
+        and before.budget == budget
+    )
+
+
+def _due(total: int, tried: int, bounds: Bounds) -> bool:
+    """Whether it is time to rewrite; not again before there is more to gain."""
+    return total > bounds.room or (total > bounds.target and total >= tried + bounds.gain)
+
+
+def _anew(
+    draft: "_Draft", profile: Profile, budget: Budget, bounds: Bounds, before: Plan | None
+) -> Plan:
+    """A plan in which every policy has its say."""
+    board = draft.board
+    sheet = board.sheet
+    beside = budget.tools + max(budget.instructions, sheet.instructions)
+    reserved = _reserved(board, profile)
+    cause = draft.cause
+    left_out = NOTHING
+    if board.total > bounds.room - reserved:
+        cause = "limit"
+        left_out = _fitted(board, profile, bounds.room - reserved)
+    else:
+        _mark(board, profile)
+    if board.total > bounds.room:
+        raise ViewTooLarge(kept=board.total + beside, limit=_limit(profile, budget))
+    # What a rewrite leaves above the target, another one right after it would leave too.
+    rewritten = draft.cause == "target" and board.total > bounds.target
+    tried = board.total if rewritten else draft.tried
+    earlier = before.rewrites if before else 0
+    start = Closed(
+        Layout(sheet.absent()),
+        0,
+        0,
+        0,
+        len(sheet.quotes),
+        len(sheet.hidden),
+        False,  # noqa: FBT003 - a record of facts
+        _terms(sheet, profile),
+        object(),
+    )
+    made = Plan(
+        profile.name,
+        sheet.head,
+        start.layout,
+        Account(),
+        0,
+        sheet.scope,
+        earlier + bool(cause),
+        cause,
+        tried,
+        board.untold,
+        left_out,
+    )
+    return _plan(board, start, profile, budget, made)
+
+
+def _fitted(board: Board, profile: Profile, room: int) -> LeftOut:
+    """Leave out what must be, mark it, and say how much that was."""
+    whole = board.copy()
+    board.apply(fit(board, room, int(profile.fit.low_water * room)))
+    gone = _messages(whole) - _messages(board)
+    _mark(whole, profile)
+    _mark(board, profile)
+    fewer = _messages(whole) - _messages(board)
+    return LeftOut(gone, whole.total - board.total, gone - fewer)
+
+
+def _mark(board: Board, profile: Profile) -> None:
+    board.apply(marked(board, profile.fit.marker))
+    board.apply(opening(board))
+
+
+def _messages(board: Board) -> int:
+    """How many messages would be sent; the stand-ins for the results of one step are one."""
+    told = sum(one.kind == "prompt" for one in board.inserts)
+    stand_ins = {one.before for one in board.inserts if one.kind == "return"}
+    return sum(1 for _ in board.shown_rows()) + told + len(stand_ins)
+
+
+class _Draft(NamedTuple):
+    board: Board
+    cause: str
+    tried: int
+
+
+def _steady(
+    sheet: Sheet, profile: Profile, bounds: Bounds, before: Plan | None, *, due: bool
+) -> _Draft:
+    """What stands without rewriting, or what a rewrite makes of it where that is worth it."""
+    tried = before.tried if before else 0
+    begun = _begun(sheet, profile, before)
+    board = begun.copy()
+    if not profile.rewrite.sticky:
+        moved = _ruled(board, profile, bounds)
+        board.apply(pair(board))
+        return _Draft(board, "rule" if moved else "", tried)
+    limited = board.apply(window(board, profile.window, STATIC_MARKER))
+    board.apply(pair(board))
+    cause = "window" if limited else ""
+    if not (due or _due(board.total, tried, bounds)):
+        return _Draft(board, cause, tried)
+    smaller = begun
+    _shrunk(smaller, profile, bounds)
+    smaller.apply(window(smaller, profile.window, STATIC_MARKER))
+    smaller.apply(pair(smaller))
+    if smaller.total <= board.total - bounds.gain:
+        return _Draft(smaller, "target", 0)
+    return _Draft(board, cause, board.total)
+
+
+def _begun(sheet: Sheet, profile: Profile, before: Plan | None) -> Board:
+    """What was decided for good, and what the log itself says."""
+    reasons = _STICKY if profile.rewrite.sticky else _LASTING
+    board = Board(sheet)
+    if before is not None and profile.window.rolling:
+        board.apply(_lasting(before, board, reasons - {"window"}))
+    elif before is not None:
+        board.apply(_lasting(before, board, reasons))
+        board.untold = before.untold
+    board.apply(folds(board))
+    board.apply(pins(board))
+    board.apply(scope(board))
+    return board
+
+
+def _ruled(board: Board, profile: Profile, bounds: Bounds) -> bool:
+    """Each rule to the letter, whatever it moves."""
+    moved = board.apply(trim(board, profile.trim))
+    sheet = board.sheet
+    turn = sheet.turn()
+    if sheet.scope != MAIN_SCOPE and profile.trigger.generation:
+        if board.total > bounds.generation and sheet.steps:
+            moved |= board.apply(archive(board, profile.archive, sheet.steps[-1], 0, turn))
+    elif board.total > profile.trigger.soft * bounds.room:
+        moved |= profile.dedupe and board.apply(dedupe(board, turn))
+        moved |= board.apply(archive(board, profile.archive, turn, 0))
+        moved |= board.apply(arguments(board, profile.arguments, turn, 0))
+    return board.apply(window(board, profile.window, STATIC_MARKER)) or moved
+
+
+def _shrunk(board: Board, profile: Profile, bounds: Bounds) -> None:
+    """Old results and arguments, down to the low-water mark: first what is said twice."""
+    end = _settled(board, profile, bounds)
+    board.apply(trim(board, profile.trim))
+    if profile.dedupe:
+        board.apply(dedupe(board, end))
+    board.apply(archive(board, profile.archive, end, bounds.low))
+    board.apply(arguments(board, profile.arguments, end, bounds.low))
+
+
+def _settled(board: Board, profile: Profile, bounds: Bounds) -> int:
+    """The row before which results may be rewritten: the current turn and the newest tokens stay.
+
+    A turn that alone exceeds the low-water mark is protected by its newest tokens only.
+    """
+    sheet = board.sheet
+    tail = int(profile.archive.recent * bounds.target)
+    at = len(sheet.rows)
+    while at and tail > 0:
+        at -= 1
+        tail -= board.weight(sheet.rows[at])
+    turn = sheet.turn()
+    if sum(board.weight(row) for row in sheet.rows[turn:]) <= bounds.low:
+        at = min(at, turn)
+    return sheet.steps[at] if at < len(sheet.rows) else at
+
+
+def _reserved(board: Board, profile: Profile) -> int:
+    """Room for the messages that fitting itself may have to insert."""
+    texts = (OPENING, profile.fit.marker)
+    return sum(board.cost(Insert(1, "prompt", text, "")) for text in texts if text)
+
+
+def _lasting(before: Plan, board: Board, reasons: frozenset[str]) -> Iterator[Proposal]:
+    """The earlier decisions that stand; not on what has been pinned or become the prompt since."""
+    sheet = board.sheet
+    rows = sheet.rows[board.start :]
+    if not rows:
+        return
+    known = len(before.closed.layout.gone) if board.start and before.closed else 0
+    gone = sorted(one for one in before.layout.gone[known:] if one.reason in reasons)
+    prompt = sheet.rows[sheet.prompt].seq if sheet.prompt is not None else None
+    drops = [(one.span, Drop(one.reason)) for one in gone]
+    at = 0
+    for row in rows:
+        while at < len(drops) and drops[at][0].last < row.seq:
+            at += 1
+        lost = drops[at][1] if at < len(drops) and row.seq in drops[at][0] else None
+        for part in row.parts:
+            change = lost or before.layout.changes.get(part.ref)
+            asked = row.seq == prompt and part.kind == "prompt"
+            if change and change.reason in reasons and not (asked or board.held(part)):
+                yield part, change
+
+
+def _plan(board: Board, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
+    """The board as a plan; the last step may still get its answers, what is before it is closed."""
+    sheet = board.sheet
+    inserts = sorted(board.inserts, key=_place)
+    last = max(closed.rows, _open(board, inserts))
+    middle = sheet.rows[last].seq if last < len(sheet.rows) else sheet.head + 1
+    done = [one for one in inserts if _place(one) <= (middle, False)]
+    hidden = (Gone(Span(seq, seq), why) for seq, why in _new(sheet, closed))
+    now = Closed(
+        closed.layout
+        + Layout(tuple(hidden))
+        + _layout(board, sheet.rows[closed.rows : last], tuple(done)),
+        last,
+        closed.tokens
+        + sum(board.weight(row) for row in sheet.rows[closed.rows : last])
+        + sum(map(board.cost, done)),
+        closed.system + _system(board, sheet.rows[closed.rows : last]),
+        bisect_right(sheet.quotes, middle, key=lambda one: one.seq),
+        len(sheet.hidden),
+        closed.opened or bool(done) or _speaks(board, sheet.rows[closed.rows : last]),
+        closed.terms,
+        closed.series,
+    )
+    tokens = closed.tokens + board.total
+    system = now.system + _system(board, sheet.rows[last:])
+    return replace(
+        made,
+        head=sheet.head,
+        layout=now.layout + _layout(board, sheet.rows[last:], tuple(inserts[len(done) :])),
+        account=_account(sheet, profile, budget, tokens, system),
+        budget=budget,
+        tokens=tokens,
+        closed=now,
+    )
+
+
+def _speaks(board: Board, rows: list[Row]) -> bool:
+    return any(part.kind != "system" for row in rows for part in board.shown(row))
+
+
+def _place(insert: Insert) -> tuple[int, bool]:
+    """Where an insert stands; one that tells of a row belongs to that row, others stand before."""
+    return insert.before, insert.reason == "late"
+
+
+def _open(board: Board, inserts: list[Insert]) -> int:
+    """The row from which on a later message may still change how this is rendered.
+
+    That is the last step, or the one before it where stand-ins may join what follows it.
+    """
+    sheet = board.sheet
+    if not sheet.steps:
+        return 0
+    last = sheet.steps[-1]
+    shown = last - 1
+    while shown >= board.start and not board.shown(sheet.rows[shown]):
+        shown -= 1
+    if shown < board.start:
+        return last
+    asked = sheet.steps[shown]
+    first, end = sheet.rows[asked].seq, sheet.rows[last].seq
+    waits = any(one.kind == "return" and first < one.before <= end for one in inserts)
+    return asked if waits else last
+
+
+def _new(sheet: Sheet, closed: Closed) -> Iterator[tuple[int, Reason]]:
+    newest = islice(reversed(sheet.hidden.items()), len(sheet.hidden) - closed.hidden)
+    yield from reversed(list(newest))
+
+
+def _layout(board: Board, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
+    lost: list[tuple[int, int, Reason]] = []
+    changes: dict[PartRef, Change] = {}
+    for at, row in enumerate(rows):
+        if not board.shown(row):
+            lost.append((at, row.seq, _why(board, row)))
+            continue
+        for part in row.parts:
+            change = board.change(part)
+            if change is not None:
+                changes[part.ref] = change
+    return Layout(tuple(_runs(lost, board.sheet)) if lost else (), changes, inserts)
+
+
+def _why(board: Board, row: Row) -> Reason:
+    """Why nothing of a row is shown; a reason that lasts, where its parts have several."""
+    reasons = [change.reason for part in row.parts if (change := board.change(part))]
+    lasting = [reason for reason in reasons if reason in _STICKY]
+    return cast("Reason", (*lasting, *reasons, "empty")[0])
+
+
+def _runs(lost: list[tuple[int, int, Reason]], sheet: Sheet) -> Iterator[Gone]:
+    """The rows as runs; between them may lie entries that hold no part, but none that are apart."""
+    apart = union(one.span for one in sheet.absent())
+    run, at = Gone(Span(lost[0][1], lost[0][1]), lost[0][2]), lost[0][0]
+    for row, seq, reason in lost[1:]:
+        gap = (Span(run.span.last + 1, seq - 1),) if seq > run.span.last + 1 else ()
+        if row == at + 1 and reason == run.reason and not intersect(apart, gap):
+            run = Gone(Span(run.span.first, seq), reason)
+        else:
+            yield run
+            run = Gone(Span(seq, seq), reason)
+        at = row
+    yield run
+
+
+def _system(board: Board, rows: list[Row]) -> int:
+    return sum(
+        board.tokens(part) for row in rows for part in board.shown(row) if part.kind == "system"
+    )
+
+
+def _account(sheet: Sheet, profile: Profile, budget: Budget, tokens: int, system: int) -> Account:
+    instructions = max(budget.instructions, sheet.instructions)
+    return Account(
+        system=system + instructions,
+        conversation=tokens - system,
+        tools=budget.tools,
+        reserve=budget.reserve,
+        limit=_limit(profile, budget),
+        headroom=int(tokens * sheet.counter.spread),
+    )

@@ -1,0 +1,292 @@
+"""What a view is planned over: the messages on the session's line, described once.
+
+A sheet grows with the log. Describing and counting a message is done when it is added, so a request
+costs what is new since the last one.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import NamedTuple
+
+from refold.errors import InvalidInput, InvalidMessage
+from refold.log import (
+    CODEC,
+    MAIN_SCOPE,
+    Cleared,
+    Entry,
+    FoldCompleted,
+    FoldUndone,
+    Message,
+    Outline,
+    PartRef,
+    Pinned,
+    Rewound,
+    Unpinned,
+    Visible,
+)
+from refold.log.span import Span, intersect, spans_of, subtract, union, up_to
+from refold.view.budget import PER_MESSAGE
+from refold.view.delegation import Delegation, Quote, seen
+from refold.view.reasons import Gone, Reason
+from refold.view.tokens import Counter
+from refold.wire import Part, Role, Wire
+
+_MOVING = frozenset(
+    kind.KIND for kind in (Cleared, FoldCompleted, FoldUndone, Pinned, Rewound, Unpinned)
+)
+
+
+_seq = attrgetter("seq")
+
+
+class Row(NamedTuple):
+    """One message of a sheet."""
+
+    seq: int
+    payload: bytes
+    role: Role
+    parts: tuple[Part, ...]
+    tokens: int
+    """Of its parts; each message costs a few more."""
+    instructions: int = 0
+    """Tokens of the instructions that came with it."""
+
+    def has(self, kind: str) -> bool:
+        """Whether a part of it is of this kind."""
+        return any(part.kind == kind for part in self.parts)
+
+
+class Folding(NamedTuple):
+    """A fold that stands on the sheet: its entry, what it stands for, and its text."""
+
+    seq: int
+    spans: tuple[Span, ...]
+    text: str
+
+
+class Sheet:
+    """The messages of a session that one reader may see, in order, and where turns begin.
+
+    `scope` is the reader's: the main agent's, or the path of a delegation.
+    """
+
+    def __init__(self, wire: Wire, counter: Counter, scope: str = MAIN_SCOPE) -> None:
+        self.wire = wire
+        self.counter = counter
+        self.scope = scope
+        self.head = 0
+        self.outline = Outline()
+        self.rows: list[Row] = []
+        self.steps: list[int] = []
+        """For each row, the row that its step begins with: a response, then what answers it."""
+        self.turns: list[int] = []
+        """The rows that turns begin with."""
+        self.prompt: int | None = None
+        """The row of the latest prompt."""
+        self.instructions = 0
+        self.foldings: tuple[Folding, ...] = ()
+        self.unread: tuple[Span, ...] = ()
+        """What was not read at all, because the profile reads only so much."""
+        self.hidden: dict[int, Reason] = {}
+        """The messages on the line that are no rows, and why."""
+        self.quotes: list[Quote] = []
+        """Delegated work, told as text."""
+        self.pinned: list[Quote] = []
+        """Pinned parts whose place is folded."""
+        self.replaced: dict[tuple[int, int, int, str, int], int] = {}
+        """What parts cost once replaced, so that it is counted once."""
+        self._delegation = Delegation(wire, scope)
+        self._described: dict[int, Row] = {}
+        self.unanswered: dict[str | None, int] = {}
+        """Calls that were closed without their return, and the row that closed them."""
+        self.fixed: list[int] = []
+        """Rows with parts that stay in every view, beside system content."""
+        self.calls: dict[str | None, int] = {}
+        """Where each call id was first used."""
+        self.tools: dict[str | None, str | None] = {}
+        """The tool that each call named last."""
+        self._open: set[str | None] = set()
+        self._asking = False
+        self._answered = True
+
+    @classmethod
+    def of(
+        cls,
+        visible: Visible,
+        wire: Wire,
+        counter: Counter,
+        scope: str = MAIN_SCOPE,
+        *,
+        known: "Sheet | None" = None,
+    ) -> "Sheet":
+        """The sheet of what a session's view is made of; `known` spares describing it again."""
+        sheet = cls(wire, counter, scope)
+        if known is not None and known.wire is wire and known.counter is counter:
+            sheet._described = {row.seq: row for row in known.rows}
+        sheet.outline = visible.outline
+        sheet.head = visible.info.entries
+        folded = union(span for fold in visible.outline.folds for span in fold.spans)
+        lost = union((*folded, *subtract(up_to(sheet.head), visible.outline.on_line(sheet.head))))
+        sheet.foldings = tuple(_foldings(visible))
+        read = spans_of(entry.seq for entry in visible.entries)
+        sheet.unread = subtract(up_to(sheet.head), (*lost, *read))
+        for entry in visible.entries:
+            if not any(entry.seq in span for span in lost):
+                sheet._add(entry)
+            elif any(entry.seq in span for span in folded):
+                sheet._pin(entry)
+        sheet._described = {}
+        return sheet
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Add the entries after the head; none of them may change the outline."""
+        for entry in entries:
+            if entry.kind in _MOVING:
+                raise InvalidInput(
+                    f"Entry {entry.seq} changes what the view is made of.",
+                    "Read the session with `visible` and make a new sheet.",
+                )
+            self._add(entry)
+            self.head = max(self.head, entry.seq)
+
+    def text(self, part: Part) -> str:
+        """The text of a part."""
+        row = self.rows[self.at(part.seq)]
+        return self.wire.describe(row.payload).shapes[part.nth].text
+
+    def at(self, seq: int) -> int:
+        """The row of an entry."""
+        return bisect_left(self.rows, seq, key=_seq)
+
+    def step(self, start: int) -> range:
+        """The rows of the step that begins with this row."""
+        end = start + 1
+        while end < len(self.rows) and self.steps[end] == start:
+            end += 1
+        return range(start, end)
+
+    def turn(self) -> int:
+        """The row that the current turn begins with."""
+        return self.turns[-1] if self.turns else len(self.rows)
+
+    def absent(self) -> tuple[Gone, ...]:
+        """What is not on the sheet, and why."""
+        on_line = self.outline.on_line(self.head)
+        reasons: list[tuple[Reason, tuple[Span, ...]]] = [
+            ("off the line", subtract(up_to(self.head), on_line))
+        ]
+        folded = union(span for fold in self.outline.folds for span in fold.spans)
+        reasons.append(("folded", intersect(folded, on_line)))
+        reasons.append(("not read", self.unread))
+        for reason in sorted(set(self.hidden.values())):
+            found = (seq for seq, why in self.hidden.items() if why == reason)
+            reasons.append((reason, spans_of(found)))
+        return tuple(Gone(span, reason) for reason, spans in reasons for span in spans)
+
+    def _add(self, entry: Entry) -> None:
+        if entry.kind != Message.KIND:
+            return
+        if entry.forgotten:
+            self.hidden[entry.seq] = "forgotten"
+            return
+        match CODEC.decode(entry):
+            case Message(payload):
+                pass
+            case _:
+                return
+        sight = seen(entry.scope, self.scope)
+        try:
+            if sight == "native":
+                self._place(self._described.get(entry.seq) or self._row(entry.seq, payload))
+            elif sight == "text":
+                self.hidden[entry.seq] = "delegated"
+                self.quotes += self._delegation.quotes(entry.seq, entry.scope, payload)
+            else:
+                self.hidden[entry.seq] = "scope"
+        except InvalidMessage:  # one message that nobody can read must not cost the session
+            self.hidden[entry.seq] = "unreadable"
+
+    def _pin(self, entry: Entry) -> None:
+        wanted = [pin for pin in self.outline.pins if pin.seq == entry.seq]
+        match CODEC.decode(entry):
+            case Message(payload) if wanted and seen(entry.scope, self.scope) == "native":
+                self.pinned += self._quoted(payload, wanted)
+            case _:
+                pass
+
+    def _quoted(self, payload: bytes, pins: list[PartRef]) -> list[Quote]:
+        try:
+            shapes = self.wire.describe(payload).shapes
+        except InvalidMessage:
+            return []
+        texts = ((pin, shapes[pin.index].text) for pin in pins if pin.index < len(shapes))
+        return [Quote(pin.seq, text, (pin,)) for pin, text in texts if text]
+
+    def _row(self, seq: int, payload: bytes) -> Row:
+        role, shapes, instructions = self.wire.describe(payload)
+        parts = tuple(
+            Part(
+                seq,
+                nth,
+                shape.kind,
+                len(shape.text),
+                self.counter.part(shape),
+                shape.tool,
+                shape.call,
+                shape.sealed,
+                shape.fixed,
+                hash((shape.tool, shape.text, payload if shape.media else None)),
+            )
+            for nth, shape in enumerate(shapes)
+        )
+        tokens = sum(part.tokens for part in parts)
+        beside = self.counter.text(instructions) if instructions else 0
+        return Row(seq, payload, role, parts, tokens, beside)
+
+    def _place(self, row: Row) -> None:
+        at = len(self.rows)
+        self._answer(at, row)
+        self.steps.append(self.steps[-1] if row.role != "assistant" and self._asking else at)
+        self.rows.append(row)
+        if any(part.fixed and part.kind != "system" for part in row.parts):
+            self.fixed.append(at)
+        if row.instructions:
+            self.instructions = row.instructions
+        if row.has("prompt"):
+            self.prompt = at
+            if self._answered:
+                self.turns.append(at)
+            self._answered = False
+        if row.role == "assistant":
+            self._answered = True
+
+    def _answer(self, at: int, row: Row) -> None:
+        if row.role == "assistant" or not row.has("return"):
+            for call in self._open:
+                self.unanswered.setdefault(call, at)
+            self._open = {part.call for part in row.parts if part.kind == "call"}
+            for call in self._open:
+                self.calls.setdefault(call, at)
+            self.tools.update({part.call: part.tool for part in row.parts if part.kind == "call"})
+            self._asking = row.role == "assistant" and bool(self._open)
+        else:
+            self._open -= {part.call for part in row.parts if part.kind == "return"}
+
+
+def weight(row: Row) -> int:
+    """The tokens of a message that is sent whole."""
+    return row.tokens + PER_MESSAGE if row.parts else 0
+
+
+def _foldings(visible: Visible) -> Iterable[Folding]:
+    entries = {entry.seq: entry for entry in visible.entries}
+    for fold in visible.outline.folds:
+        if fold.seq in entries:
+            match CODEC.decode(entries[fold.seq]):
+                case FoldCompleted(summary=str() as text):
+                    yield Folding(fold.seq, fold.spans, text)
+                case FoldCompleted(summary={"text": str() as text}):
+                    yield Folding(fold.seq, fold.spans, text)
+                case _:
+                    yield Folding(fold.seq, fold.spans, "")

@@ -1,0 +1,203 @@
+"""Where the parts of a message are, and how a change is made there.
+
+A wire says of each part where it lives and how a new text is written in that place. The editing
+itself is then the same for every format.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from refold.errors import InvalidInput
+from refold.wire.part import Change, Drop, Replace, Shape
+from refold.wire.splice import (
+    Cut,
+    Member,
+    Value,
+    is_object,
+    items,
+    pairs,
+    removed,
+    root,
+    spliced,
+    string,
+)
+
+Path = tuple[str | int, ...]
+"""From the message to a value in it: keys of objects and indexes of arrays."""
+
+
+class Tree:
+    """A raw message, and where its values are; each is looked for once."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self._found: dict[Path, Value | None] = {(): root(raw)}
+        self._items: dict[Path, list[Value]] = {}
+        self._pairs: dict[Path, list[Member]] = {}
+
+    def at(self, path: Path) -> Value:
+        """Where the value at a path is. The path is one that the message has."""
+        found = self.find(path)
+        if found is None:
+            raise LookupError(path)
+        return found
+
+    def find(self, path: Path) -> Value | None:
+        """Where the value at a path is, if its last key is there; of two equal keys the last."""
+        if path not in self._found:
+            *start, last = path
+            above = tuple(start)
+            if isinstance(last, int):
+                self._found[path] = self.items(above)[last]
+            else:
+                named = [one.value for one in self.pairs(above) if one.key == last]
+                self._found[path] = named[-1] if named else None
+        return self._found[path]
+
+    def items(self, path: Path) -> list[Value]:
+        """The values of the array at a path."""
+        if path not in self._items:
+            self._items[path] = items(self.raw, self.at(path))
+        return self._items[path]
+
+    def pairs(self, path: Path) -> list[Member]:
+        """The keys and values of the object at a path."""
+        if path not in self._pairs:
+            self._pairs[path] = pairs(self.raw, self.at(path))
+        return self._pairs[path]
+
+    def put(self, path: Path, data: bytes) -> Cut:
+        """The cut that gives a key a value, whether or not it had one."""
+        found = self.find(path)
+        if found is not None:
+            return Cut(found, data)
+        end = self.at(path[:-1]).end - 1
+        comma = b"," if self.pairs(path[:-1]) else b""
+        return Cut(Value(end, end), comma + string(str(path[-1])) + b":" + data)
+
+
+Retell = Callable[[Tree, Path, Replace, str], list[Cut]]
+"""Makes the cuts for a new text, given the tree, where the text is, the change and the old text."""
+
+
+class Place(NamedTuple):
+    """A part: what it is, what goes when it is dropped, and how its text is replaced."""
+
+    shape: Shape
+    home: Path
+    text: Path = ()
+    retell: Retell | None = None
+    also: tuple[Path, ...] = ()
+    """What else goes with it."""
+
+
+def as_string(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:
+    """The text is a JSON string, or becomes one."""
+    return [tree.put(path, string(change.applied(text)))]
+
+
+def as_arguments(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:  # noqa: ARG001
+    """The arguments of a call, as a string."""
+    return [tree.put(path, string(change.text))]
+
+
+def as_object(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:  # noqa: ARG001
+    """The arguments of a call, as an object."""
+    if not is_object(change.text):
+        raise InvalidInput(f"The arguments of a call are a JSON object, not {change.text[:40]!r}.")
+    return [tree.put(path, change.text.encode())]
+
+
+def as_item(make: Callable[[bytes], bytes]) -> Retell:
+    """An item without text, such as a picture, becomes one with text."""
+    return partial(_as_item, make)
+
+
+def as_list(said: Mapping[int, Path], make: Callable[[bytes], bytes]) -> Retell:
+    """A list of content says something else.
+
+    Where the change keeps some of the text, what came with it stays too: the first item with text
+    gets the new one and the other texts go. Otherwise the content becomes the new text alone.
+    `said` has the items with text, and what in each of them makes way for another.
+    """
+    return partial(_as_list, said, make)
+
+
+def edited(
+    raw: bytes,
+    places: Sequence[Place],
+    changes: Mapping[int, Change],
+    emptied: Mapping[str, bytes] | None = None,
+) -> bytes | None:
+    """The message with its parts changed, or None when nothing of it is left.
+
+    A key whose array loses all its items goes, unless `emptied` has another value for it.
+    """
+    _refuse(places, changes)
+    dropped = [places[nth] for nth, change in changes.items() if isinstance(change, Drop)]
+    if places and len(dropped) == len(places):
+        return None
+    tree = Tree(raw)
+    cuts: list[Cut] = []
+    for nth, change in changes.items():
+        shape, _, path, retell, _ = places[nth]
+        if isinstance(change, Replace) and retell is not None:
+            cuts += retell(tree, path, change, shape.text)
+    gone = {path for place in dropped for path in (place.home, *place.also)}
+    return spliced(raw, [*cuts, *_dropped(tree, gone, emptied or {})])
+
+
+def _refuse(places: Sequence[Place], changes: Mapping[int, Change]) -> None:
+    for nth, change in changes.items():
+        if not 0 <= nth < len(places):
+            raise InvalidInput(f"The message has no part {nth}, only {len(places)}.")
+        sealed = places[nth].shape.sealed or places[nth].retell is None
+        if isinstance(change, Replace) and sealed:
+            raise InvalidInput(f"Part {nth} is sealed: it stays as it is or goes.")
+
+
+def _dropped(tree: Tree, gone: Collection[Path], emptied: Mapping[str, bytes]) -> list[Cut]:
+    """Items go from their arrays; keys, and arrays that lose everything, from the message."""
+    cuts: list[Cut] = []
+    keys = {str(path[0]) for path in gone if len(path) == 1}
+    for key in {str(path[0]) for path in gone if len(path) > 1}:
+        listed = tree.items((key,))
+        lost = {path[1] for path in gone if path[0] == key}
+        if len(lost) < len(listed):
+            cuts += removed(listed, [nth for nth in range(len(listed)) if nth in lost])
+        else:
+            keys.add(key)
+    for key in keys & emptied.keys():
+        cuts.append(Cut(tree.at((key,)), emptied[key]))
+    keys -= emptied.keys()
+    listed = tree.pairs(()) if keys else []
+    lost = [nth for nth, one in enumerate(listed) if one.key in keys]
+    return [*cuts, *removed([one.where for one in listed], lost)]
+
+
+def _as_item(
+    make: Callable[[bytes], bytes], tree: Tree, path: Path, change: Replace, text: str
+) -> list[Cut]:
+    return [tree.put(path, make(string(change.applied(text))))]
+
+
+def _as_list(  # noqa: PLR0913, PLR0917 - the first two are bound beforehand
+    said: Mapping[int, Path],
+    make: Callable[[bytes], bytes],
+    tree: Tree,
+    path: Path,
+    change: Replace,
+    text: str,
+) -> list[Cut]:
+    new = string(change.applied(text))
+    listed = tree.items(path)
+    if not (change.head or change.tail) or not listed:
+        return [tree.put(path, new)]
+    if not said:
+        start = listed[0].start
+        return [Cut(Value(start, start), make(new) + b",")]
+    first, *rest = sorted(said)
+    inner = said[first]
+    data = new if inner else make(new)
+    return [Cut(tree.at((*path, first, *inner)), data), *removed(listed, rest)]

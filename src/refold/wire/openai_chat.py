@@ -1,0 +1,255 @@
+"""OpenAI chat messages, as chat completions take them, and as compatible servers extend them.
+
+The parts of a message, in this order:
+
+- system, developer: one part of kind system. tool, function: one return;
+- user: one part for string content, else one for each item of the content;
+- assistant: one thought for all fields that hold reasoning, then its content like the user's, then
+  its refusal, its audio, its function_call, and its tool_calls one by one.
+
+Messages of other roles are one sealed part. Fields that are not named here belong to no part and
+stay with their message.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
+
+from pydantic import JsonValue
+
+from refold.errors import InvalidMessage
+from refold.wire.editing import (
+    Path,
+    Place,
+    as_arguments,
+    as_item,
+    as_list,
+    as_object,
+    as_string,
+    edited,
+)
+from refold.wire.pairing import Turn, unpaired
+from refold.wire.part import Change, Described, Insert, Kind, Role, Shape
+from refold.wire.protocol import Problem
+from refold.wire.splice import Object, encoded, objects, parsed, written
+
+
+class OpenAIChat:
+    """The wire of OpenAI's chat messages."""
+
+    name: ClassVar[str] = "openai-chat"
+    version: ClassVar[int] = 1
+    unique_calls: ClassVar[bool] = False
+
+    def describe(self, payload: bytes) -> Described:
+        """The message as parts."""
+        message = parsed(payload)
+        shapes = tuple(place.shape for place in _places(message))
+        return Described(_ROLES.get(str(message["role"]), "user"), shapes)
+
+    def edit(self, payload: bytes, changes: Mapping[int, Change]) -> bytes | None:
+        """The message with these parts changed."""
+        places = list(_places(parsed(payload)))
+        # Without content, some servers refuse a message.
+        return edited(payload, places, changes, {"content": b"null"})
+
+    def make(self, inserts: Sequence[Insert]) -> list[bytes]:
+        """The inserts as messages, one each."""
+        return [encoded(_made(insert)) for insert in inserts]
+
+    def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:  # noqa: ARG002
+        """Never: a return is a message of its own."""
+        return None
+
+    def problems(self, messages: Sequence[bytes]) -> list[Problem]:
+        """Calls without their return, returns without their call, assistants that say nothing."""
+        turns: list[Turn] = []
+        found: list[Problem] = []
+        for at, payload in enumerate(messages):
+            message = parsed(payload)
+            shapes = tuple(place.shape for place in _places(message))
+            turns.append(Turn(at, message["role"] == "assistant", shapes))
+            found += [Problem(at, what) for what in _faults(message, shapes)]
+        return [*found, *unpaired(turns)]
+
+
+def _faults(message: Object, shapes: Sequence[Shape]) -> Iterator[str]:
+    spoken = any(shape.kind != "thought" for shape in shapes)
+    if message["role"] == "assistant" and not spoken:
+        yield "An assistant message has neither content nor calls."
+    if message.get("content") == []:
+        yield "The message is empty."
+    if message.get("tool_calls") == []:
+        yield "A list of calls has at least one."
+
+
+def _places(message: Object) -> Iterator[Place]:
+    match message.get("role"):
+        case "system" | "developer":
+            text, media = _text(_content(message))
+            shape = Shape("system", text, fixed=True, sealed=not _known(message), media=media)
+            yield _whole(message, shape)
+        case "user":
+            yield from _said(_content(message), "prompt")
+        case "assistant":
+            yield from _assistant(message)
+        case "tool" | "function":
+            yield _whole(message, _return(message))
+        case str():
+            yield Place(Shape("other", written(message), sealed=True), ("role",))
+        case other:
+            raise InvalidMessage(f"An OpenAI chat message has a role, not {other!r}.")
+
+
+def _content(message: Object) -> JsonValue:
+    content = message.get("content")
+    if not isinstance(content, str | list):
+        raise InvalidMessage(f"A message of the role {message['role']!r} has text or a list.")
+    return content
+
+
+def _whole(message: Object, shape: Shape) -> Place:
+    """All of the content is one part."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return Place(shape, ("content",), ("content",), as_string)
+    types = [one.get("type") for one in content if isinstance(one, dict)]
+    said: dict[int, Path] = {nth: (str(name),) for nth, name in enumerate(types) if name in _SAID}
+    return Place(shape, ("content",), ("content",), as_list(said, _text_item))
+
+
+def _assistant(message: Object) -> Iterator[Place]:
+    thoughts: list[Path] = [(key,) for key in _REASONING if message.get(key)]
+    if thoughts:
+        shape = Shape("thought", _reasoning(message), sealed=True)
+        yield Place(shape, thoughts[0], also=tuple(thoughts[1:]))
+    content = message.get("content")
+    alone = not any(message.get(key) for key in (*_REASONING, *_BESIDE))
+    if content or (content == "" and alone):
+        yield from _said(content, "text")
+    if isinstance(refusal := message.get("refusal"), str):
+        yield Place(Shape("text", refusal), ("refusal",), ("refusal",), as_string)
+    if message.get("audio"):
+        yield Place(Shape("other", "", sealed=True, media=("audio",)), ("audio",))
+    if isinstance(call := message.get("function_call"), dict):
+        name = _str(call.get("name"))
+        yield _call(call, ("function_call",), ("function_call",), name, f"{_LEGACY}{name}")
+    for nth, call in enumerate(_objects(message.get("tool_calls"), "tool_calls")):
+        yield _tool_call(call, ("tool_calls", nth))
+
+
+def _said(content: JsonValue, kind: Kind) -> Iterator[Place]:
+    if isinstance(content, str):
+        yield Place(Shape(kind, content), ("content",), ("content",), as_string)
+        return
+    for nth, item in enumerate(_objects(content, "content")):
+        shape, home = _item(item, kind), ("content", nth)
+        if shape.media:
+            yield Place(shape, home, home, as_item(_text_item))
+        else:
+            yield Place(shape, home, (*home, str(item.get("type"))), as_string)
+
+
+def _item(item: Object, kind: Kind) -> Shape:
+    match item:
+        case {"type": "text" | "refusal" as key} if isinstance(text := item.get(key), str):
+            return Shape(kind, text)
+        case {"type": "thinking"}:
+            return Shape("thought", written(item.get("thinking")), sealed=True)
+        case {"type": str() as key} if key in _MEDIA:
+            return Shape(kind, "", media=(_MEDIA[key],))
+        case _:
+            return Shape("other", written(item), sealed=True)
+
+
+def _tool_call(call: Object, home: Path) -> Place:
+    name = _str(call.get("id"))
+    match call:
+        case {"function": dict() as function}:
+            return _call(function, home, (*home, "function"), _str(function.get("name")), name)
+        case {"type": "custom", "custom": {"name": str() as tool, "input": str() as text}}:
+            path = (*home, "custom", "input")
+            return Place(Shape("call", text, tool, name), home, path, as_arguments)
+        case _:
+            return Place(Shape("call", written(call), call=name, sealed=True), home)
+
+
+def _call(function: Object, home: Path, path: Path, tool: str | None, name: str | None) -> Place:
+    given = function.get("arguments")
+    text = given if isinstance(given, str) else "" if given is None else written(given)
+    retell = as_object if isinstance(given, dict) else as_arguments
+    return Place(Shape("call", text, tool, name), home, (*path, "arguments"), retell)
+
+
+def _return(message: Object) -> Shape:
+    text, media = _text(message.get("content"))
+    tool, call = _str(message.get("name")), _str(message.get("tool_call_id"))
+    if message["role"] == "function":
+        call = f"{_LEGACY}{tool}"
+    return Shape("return", text, tool, call, sealed=not _known(message), media=media)
+
+
+def _known(message: Object) -> bool:
+    """Whether all that a part's list of content holds is known, so that it may be edited."""
+    content = message.get("content")
+    listed = content if isinstance(content, list) else []
+    return all(_item(one, "prompt").kind == "prompt" for one in listed if isinstance(one, dict))
+
+
+def _text(content: JsonValue) -> tuple[str, tuple[str, ...]]:
+    """The text of a content value, and the media it carries."""
+    if isinstance(content, str) or content is None:
+        return content or "", ()
+    shapes = [_item(item, "prompt") for item in _objects(content, "content")]
+    media = tuple(one for shape in shapes for one in shape.media)
+    return "\n".join(shape.text for shape in shapes if not shape.media), media
+
+
+def _reasoning(message: Object) -> str:
+    texts = [text for key in _REASONING if isinstance(text := message.get(key), str) and text]
+    return texts[0] if texts else written([message.get(key) for key in _REASONING])
+
+
+def _objects(value: JsonValue, key: str) -> list[Object]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(objects(value)) != len(value):
+        raise InvalidMessage(f"{key!r} is a list of objects.")
+    return objects(value)
+
+
+def _str(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _text_item(new: bytes) -> bytes:
+    return b'{"type":"text","text":' + new + b"}"
+
+
+def _made(insert: Insert) -> Object:
+    if insert.kind != "return":
+        return {"role": "user" if insert.kind == "prompt" else "assistant", "content": insert.text}
+    call = insert.call or ""
+    if call.startswith(_LEGACY):
+        return {"role": "function", "name": call[len(_LEGACY) :], "content": insert.text}
+    return {"role": "tool", "tool_call_id": call, "content": insert.text}
+
+
+_LEGACY: Final = "function:"
+"""Begins the ids of calls that have none of their own: a function_call is answered by name."""
+
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_REASONING: Final = ("reasoning_content", "reasoning", "reasoning_details")
+_BESIDE: Final = ("refusal", "audio", "function_call", "tool_calls")
+_SAID: Final = frozenset({"text", "refusal"})
+_MEDIA: Final = {
+    "image_url": "image",
+    "input_audio": "audio",
+    "video_url": "video",
+    "file": "file",
+}

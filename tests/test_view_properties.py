@@ -1,0 +1,311 @@
+"""Promises 2 and 3 on random sessions: every request legal, within the limit, and rebuilt."""
+
+import os
+from collections import Counter
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sessions import Quarter, Remembering, Session, scripts
+
+from refold.errors import ViewTooLarge
+from refold.log import CODEC, Message, PartRef, Requested
+from refold.view.assemble import assemble
+from refold.view.budget import PER_MESSAGE, Budget
+from refold.view.profiles import PROFILES
+from refold.view.project import bounds_of, project
+from refold.view.record import Previous, hashes_of, planned, rebuild, record
+from refold.view.sheet import Sheet
+from refold.view.view import View
+from refold.wire import WIRES, Drop, Replace
+
+FORMATS = sorted(WIRES)
+WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
+EXAMPLES = {"quick": 20, "ci": 560, "thorough": 22_300}  # of each of nine
+COUNT = EXAMPLES[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+
+
+def _small(profile):
+    """The same profile with limits that short sessions reach."""
+    window = profile.window.model_copy(
+        update={
+            name: low
+            for name, low in {
+                "max_messages": 8,
+                "max_turns": 3,
+                "max_tokens": 400,
+                "recent_messages": 6,
+                "recent_tokens": 150,
+            }.items()
+            if getattr(profile.window, name)
+        }
+    )
+    trim = profile.trim.model_copy(update={"max_chars": 40 if profile.trim.max_chars else 0})
+    archive = profile.archive
+    if archive.min_chars:
+        archive = archive.model_copy(update={"min_chars": 60, "excerpt": 8, "names": 20})
+    arguments = profile.arguments
+    if arguments.max_chars:
+        arguments = arguments.model_copy(update={"max_chars": 20, "keep": 5, "names": 0.5})
+    rewrite = profile.rewrite.model_copy(update={"at_least": 0})
+    return profile.model_copy(
+        update={
+            "window": window,
+            "trim": trim,
+            "archive": archive,
+            "arguments": arguments,
+            "rewrite": rewrite,
+        }
+    )
+
+
+PROFILED = [*PROFILES.values(), *map(_small, PROFILES.values())]
+budgets = st.builds(
+    Budget,
+    window=st.integers(150, 4000),
+    reserve=st.integers(0, 40),
+    tools=st.integers(0, 40),
+    instructions=st.integers(0, 20),
+)
+
+
+class Host:
+    """Keeps a session and its view as an application would, with a record of each request."""
+
+    def __init__(self, format, profile, counter, scope="/"):  # noqa: A002 - the glossary's word
+        self.session = Session(format)
+        self.wire = WIRE[format]
+        self.counter = counter
+        self.scope = scope
+        self.view = View(self._sheet(), profile)
+        self.known = self.session.head
+        self.records = []
+        self.previous = None
+
+    def _sheet(self, known=None):
+        return Sheet.of(self.session.visible(), self.wire, self.counter, self.scope, known=known)
+
+    def message(self, payload, scope):
+        self.session.add(Message(payload), scope)
+
+    def steer(self, operation):
+        if self.session.apply(operation):
+            self.view.reset(self._sheet(self.view.sheet))
+            self.known = self.session.head
+
+    def request(self, budget):
+        self.view.extend(self.session.entries[self.known :])
+        self.known = self.session.head
+        return self.view.request(budget)
+
+    def record(self, request):
+        made, artifacts = record(request, "test:model", previous=self.previous)
+        seq = self.session.add(made).seq
+        self.known = self.session.head
+        self.view.extend([self.session.entries[-1]])
+        texts = {one.hash: one.data.decode(errors="surrogatepass") for one in artifacts}
+        self.records.append((made, texts))
+        self.previous = Previous(seq, made.chain, request.plan)
+        return made
+
+
+@pytest.mark.req("R046", "R047", "R050", "R051", "R052", "R076", "R077")
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=COUNT)
+@given(st.data())
+def test_every_request_is_legal_and_fits(format, data):  # noqa: A002
+    profile = data.draw(st.sampled_from(PROFILED), "profile")
+    budget = data.draw(budgets, "budget")
+    counter = Quarter(data.draw(st.sampled_from([0.0, 0.0, 0.07]), "spread"))
+    scope = data.draw(st.sampled_from(["/", "/", "/", "/a"]), "scope")
+    host = Host(format, profile, counter, scope)
+    for step in data.draw(scripts(format), "script"):
+        if step[0] == "message":
+            host.message(*step[1:])
+        elif step[0] == "steer":
+            host.steer(step[1])
+        else:
+            _check_request(host, budget)
+
+
+def _check_request(host, budget):
+    before = host.view.plan
+    try:
+        request = host.request(budget)
+    except ViewTooLarge:
+        assert (
+            _must_keep(host.view.sheet) > bounds_of(host.view.sheet, host.view.profile, budget).room
+        )
+        host.view.plan = before
+        return
+    sheet, plan = host.view.sheet, request.plan
+    messages = list(request.messages)
+    assert host.wire.problems(messages) == []
+    assert _counted(host, messages) <= bounds_of(sheet, host.view.profile, budget).room
+    assert plan.account.sent <= plan.account.limit
+    _check_verbatim(host, messages)
+    _check_dispositions(host, plan)
+    _check_rendering(host, request)
+    again = project(sheet, host.view.profile, budget, plan)
+    assert again.layout == plan.layout
+    assert project(sheet, host.view.profile, budget, before) == plan
+    host.record(request)
+
+
+def _counted(host, messages):
+    """What the messages cost, read anew."""
+    return sum(
+        sum(map(host.counter.part, host.wire.describe(one).shapes)) + PER_MESSAGE
+        for one in messages
+    )
+
+
+def _must_keep(sheet):
+    """What no policy may leave out, with the steps that it is part of."""
+    pinned = {(pin.seq, pin.index) for pin in sheet.outline.pins}
+    total = sum(len(fold.text) // 4 + 20 for fold in sheet.foldings)
+    total += sum(len(quote.text) // 4 + 10 for quote in sheet.pinned)
+    total += 60  # markers
+    quoted = [quote for quote in sheet.quotes if {(s.seq, s.index) for s in quote.sources} & pinned]
+    total += sum(len(quote.text) // 4 + 10 for quote in quoted)
+    held = set()
+    for at, row in enumerate(sheet.rows):
+        for part in row.parts:
+            if (
+                part.fixed
+                or (part.seq, part.nth) in pinned
+                or (at == sheet.prompt and part.kind == "prompt")
+            ):
+                step = sheet.step(sheet.steps[at]) if part.kind != "system" else ()
+                held |= {(row.seq, part.nth)}
+                held |= {
+                    (sheet.rows[one].seq, p.nth) for one in step for p in sheet.rows[one].parts
+                }
+    return total + sum(
+        part.tokens + PER_MESSAGE
+        for row in sheet.rows
+        for part in row.parts
+        if (part.seq, part.nth) in held
+    )
+
+
+def _check_verbatim(host, messages):
+    sheet = host.view.sheet
+    shown = Counter(shape for one in messages for shape in host.wire.describe(one).shapes)
+    for at, row in enumerate(sheet.rows):
+        for shape in host.wire.describe(row.payload).shapes:
+            if shape.kind == "system" or (shape.kind == "prompt" and at == sheet.prompt):
+                assert shown[shape]
+    logged = {
+        shape
+        for entry in host.session.messages()
+        for shape in host.wire.describe(entry.body).shapes
+    }
+    assert all(shape in logged for shape in shown if shape.sealed)
+
+
+def _check_dispositions(host, plan):
+    """Exactly one for each part up to the head."""
+    assert plan.head == host.session.head
+    for entry in host.session.messages():
+        fates = [gone for gone in plan.layout.gone if entry.seq in gone.span]
+        assert len(fates) <= 1
+        for nth, _ in enumerate(host.wire.describe(entry.body).shapes):
+            change = plan.layout.changes.get(PartRef(entry.seq, nth))
+            assert change is None or not fates
+    refs = set(plan.layout.changes)
+    parts = {
+        PartRef(entry.seq, nth)
+        for entry in host.session.messages()
+        for nth, _ in enumerate(host.wire.describe(entry.body).shapes)
+    }
+    assert refs <= parts
+    assert all(isinstance(one, Drop | Replace) for one in plan.layout.changes.values())
+
+
+def _check_rendering(host, request):
+    """The messages are the plan's, however they were put together."""
+    whole = assemble(host.wire, host.view.sheet.rows, request.plan.layout)
+    assert list(request.messages) == whole
+    assert request.digest == sha256(request.body).hexdigest()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=COUNT)
+@given(st.data())
+def test_every_request_is_rebuilt_from_its_record(format, data):  # noqa: A002
+    profile = data.draw(st.sampled_from(PROFILED), "profile")
+    host = Host(format, profile, Quarter())
+    made = []
+    for step in data.draw(scripts(format), "script"):
+        if step[0] == "message":
+            host.message(*step[1:])
+        elif step[0] == "steer":
+            host.steer(step[1])
+        else:
+            budget = data.draw(budgets, "budget")  # limits, prices and counts change all the time
+            host.view.sheet.counter = host.counter = Quarter(
+                data.draw(st.sampled_from([0.0, 0.3]), "spread")
+            )
+            try:
+                request = host.request(budget)
+            except ViewTooLarge:
+                continue
+            made.append((host.record(request), request))
+    stored = {entry.seq: value for entry, value in _records(host)}
+    texts = {name: text for _, known in host.records for name, text in known.items()}
+    for value, request in made:
+        chain = [*(stored[seq] for seq in value.chain), value]
+        assert rebuild(chain, host.session.entries, texts) == tuple(request.messages)
+        assert hashes_of(chain) <= texts.keys()
+        assert _comparable(planned(chain, texts)) == _comparable(request.plan)
+
+
+def _records(host):
+    for entry in host.session.entries:
+        if entry.kind == Requested.KIND:
+            yield entry, CODEC.decode(entry)
+
+
+def _comparable(plan):
+    return (
+        sorted(plan.layout.gone),
+        dict(plan.layout.changes),
+        plan.layout.inserts,
+        plan.head,
+        plan.account,
+        plan.rewrites,
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=COUNT)
+@given(st.data())
+def test_a_balanced_view_changes_what_was_sent_only_in_rewrites_and_few(format, data):  # noqa: A002
+    profile = data.draw(st.sampled_from([PROFILES["balanced"], _small(PROFILES["balanced"])]))
+    budget = data.draw(budgets, "budget")
+    host = Host(format, profile, Quarter())
+    sent, growth = [], 0
+    for step in data.draw(scripts(format, steered=False), "script"):
+        if step[0] == "message":
+            host.message(*step[1:])
+            continue
+        try:
+            request = host.request(budget)
+        except ViewTooLarge:
+            return
+        bounds = bounds_of(host.view.sheet, profile, budget)
+        closed = request.plan.closed
+        assert closed
+        if not request.plan.cause:
+            now = list(request.messages)[: len(sent)]
+            assert now == sent, (now[-1], sent[-1])
+        done = host.view.sheet.rows[: closed.rows]
+        sent = assemble(host.wire, done, closed.layout)
+        growth = sum(row.tokens + PER_MESSAGE for row in host.view.sheet.rows) + sum(
+            host.counter.text(one.text) + PER_MESSAGE for one in request.plan.layout.inserts
+        )
+        if _must_keep(host.view.sheet) <= bounds.low:
+            assert request.plan.rewrites <= 1 + growth / max(1, 0.1 * bounds.target)
