@@ -28,7 +28,6 @@ def recordings(name):
     return [replace(whole, messages=whole.messages[:160])]
 
 
-@pytest.mark.req("R035", "R052")
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(
     ("name", "window"), [("before-compaction", 20_000), ("large-session", 20_000), ("tau", 8_000)]

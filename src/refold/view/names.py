@@ -12,9 +12,10 @@ def names(text: str, room: int) -> str:
     """The names a text mentions, the most frequent first, as far as there is room."""
     if not room:
         return ""
-    counted = Counter(filter(_telling, _RUN.findall(text)))
     chosen: list[str] = []
-    for name, _ in counted.most_common():
+    for name, _ in Counter(_RUN.findall(text)).most_common():
+        if not _telling(name):
+            continue
         room -= len(name) + 2
         if room < 0:
             break

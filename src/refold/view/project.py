@@ -5,18 +5,16 @@ sticky profile it either adds what is new to the plan before, or rewrites; the o
 rule literally on each request.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from math import floor
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from refold.errors import InvalidMessage, ViewTooLarge
-from refold.log import MAIN_SCOPE, PartRef
-from refold.log.span import Span, intersect, union
+from refold.log import MAIN_SCOPE
 from refold.view.board import Board, Proposal
 from refold.view.budget import Account, Budget
+from refold.view.closing import drawn_up, limit_of
 from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
 from refold.view.policies.archive import archive
 from refold.view.policies.arguments import arguments
@@ -29,17 +27,13 @@ from refold.view.policies.scope import scope
 from refold.view.policies.trim import trim
 from refold.view.policies.window import window
 from refold.view.profiles import STATIC_MARKER, Profile
-from refold.view.reasons import Gone, Reason
-from refold.view.sheet import Row, Sheet
+from refold.view.reasons import LASTING, STICKY
+from refold.view.sheet import Sheet
 from refold.view.thresholds import thresholds
-from refold.wire import Change, Drop, Insert
+from refold.wire import Drop, Insert
 
 GAIN = 0.1
 """The share of the target that a rewrite must free to be worth a provider's cache."""
-
-_LASTING: frozenset[str] = frozenset({"window", "text only"})
-"""What stays decided in every profile: what fixed limits took out once."""
-_STICKY = _LASTING | {"trimmed", "archived", "arguments", "repeated", "superseded", "fitted"}
 
 
 class Bounds(NamedTuple):
@@ -78,25 +72,21 @@ def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed:
     """The plan before, with what is new."""
     board = Board(sheet, closed.rows)
     board.untold = before.untold
-    board.apply(_lasting(before, board, _STICKY))
+    board.apply(_lasting(before, board, STICKY))
     board.apply(scope(board, closed.quotes))
     board.apply(pair(board, closed.rows))
-    return _plan(board, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
+    return drawn_up(board, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
 
 
 def bounds_of(sheet: Sheet, profile: Profile, budget: Budget) -> Bounds:
     """The room for messages, and the marks at which a sticky profile acts."""
     beside = budget.tools + max(budget.instructions, sheet.instructions)
-    room = floor((_limit(profile, budget) - beside) / (1 + sheet.counter.spread))
+    room = floor((limit_of(profile, budget) - beside) / (1 + sheet.counter.spread))
     target = max(0, min(room, max(int(profile.rewrite.target * room), profile.rewrite.at_least)))
     if profile.rewrite.target_tokens:
         target = min(target, profile.rewrite.target_tokens)
     low, gain = int(profile.rewrite.low_water * target), int(GAIN * target)
     return Bounds(room, target, low, gain, thresholds(profile, budget).generation - beside)
-
-
-def _limit(profile: Profile, budget: Budget) -> int:
-    return min(budget.limit, profile.budget) if profile.budget else budget.limit
 
 
 def _terms(sheet: Sheet, profile: Profile) -> Terms:
@@ -146,7 +136,7 @@ def _anew(
     else:
         _mark(board, profile)
     if board.total > bounds.room:
-        raise ViewTooLarge(kept=board.total + beside, limit=_limit(profile, budget))
+        raise ViewTooLarge(kept=board.total + beside, limit=limit_of(profile, budget))
     # What a rewrite leaves above the target, another one right after it would leave too.
     rewritten = draft.cause == "target" and board.total > bounds.target
     tried = board.total if rewritten else draft.tried
@@ -175,7 +165,7 @@ def _anew(
         board.untold,
         left_out,
     )
-    return _plan(board, start, profile, budget, made)
+    return drawn_up(board, start, profile, budget, made)
 
 
 def _fitted(board: Board, profile: Profile, room: int) -> LeftOut:
@@ -234,7 +224,7 @@ def _steady(
 
 def _begun(sheet: Sheet, profile: Profile, before: Plan | None) -> Board:
     """What was decided for good, and what the log itself says."""
-    reasons = _STICKY if profile.rewrite.sticky else _LASTING
+    reasons = STICKY if profile.rewrite.sticky else LASTING
     board = Board(sheet)
     if before is not None and profile.window.rolling:
         board.apply(_lasting(before, board, reasons - {"window"}))
@@ -315,127 +305,3 @@ def _lasting(before: Plan, board: Board, reasons: frozenset[str]) -> Iterator[Pr
             asked = row.seq == prompt and part.kind == "prompt"
             if change and change.reason in reasons and not (asked or board.held(part)):
                 yield part, change
-
-
-def _plan(board: Board, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
-    """The board as a plan; the last step may still get its answers, what is before it is closed."""
-    sheet = board.sheet
-    inserts = sorted(board.inserts, key=_place)
-    last = max(closed.rows, _open(board, inserts))
-    middle = sheet.rows[last].seq if last < len(sheet.rows) else sheet.head + 1
-    done = [one for one in inserts if _place(one) <= (middle, False)]
-    hidden = (Gone(Span(seq, seq), why) for seq, why in _new(sheet, closed))
-    now = Closed(
-        closed.layout
-        + Layout(tuple(hidden))
-        + _layout(board, sheet.rows[closed.rows : last], tuple(done)),
-        last,
-        closed.tokens
-        + sum(board.weight(row) for row in sheet.rows[closed.rows : last])
-        + sum(map(board.cost, done)),
-        closed.system + _system(board, sheet.rows[closed.rows : last]),
-        bisect_right(sheet.quotes, middle, key=lambda one: one.seq),
-        len(sheet.hidden),
-        closed.opened or bool(done) or _speaks(board, sheet.rows[closed.rows : last]),
-        closed.terms,
-        closed.series,
-    )
-    tokens = closed.tokens + board.total
-    system = now.system + _system(board, sheet.rows[last:])
-    return replace(
-        made,
-        head=sheet.head,
-        layout=now.layout + _layout(board, sheet.rows[last:], tuple(inserts[len(done) :])),
-        account=_account(sheet, profile, budget, tokens, system),
-        budget=budget,
-        tokens=tokens,
-        closed=now,
-    )
-
-
-def _speaks(board: Board, rows: list[Row]) -> bool:
-    return any(part.kind != "system" for row in rows for part in board.shown(row))
-
-
-def _place(insert: Insert) -> tuple[int, bool]:
-    """Where an insert stands; one that tells of a row belongs to that row, others stand before."""
-    return insert.before, insert.reason == "late"
-
-
-def _open(board: Board, inserts: list[Insert]) -> int:
-    """The row from which on a later message may still change how this is rendered.
-
-    That is the last step, or the one before it where stand-ins may join what follows it.
-    """
-    sheet = board.sheet
-    if not sheet.steps:
-        return 0
-    last = sheet.steps[-1]
-    shown = last - 1
-    while shown >= board.start and not board.shown(sheet.rows[shown]):
-        shown -= 1
-    if shown < board.start:
-        return last
-    asked = sheet.steps[shown]
-    first, end = sheet.rows[asked].seq, sheet.rows[last].seq
-    waits = any(one.kind == "return" and first < one.before <= end for one in inserts)
-    return asked if waits else last
-
-
-def _new(sheet: Sheet, closed: Closed) -> Iterator[tuple[int, Reason]]:
-    newest = islice(reversed(sheet.hidden.items()), len(sheet.hidden) - closed.hidden)
-    yield from reversed(list(newest))
-
-
-def _layout(board: Board, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
-    lost: list[tuple[int, int, Reason]] = []
-    changes: dict[PartRef, Change] = {}
-    for at, row in enumerate(rows):
-        if not board.shown(row):
-            lost.append((at, row.seq, _why(board, row)))
-            continue
-        for part in row.parts:
-            change = board.change(part)
-            if change is not None:
-                changes[part.ref] = change
-    return Layout(tuple(_runs(lost, board.sheet)) if lost else (), changes, inserts)
-
-
-def _why(board: Board, row: Row) -> Reason:
-    """Why nothing of a row is shown; a reason that lasts, where its parts have several."""
-    reasons = [change.reason for part in row.parts if (change := board.change(part))]
-    lasting = [reason for reason in reasons if reason in _STICKY]
-    return cast("Reason", (*lasting, *reasons, "empty")[0])
-
-
-def _runs(lost: list[tuple[int, int, Reason]], sheet: Sheet) -> Iterator[Gone]:
-    """The rows as runs; between them may lie entries that hold no part, but none that are apart."""
-    apart = union(one.span for one in sheet.absent())
-    run, at = Gone(Span(lost[0][1], lost[0][1]), lost[0][2]), lost[0][0]
-    for row, seq, reason in lost[1:]:
-        gap = (Span(run.span.last + 1, seq - 1),) if seq > run.span.last + 1 else ()
-        if row == at + 1 and reason == run.reason and not intersect(apart, gap):
-            run = Gone(Span(run.span.first, seq), reason)
-        else:
-            yield run
-            run = Gone(Span(seq, seq), reason)
-        at = row
-    yield run
-
-
-def _system(board: Board, rows: list[Row]) -> int:
-    return sum(
-        board.tokens(part) for row in rows for part in board.shown(row) if part.kind == "system"
-    )
-
-
-def _account(sheet: Sheet, profile: Profile, budget: Budget, tokens: int, system: int) -> Account:
-    instructions = max(budget.instructions, sheet.instructions)
-    return Account(
-        system=system + instructions,
-        conversation=tokens - system,
-        tools=budget.tools,
-        reserve=budget.reserve,
-        limit=_limit(profile, budget),
-        headroom=int(tokens * sheet.counter.spread),
-    )

@@ -56,6 +56,10 @@ SENTENCES: dict[Reason, str] = {
     "opening": "the provider wants the user to speak first",
 }
 
+LASTING: frozenset[str] = frozenset({"window", "text only"})
+"""What stays decided in every profile: what fixed limits took out once."""
+STICKY = LASTING | {"trimmed", "archived", "arguments", "repeated", "superseded", "fitted"}
+
 
 class Gone(NamedTuple):
     """A run of entries that the view does not show."""
