@@ -1,5 +1,6 @@
 """Hypothesis profiles, and which tests hold which requirement (`@pytest.mark.req("R101")`)."""
 
+import asyncio
 import json
 import os
 import tomllib
@@ -36,6 +37,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # pytest-asyncio would else make a loop to restore later, which the next asyncio.run() in a
+    # test loses unclosed: a warning, and so an error, in whichever test comes then.
+    asyncio.set_event_loop(None)
     target = config.getoption("--requirements-report")
     on_worker = hasattr(config, "workerinput")
     if target and not on_worker:
