@@ -304,8 +304,9 @@ def test_a_balanced_view_changes_what_was_sent_only_in_rewrites_and_few(format, 
             assert now == sent, (now[-1], sent[-1])
         done = host.view.sheet.rows[: closed.rows]
         sent = assemble(host.wire, done, closed.layout)
+        told = (*request.plan.layout.inserts, *host.view.sheet.quotes)
         growth = sum(row.tokens + PER_MESSAGE for row in host.view.sheet.rows) + sum(
-            host.counter.text(one.text) + PER_MESSAGE for one in request.plan.layout.inserts
+            host.counter.text(one.text) + PER_MESSAGE for one in told
         )
         if _must_keep(host.view.sheet) <= bounds.low:
             assert request.plan.rewrites <= 1 + growth / max(1, 0.1 * bounds.target)

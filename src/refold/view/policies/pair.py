@@ -20,18 +20,19 @@ _LATE_CHARS = 2000
 def pair(board: Board, start: int = 0) -> Iterator[Proposal]:
     """Repair what is shown from row `start` on, which begins a step."""
     waiting: dict[str | None, Part] = {}
-    asked = 0
+    asked, step = 0, -1
     for at, row in enumerate(board.sheet.rows[start:], start):
         shown = board.shown(row)
         returns = [part for part in shown if part.kind == "return"]
-        if shown and (row.role == "assistant" or not returns):
+        answers = returns and board.sheet.steps[at] == step  # what was said between may be gone
+        if shown and (row.role == "assistant" or not answers):
             yield from _stand_ins(board, waiting, asked)
             waiting = {}
         for part in returns:
             if waiting.pop(part.call, None) is None:
                 yield from _unasked(board, part, at)
         if row.role == "assistant" and shown:
-            asked = row.seq
+            asked, step = row.seq, at
             calls = [part for part in shown if part.kind == "call"]
             yield from _asked(calls, waiting, _used(board, at))
     yield from _stand_ins(board, waiting, asked)
