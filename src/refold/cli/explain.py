@@ -10,9 +10,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from refold.cli.colours import print_coloured
-from refold.cli.options import STORE, StoreOption, TenantOption, store_at, where_to_look
+from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
-from refold.errors import SessionForgotten, SessionNotFound, StoreNotFound
+from refold.cli.reading import log_to_read
 from refold.log import CODEC, DEFAULT_TENANT, Entry, Log, Requested, Visible
 from refold.log.admit import check_name
 from refold.log.span import spans_of, subtract, up_to
@@ -27,8 +27,6 @@ from refold.view.project import project
 from refold.view.record import hashes_of, planned
 from refold.view.sheet import Sheet
 from refold.wire import wire_for
-
-_SHOWN = 5
 
 
 class _Wanted(NamedTuple):
@@ -112,17 +110,8 @@ def _show(found: Explanation, width: int, *, every: bool) -> None:
 
 
 async def _explained(session: str, address: str, tenant: str, wanted: _Wanted) -> Explanation:
-    try:
-        async with store_at(address, create=False) as store:
-            log = store.log(tenant)
-            try:
-                return await _of_session(log, session, wanted)
-            except SessionNotFound as error:
-                raise SessionNotFound(error.what, await _what_there_is(log)) from error
-            except SessionForgotten as error:
-                raise SessionForgotten(error.what, "There is nothing left to explain.") from error
-    except StoreNotFound as error:
-        raise where_to_look(error) from error
+    async with log_to_read(address, tenant, gone="There is nothing left to explain.") as log:
+        return await _of_session(log, session, wanted)
 
 
 async def _of_session(log: Log, session: str, wanted: _Wanted) -> Explanation:
@@ -167,11 +156,3 @@ async def _others(log: Log, visible: Visible) -> list[Entry]:
     seen = spans_of(entry.seq for entry in visible.entries)
     missing = subtract(up_to(visible.info.entries), seen)
     return [entry for span in missing for entry in await log.read(visible.info.session, span)]
-
-
-async def _what_there_is(log: Log) -> str:
-    page = await log.sessions(limit=_SHOWN)
-    if not page.sessions:
-        return f"Tenant {log.tenant!r} has no sessions here: check --store and --tenant."
-    names = ", ".join(repr(info.session) for info in page.sessions)
-    return f"Last used here: {names}." if page.next else f"The sessions here: {names}."

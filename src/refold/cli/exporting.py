@@ -7,13 +7,11 @@ from typing import Annotated, BinaryIO
 import typer
 
 from refold.cli.files import STANDARD, writing
-from refold.cli.options import STORE, StoreOption, TenantOption, store_at, where_to_look
+from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
-from refold.errors import SessionForgotten, SessionNotFound, StoreNotFound
+from refold.cli.reading import log_to_read
 from refold.log import DEFAULT_TENANT, Log, export_session
 from refold.log.admit import check_name
-
-_SHOWN = 5
 
 
 def export(
@@ -51,17 +49,8 @@ def export(
 
 
 async def _export(session: str, file: BinaryIO, address: str, tenant: str) -> int:
-    try:
-        async with store_at(address, create=False) as store:
-            log = store.log(tenant)
-            try:
-                return await _write(log, session, file)
-            except SessionNotFound as error:
-                raise SessionNotFound(error.what, await _what_there_is(log)) from error
-            except SessionForgotten as error:
-                raise SessionForgotten(error.what, "Its entries are gone for good.") from error
-    except StoreNotFound as error:
-        raise where_to_look(error) from error
+    async with log_to_read(address, tenant, gone="Its entries are gone for good.") as log:
+        return await _write(log, session, file)
 
 
 async def _write(log: Log, session: str, file: BinaryIO) -> int:
@@ -69,11 +58,3 @@ async def _write(log: Log, session: str, file: BinaryIO) -> int:
     async for line in export_session(log, session):
         file.write(line.encode())
     return json.loads(line)["entries"]
-
-
-async def _what_there_is(log: Log) -> str:
-    page = await log.sessions(limit=_SHOWN)
-    if not page.sessions:
-        return f"Tenant {log.tenant!r} has no sessions here: check --store and --tenant."
-    names = ", ".join(repr(info.session) for info in page.sessions)
-    return f"Last used here: {names}." if page.next else f"The sessions here: {names}."

@@ -7,7 +7,7 @@ and applies the edits; between the two, nobody needs to know the format.
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from refold.log import MAIN_SCOPE, PartRef
+from refold.log import PartRef
 
 Kind = Literal["system", "prompt", "text", "thought", "call", "return", "other"]
 """What a part is: system content, what the user asks, what the model says, thinks or calls, what a
@@ -119,20 +119,3 @@ class Insert:
 Edit = Keep | Drop | Replace | Insert
 Change = Drop | Replace
 """What can happen to a part that is in the log, other than being kept."""
-
-__all__ = [
-    "MAIN_SCOPE",
-    "Change",
-    "Described",
-    "Drop",
-    "Edit",
-    "Insert",
-    "InsertKind",
-    "Keep",
-    "Kind",
-    "Part",
-    "PartRef",
-    "Replace",
-    "Role",
-    "Shape",
-]
