@@ -252,6 +252,8 @@ def test_variables_may_hold_json_and_be_written_small(monkeypatch):
         ("REFOLD_TRIGGER__GENERATION", '[[0, "x"]]', ["trigger.generation", "valid number"]),
         ("REFOLD_TRIGGER__SOFT", "0.99", ["0.99", "0.95", "by REFOLD_TRIGGER__SOFT", "below"]),
         ("CO_CLI_MAX_HISTORY_MESSAGES", "x", ["'x' by CO_CLI_MAX_HISTORY_MESSAGES"]),
+        ("REFOLD_MODELS", "[1]", ["REFOLD_MODELS holds [1]", "JSON object"]),
+        ("REFOLD_MODELS", '{"x": 5}', ["REFOLD_MODELS holds 5", "JSON object"]),
         ("REFOLD_MODELS", '{"gpt-4o": {"window": 0}}', ["window of model gpt-4o", "REFOLD_MODELS"]),
     ],
 )

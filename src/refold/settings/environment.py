@@ -45,14 +45,22 @@ _VARIABLES: Final = _variables()
 _NAMES: Final = {variable_of(key): key for key in (*KEYS, PROFILE, MODELS)}
 
 
+def _table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise InvalidSetting(
+            f"{variable_of(MODELS)} holds {value!r} where it needs a JSON object.",
+            'Write it like {"openai:gpt-4o": {"window": 128000}}.',
+        )
+    return cast("Mapping[str, object]", value)
+
+
 def given_in_environment() -> Iterator[Given]:
     """What environment variables set."""
     _check_names()
     values = dict(_values())
-    models = cast("Mapping[str, Mapping[str, object]]", values.pop(MODELS, {}))
-    for model, own in models.items():
-        for name, value in own.items():
-            source = Source("environment", variable_of(MODELS))
+    source = Source("environment", variable_of(MODELS))
+    for model, own in _table(values.pop(MODELS, {})).items():
+        for name, value in _table(own).items():
             yield Given(f'{MODELS}."{model}".{name}', value, source)
     for key, value in leaves(values):
         if key not in KEYS and key != PROFILE:
