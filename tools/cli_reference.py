@@ -3,13 +3,13 @@
 With --check it writes nothing and exits with 1 if the page is out of date.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from reference import table, write_or_check
 
 from refold.cli.app import app
 
@@ -44,10 +44,10 @@ def _page() -> Iterator[str]:
         yield from _command(name, command)
     yield from _environment()
     yield "## Exit codes\n"
-    yield from _table(("code", "meaning"), ((str(code), text) for code, text in EXIT_CODES.items()))
+    yield from table(("code", "meaning"), ((str(code), text) for code, text in EXIT_CODES.items()))
     yield "An error begins with `error[code]:`. Its code is one of [the errors](errors.md), or:"
     yield ""
-    yield from _table(
+    yield from table(
         ("code", "meaning"),
         [
             ("`file`", "the operating system refused to read or write a file"),
@@ -64,8 +64,8 @@ def _command(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer 
     yield f"## refold {name}\n"
     yield f"```text\n{usage}\n```\n"
     yield f"{command.help.strip()}\n"
-    yield from _table(("argument", ""), ((f"`{one.metavar}`", one.help) for one in arguments))
-    yield from _table(
+    yield from table(("argument", ""), ((f"`{one.metavar}`", one.help) for one in arguments))
+    yield from table(
         ("option", "", "default"),
         (
             (_spelling(one), one.help, f"`{one.default}`" if _has_default(one) else "")
@@ -83,7 +83,7 @@ def _environment() -> Iterator[str]:
         if one.envvar
     }
     yield "## Environment variables\n"
-    yield from _table(
+    yield from table(
         ("variable", "stands for", ""),
         ((f"`{name}`", f"`{option}`", text) for name, (option, text) in sorted(named.items())),
     )
@@ -98,23 +98,9 @@ def _has_default(option: Any) -> bool:  # noqa: ANN401 - typer names no type
     return not option.is_flag and option.default is not None
 
 
-def _table(head: tuple[str, ...], rows: Any) -> Iterator[str]:  # noqa: ANN401 - any rows of text
-    for row in (head, ["---"] * len(head), *rows):
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-    yield ""
-
-
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
-    options = parser.parse_args()
-    if not options.check:
-        PAGE.write_text(render(), encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != render():
-        print(f"{PAGE.name} is out of date: run `python tools/cli_reference.py`.", file=sys.stderr)
-        return 1
-    return 0
+    return write_or_check(PAGE, render, "cli_reference.py")
 
 
 if __name__ == "__main__":
