@@ -41,8 +41,9 @@ imports: ## import-linter: the layers, and what the pure ones may import
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 	$(PYTHON) -m pytest -n auto --durations=10 $(ARGS)
 
-thorough: ## 50,000 random histories of stores and 200,000 sessions of views; takes hours
-	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_view_properties.py -n auto --timeout=0 $(ARGS)
+thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions; takes hours
+	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py \
+		tests/test_view_properties.py tests/test_session_machine.py -n auto --timeout=0 $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
@@ -60,6 +61,7 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 bench: ## the benchmarks, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
+	$(PYTHON) -m benchmarks fold --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)

@@ -3,10 +3,16 @@
 import argparse
 import sys
 
-from benchmarks import log, replay, view
+from benchmarks import fold, log, recall, replay, view
 from benchmarks.figures import as_json, as_table
 
-BENCHMARKS = {"log": log.figures, "replay": replay.figures, "view": view.figures}
+BENCHMARKS = {
+    "fold": fold.figures,
+    "log": log.figures,
+    "recall": recall.figures,
+    "replay": replay.figures,
+    "view": view.figures,
+}
 
 
 def main() -> int:

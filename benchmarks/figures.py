@@ -31,7 +31,7 @@ def as_json(figures: Sequence[Figure]) -> str:
 
 
 def as_table(figures: Sequence[Figure]) -> str:
-    width = max(len(one.name) for one in figures)
+    width = max((len(one.name) for one in figures), default=0)
     lines = [f"{'figure':{width}}  {'value':>9}  {'bar':>13}  holds"]
     for one in figures:
         bar = "" if one.bar is None else f"{one.reaches} {one.bar:g}"

@@ -59,7 +59,7 @@ def test_config_shows_each_value_and_its_source(monkeypatch):
     assert "refold.toml, line 3 (tool_output_trim_chars)" in text
     assert max(map(len, text.splitlines())) <= 80
     tables = {line[1:-1] for line in text.splitlines() if line.startswith("[")}
-    assert tables == {key.partition(".")[0] for key in KEYS if "." in key} | {
+    assert tables == {key.rpartition(".")[0] for key in KEYS if "." in key} | {
         'models."local:smollm2"'
     }
 

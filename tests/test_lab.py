@@ -10,6 +10,7 @@ from pydantic_ai.messages import (
 )
 
 from refold.errors import InvalidInput
+from refold.fold.identifiers import identifiers
 from refold.lab import (
     Measure,
     Prices,
@@ -29,7 +30,6 @@ from refold.lab import (
     plant,
     play,
 )
-from refold.lab.identifiers import identifiers
 from refold.lab.ledger import by_occurrence, by_recency, ledger
 from refold.lab.masking import MASK, mask
 from refold.lab.rereads import rereads_lost

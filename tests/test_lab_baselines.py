@@ -88,7 +88,7 @@ def test_recordings_are_messages_that_pydantic_ai_takes():
 
 def test_the_measured_figures_are_reproduced():
     policies = baselines() | {str(settings): frontier(settings) for settings in FRONTIER}
-    report = compare(sessions(), policies)
+    report = compare(sessions(), policies, measure=Measure(as_json=True))
     rows = {(row["recording"], row["policy"]): row for row in json.loads(report.json())["rows"]}
     wrong = [
         f"{name}, {policy}: {figure} is {found:.3f}, not {measured}"
@@ -136,7 +136,9 @@ def test_needles_are_kept_as_was_measured():
 
 def test_short_conversations_cost_more_with_any_policy():
     small = Settings(threshold=4_000, tail=1_500, summary=500, keep=3)
-    report = compare(read_openai_chat(TAU), baselines(small), measure=Measure(gap=1_500))
+    report = compare(
+        read_openai_chat(TAU), baselines(small), measure=Measure(gap=1_500, as_json=True)
+    )
     none, *others = [row for row in report.rows if row.recording == "all recordings"]
     ratios = {row.policy: row.cost / none.cost for row in others}
     assert all(ratio > 1.05 for ratio in ratios.values()), ratios

@@ -165,7 +165,8 @@ def _counted(host, messages):
 def _must_keep(sheet):
     """What no policy may leave out, with the steps that it is part of."""
     pinned = {(pin.seq, pin.index) for pin in sheet.outline.pins}
-    total = sum(len(fold.text) // 4 + 20 for fold in sheet.foldings)
+    told = (text for fold in sheet.foldings for _, text in fold.shown)
+    total = sum(len(text) // 4 + 20 for text in told)
     total += sum(len(quote.text) // 4 + 10 for quote in sheet.pinned)
     total += 60  # markers
     quoted = [quote for quote in sheet.quotes if {(s.seq, s.index) for s in quote.sources} & pinned]

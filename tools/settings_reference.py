@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import cast
 
+from pydantic import BaseModel
 from reference import table, write_or_check
 
 from refold.models import ModelSettings
@@ -50,9 +52,8 @@ def _page() -> Iterator[str]:
 
 
 def _of_section(section: str, keys: list[str]) -> Iterator[str]:
-    about = {"": ""} | {name: _doc(name) for name in Profile.model_fields}
-    if about[section]:
-        yield f"{about[section]}\n"
+    if section:
+        yield f"{_doc(section)}\n"
     names = ((f"`{key}`", KEYS[key].description or "") for key in keys)
     yield from table(("name", ""), names)
     values = {name: dict(leaves(one.model_dump())) for name, one in PROFILES.items()}
@@ -61,8 +62,11 @@ def _of_section(section: str, keys: list[str]) -> Iterator[str]:
     yield f"Variables: {', '.join(f'`{variable_of(key)}`' for key in keys)}.\n"
 
 
-def _doc(name: str) -> str:
-    return getattr(Profile.model_fields[name].annotation, "__doc__", "") or ""
+def _doc(section: str) -> str:
+    kind: type[BaseModel] = Profile
+    for name in section.split("."):
+        kind = cast("type[BaseModel]", kind.model_fields[name].annotation)
+    return kind.__doc__ or ""
 
 
 def _value(value: object) -> str:

@@ -29,6 +29,11 @@
     │   ├── ViewTooLarge            what must be kept alone exceeds the limit
     │   ├── UnknownFormat           no wire for the session's format
     │   └── Unrebuildable           a request record whose sources were forgotten or changed
+    ├── FoldError               a fold that was asked for and not made
+    │   ├── NothingToFold
+    │   ├── FoldUnderWay            one at a time for each session
+    │   ├── FoldCancelled
+    │   └── FoldNotMade             it was begun and failed; nothing changed
     └── TransferError           a file to import that is not whole or not ours
 
 Each error says what happened and what to do next, and carries a stable code for programs.
@@ -40,6 +45,10 @@ __all__ = [
     "ArtifactNotFound",
     "Conflict",
     "ErasureUnfinished",
+    "FoldCancelled",
+    "FoldError",
+    "FoldNotMade",
+    "FoldUnderWay",
     "IdReused",
     "InvalidEntry",
     "InvalidInput",
@@ -48,6 +57,7 @@ __all__ = [
     "LogError",
     "MigrationGap",
     "NotAStore",
+    "NothingToFold",
     "RefoldError",
     "SessionExists",
     "SessionForgotten",
@@ -278,7 +288,7 @@ class ViewTooLarge(ViewError):
         self.kept = kept
         self.limit = limit
         super().__init__(
-            f"System content, tool definitions, pins and the latest prompt alone take {kept:,} "
+            f"System content, tools, pins, summaries and the latest prompt alone take {kept:,} "
             f"tokens, and the limit is {limit:,}."
         )
 
@@ -295,6 +305,40 @@ class Unrebuildable(ViewError):
 
     code = "unrebuildable"
     usual_fix = "Nothing can bring it back; the record still says when, how and for which model."
+
+
+class FoldError(RefoldError):
+    """A fold that was asked for and not made; the view is as it was."""
+
+    code = "fold"
+
+
+class NothingToFold(FoldError):
+    """Too little was said yet, or all of it must stay as it is."""
+
+    code = "nothing-to-fold"
+    usual_fix = "Go on; there is room."
+
+
+class FoldUnderWay(FoldError):
+    """Another fold of the session is being made."""
+
+    code = "fold-under-way"
+    usual_fix = "Wait for it, or cancel it, and ask again."
+
+
+class FoldCancelled(FoldError):
+    """Somebody cancelled the fold."""
+
+    code = "fold-cancelled"
+    usual_fix = "Nothing changed; ask again when you want it."
+
+
+class FoldNotMade(FoldError):
+    """The fold was begun and could not be finished."""
+
+    code = "fold-not-made"
+    usual_fix = "Nothing changed and nothing is lost; ask again, or fold without a model."
 
 
 class TransferError(RefoldError):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import folders
 import scenarios
 import writers
 
@@ -28,6 +29,22 @@ def crash(report: Report, path: str, scenario: str, point: str, after: int) -> N
 def write(report: Report, path: str, writer: int, number: int) -> None:
     """Write without end; see `writers`."""
     asyncio.run(writers.write(report, path, writer, number))
+
+
+def fold_and_crash(report: Report, path: str, point: str, after: int) -> None:  # noqa: ARG001 - it has nothing to say
+    """Fold a session again and again, and die at a point of it."""
+    reach = CrashAt(point, after)
+    asyncio.run(folders.fold(lambda _: None, path, folders.SILENT, 0, reach=reach))
+
+
+def fold(report: Report, path: str, folder: int, number: int) -> None:
+    """Append and fold without end; see `folders`."""
+    asyncio.run(folders.fold(report, path, folder, number))
+
+
+def append_beside(report: Report, path: str, folder: int, number: int) -> None:
+    """Append without end, and leave the folding to others."""
+    asyncio.run(folders.append(report, path, folder, number))
 
 
 def look(report: Report, path: str) -> None:

@@ -13,18 +13,18 @@ from refold.cli.colours import print_coloured
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
-from refold.log import CODEC, DEFAULT_TENANT, Entry, Log, Requested, Visible
+from refold.fold.sizing import while_folding
+from refold.log import DEFAULT_TENANT, Entry, Log, Visible
 from refold.log.admit import check_name
 from refold.log.span import spans_of, subtract, up_to
 from refold.models import WELL_KNOWN, ModelSettings, budget_for, counter_for
+from refold.recall.records import last_record
 from refold.settings import load_settings
 from refold.view.explain import Explanation
 from refold.view.explain import explain as explain_request
 from refold.view.explain_text import NARROWEST, pieces
-from refold.view.plan import Plan
 from refold.view.profiles import PROFILES, Profile
 from refold.view.project import project
-from refold.view.record import hashes_of, planned
 from refold.view.sheet import Sheet
 from refold.wire import wire_for
 
@@ -116,18 +116,24 @@ async def _explained(session: str, address: str, tenant: str, wanted: _Wanted) -
 
 async def _of_session(log: Log, session: str, wanted: _Wanted) -> Explanation:
     settings = load_settings(wanted.profile or (await log.info(session)).profile)
-    values = _retargeted(settings.profile, wanted)
-    visible = await log.visible(session, last=values.window.read or None)
+    visible = await log.visible(session, last=settings.profile.window.read or None)
+    values = _retargeted(_followed(settings.profile, visible), wanted)
     model = wanted.model or ""
     counter = counter_for(model)
     known = {model: ModelSettings(window=wanted.window)} if wanted.window else {}
     budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
     sheet = Sheet.of(visible, wire_for(visible.info.format), counter)
-    plan = project(sheet, values, budget, await _earlier(log, visible))
+    before = await last_record(log, session, visible.outline.record)
+    plan = project(sheet, values, budget, before and before.plan)
     entries = (*visible.entries, *await _others(log, visible))
     return explain_request(
         sheet, plan, budget, info=visible.info, model=wanted.model, entries=entries
     )
+
+
+def _followed(values: Profile, visible: Visible) -> Profile:
+    """The values by which the session is planned: one with folds goes on folding."""
+    return while_folding(values) if visible.outline.folds and values.fold.breadcrumb else values
 
 
 def _retargeted(values: Profile, wanted: _Wanted) -> Profile:
@@ -135,20 +141,6 @@ def _retargeted(values: Profile, wanted: _Wanted) -> Profile:
         return values
     rewrite = values.rewrite.model_copy(update={"target_tokens": wanted.target_tokens})
     return values.model_copy(update={"rewrite": rewrite})
-
-
-async def _earlier(log: Log, visible: Visible) -> Plan | None:
-    """The plan of the session's newest request record, which the next one goes on from."""
-    decoded = {entry.seq: CODEC.decode(entry) for entry in visible.entries}
-    last = decoded.get(visible.outline.record or 0)
-    if not isinstance(last, Requested):
-        return None
-    chain = [one for seq in last.chain if isinstance(one := decoded.get(seq), Requested)]
-    if len(chain) < len(last.chain):  # some of it was forgotten
-        return None
-    chain.append(last)
-    texts = {name: (await log.artifact(name)).data.decode() for name in hashes_of(chain)}
-    return planned(chain, texts)
 
 
 async def _others(log: Log, visible: Visible) -> list[Entry]:

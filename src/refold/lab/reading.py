@@ -11,8 +11,8 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
+from refold.fold.identifiers import Find, identifiers, strings
 from refold.lab.counting import Count
-from refold.lab.identifiers import Find, identifiers
 from refold.lab.messages import Json
 
 Speaker = Literal["system", "user", "assistant", "tool"]
@@ -48,11 +48,16 @@ class Said:
 
 
 class Reader:
-    """Reads messages, each of them once."""
+    """Reads messages, each of them once.
 
-    def __init__(self, count: Count, find: Find = identifiers) -> None:
+    Names in the arguments of a call are looked for in the arguments themselves; with `as_json`, in
+    the JSON they are written in, where an escaped tab makes a name of its own: `tmaxTokens`.
+    """
+
+    def __init__(self, count: Count, find: Find = identifiers, *, as_json: bool = False) -> None:
         self.count = count
         self._find = find
+        self._as_json = as_json
         self._said: dict[bytes, Said] = {}
         self._found: dict[bytes, Counter[str]] = {}
 
@@ -71,14 +76,30 @@ class Reader:
         """The identifiers of the message, and how often it holds each."""
         found = self._found.get(payload)
         if found is None:
-            found = self._found[payload] = Counter(self._find(self.read(payload).text))
+            said = self.read(payload)
+            text = said.text if self._as_json or not said.calls else _plain(payload)
+            found = self._found[payload] = Counter(self._find(text))
         return found
+
+
+def _plain(payload: bytes) -> str:
+    """The text of a message, its calls with the text of their arguments."""
+    return "\n".join(
+        "\n".join((call.tool, *strings(call.arguments)))
+        if part.get("part_kind") == "tool-call" and (call := _call(part))
+        else _text(part)
+        for part in _parts(_MESSAGE.validate_json(payload))
+    )
+
+
+def _parts(message: Json) -> list[Json]:
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
 def _read(payload: bytes, count: Count) -> Said:
     message = _MESSAGE.validate_json(payload)
-    parts = message.get("parts")
-    found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    found = _parts(message)
     pieces = [piece for piece in map(_text, found) if piece]
     calls = tuple(_call(part) for part in found if part.get("part_kind") == "tool-call")
     returns = tuple((str(part["tool_call_id"]), _text(part)) for part in found if _answers(part))

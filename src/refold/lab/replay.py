@@ -40,6 +40,15 @@ class Spending(Protocol):
         ...
 
 
+@runtime_checkable
+class Closing(Protocol):
+    """A policy that holds something to let go of."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What was sent for one assistant message."""
@@ -85,6 +94,8 @@ def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = ""
         if said.speaker == "assistant":
             requests.append(player.request(payloads[:at], said.tokens - MESSAGE_TOKENS))
         player.answered.update(call for call, _ in said.returns)
+    if isinstance(policy, Closing):
+        policy.close()
     return Replay(recording, name or type(policy).__name__, tuple(requests))
 
 

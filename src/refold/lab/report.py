@@ -74,6 +74,8 @@ class Measure:
     """L of FIT@L."""
     gap: int = 20_000
     """G of LR-UIR."""
+    as_json: bool = False
+    """Look for names in the JSON of call arguments, as the figures published earlier do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def compare(
     count: Count | None = None,
 ) -> Report:
     """Replay each recording under each policy; of several recordings, also all of them as one."""
-    bench = _Bench(measure or Measure(), Reader(count or o200k()))
+    of = measure or Measure()
+    bench = _Bench(of, Reader(count or o200k(), as_json=of.as_json))
     rows = [
         bench.row(recording, name, make)
         for recording in recordings

@@ -102,6 +102,8 @@ class FoldStarted(_Kind):
     spans: tuple[Span, ...]
     trigger: str
     focus: str | None = None
+    context: JsonValue = None
+    """What the host knew when it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,8 @@ class FoldCompleted(_Kind):
     summary: JsonValue
 
     def rests_on(self) -> tuple[Span, ...]:
-        """What it stands for."""
-        return union(self.spans)
+        """What it stands for, and the folds that it took its words from."""
+        return union((*self.spans, *spans_of(_folds_told(self.summary))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,16 @@ class Cleared(_Kind):
 
     KIND: ClassVar[str] = "clear"
     CONTROL: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Forgot(_Kind):
+    """Entries of this span were forgotten: whoever has the session open must read it anew."""
+
+    KIND: ClassVar[str] = "forget"
+    KEPT: ClassVar[frozenset[str]] = frozenset({"span"})
+
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +223,22 @@ class Requested(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Used(_Kind):
+    """What a request came to use and cost, as its provider told when it answered."""
+
+    KIND: ClassVar[str] = "usage"
+    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged"})
+
+    request: int
+    """The request record."""
+    usage: JsonValue = None
+    cost: float | None = None
+    """Dollars; None where a price is unknown."""
+    unmanaged: JsonValue = None
+    """The same of a request that had sent everything."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """An entry of a kind or version this Refold does not know, as it is."""
 
@@ -243,7 +271,18 @@ KINDS: tuple[type[Value], ...] = (
     FoldUndone,
     Rewound,
     Cleared,
+    Forgot,
     Pinned,
     Unpinned,
     Requested,
+    Used,
 )
+
+
+def _folds_told(summary: JsonValue) -> list[int]:
+    """The entries of earlier folds that a summary repeats: those it took in, and goes on for."""
+    if not isinstance(summary, dict):
+        return []
+    over = summary.get("over")
+    named = [*(over if isinstance(over, list) else ()), summary.get("continues")]
+    return [seq for seq in named if isinstance(seq, int) and seq > 0]

@@ -9,6 +9,7 @@ from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.outline import Outline
 from refold.log.span import Span
+from refold.log.text import Term
 
 DEFAULT_TENANT = "default"
 
@@ -66,6 +67,34 @@ class Hit:
     excerpt: str
 
 
+class Match(NamedTuple):
+    """An entry that holds some of the terms looked for: what a ranking needs to know of it."""
+
+    session: str
+    seq: int
+    at: int
+    kind: str
+    scope: str
+    nth: int
+    """How many messages the session has up to here."""
+    words: int
+    """How many words the entry has."""
+    terms: tuple[int, ...]
+    """Which of the terms it holds, by their places among those asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The entries that hold any of some terms, and how common each term is."""
+
+    matches: tuple[Match, ...]
+    holding: tuple[int, ...]
+    """For each term, how many entries hold it."""
+    messages: int
+    """How many messages were looked through, and in how many sessions."""
+    sessions: int
+
+
 @dataclass(frozen=True, slots=True)
 class Erased:
     """What a forget removed."""
@@ -83,6 +112,11 @@ class Log(Protocol):
     @property
     def tenant(self) -> str:
         """Whose sessions these are."""
+        ...
+
+    @property
+    def locks(self) -> str | None:
+        """Where the processes that share this log lock: a folder; None when one has it alone."""
         ...
 
     async def append(
@@ -165,6 +199,17 @@ class Log(Protocol):
         """The entries that hold every term of the query, newest first.
 
         What was appended before the call is found.
+        """
+        ...
+
+    async def matches(
+        self, terms: Sequence[Term], *, session: str | None = None, most: int = 2_000
+    ) -> Matches:
+        """The entries that hold any of the terms, for whoever ranks them.
+
+        Each entry comes once, in the oldest session that reads it. When there are more than `most`,
+        those with the rarest terms come, and of equals the newest. What was appended before the
+        call is found.
         """
         ...
 

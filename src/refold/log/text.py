@@ -10,12 +10,19 @@ run of them.
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import KINDS
+
+Run = tuple[str, ...]
+"""Words that follow each other."""
+Term = tuple[Run, ...]
+"""Something to look for: any of these runs."""
+P = TypeVar("P", bound=Hashable)
 
 WORDS_VERSION = 1
 """Raised when the same entry yields other words: stores then index anew."""
@@ -54,6 +61,13 @@ def words(text: str) -> list[str]:
     return [word[:_LONGEST] for word in _WORD.findall(text.lower())]
 
 
+def placed_words(text: str) -> Iterator[tuple[int, str]]:
+    """The words of a text, each with the character at which it begins."""
+    for match in _WORD.finditer(text):
+        for word in words(match.group()):
+            yield match.start(), word
+
+
 def terms(query: str) -> list[list[str]]:
     """A query as runs of words, each of which must be found; none when nothing can be."""
     return [run for run in map(words, query.split()) if run]
@@ -65,6 +79,44 @@ def found(query: list[list[str]], text: str) -> bool:
         return False
     line = f" {' '.join(words(text))} "
     return all(f" {' '.join(run)} " in line for run in query)
+
+
+class Searched(NamedTuple):
+    """The words of a text, in the forms in which terms are looked for."""
+
+    line: str
+    words: frozenset[str]
+    length: int
+
+    @classmethod
+    def of(cls, text: str) -> "Searched":
+        """The words of this text."""
+        there = words(text)
+        return cls(f" {' '.join(there)} ", frozenset(there), len(there))
+
+    def holds(self, term: Term) -> bool:
+        """Whether any of the term's runs is there."""
+        return any(
+            run[0] in self.words if len(run) == 1 else f" {' '.join(run)} " in self.line
+            for run in term
+            if run
+        )
+
+
+def gather(places: Sequence[Sequence[P]], most: int) -> dict[P, tuple[int, ...]]:
+    """Which terms each place holds, given the places of each term, the newest first.
+
+    No more than `most` places are taken: those of the rarest terms, and of equals the newest. A
+    common term then still counts where a rare one is.
+    """
+    taken: dict[P, list[int]] = {}
+    for nth in sorted(range(len(places)), key=lambda nth: len(places[nth])):
+        for place in places[nth]:
+            if place in taken:
+                taken[place].append(nth)
+            elif len(taken) < most:
+                taken[place] = [nth]
+    return {place: tuple(sorted(held)) for place, held in taken.items()}
 
 
 def excerpt(text: str, query: str, width: int = 160) -> str:

@@ -15,12 +15,13 @@ from refold.log.admit import (
     check_name,
     fork_state,
     missing,
+    needs_controls,
 )
 from refold.log.artifact import Artifact, lower
 from refold.log.author import Clock, wall_clock
 from refold.log.entry import Draft, Entry
 from refold.log.forgetting import fallen, tombstone
-from refold.log.kinds import Message
+from refold.log.kinds import Message, Requested
 from refold.log.outline import CONTROL_KINDS, chain_of, replay
 from refold.log.pages import last_shown, page_after
 from refold.log.protocol import (
@@ -28,13 +29,16 @@ from refold.log.protocol import (
     Appended,
     Erased,
     Hit,
+    Match,
+    Matches,
     SessionInfo,
     SessionPage,
     Store,
     Visible,
 )
 from refold.log.span import Span, seqs, spans_of, union
-from refold.log.text import excerpt, found, terms, text_of
+from refold.log.text import Searched, Term, excerpt, found, terms, text_of
+from refold.stores.matching import matching
 
 
 class MemoryStore(Store):
@@ -70,6 +74,8 @@ class _Row:
     """An entry as it lies here; forks hold the same row."""
 
     entry: Entry
+    searched: Searched | None = None
+    """Its words, once someone has looked for them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,12 +87,25 @@ class _Session:
     own_from: int = 1
     forked_from: str | None = None
     forked_at: int | None = None
+    places: dict[UUID, _Row] = field(init=False)
+    """The rows by the ids of their entries."""
+    steering: list[_Row] = field(init=False)
+    """The rows of control entries."""
+
+    def __post_init__(self) -> None:
+        rows, self.rows = self.rows, []
+        self.places, self.steering = {}, []
+        self.add(rows)
+
+    def add(self, rows: Iterable[_Row]) -> None:
+        for row in rows:
+            self.rows.append(row)
+            self.places[row.entry.id] = row
+            if row.entry.kind in CONTROL_KINDS:
+                self.steering.append(row)
 
     def info(self) -> SessionInfo:
         return self.state.info(self.name, self.forked_from, self.forked_at)
-
-    def controls(self) -> list[Entry]:
-        return [row.entry for row in self.rows if row.entry.kind in CONTROL_KINDS]
 
 
 @dataclass(slots=True)
@@ -104,6 +123,7 @@ class MemoryLog:
 
     def __init__(self, tenant: str, store: MemoryStore, clock: Clock) -> None:
         self.tenant = tenant
+        self.locks: str | None = None
         self._store = store
         self._clock = clock
 
@@ -117,9 +137,10 @@ class MemoryLog:
         """See `refold.log.Log.append`."""
         check_drafts(drafts)
         there = self._held.sessions.get(session)
-        ids = {draft.id for draft in drafts}
-        seen = {row.entry.id: self._whole(row.entry) for row in _rows(there) if row.entry.id in ids}
-        controls = there.controls() if there else []
+        places = there.places if there else {}
+        known = (places.get(draft.id) for draft in drafts)
+        seen = {row.entry.id: self._whole(row.entry) for row in known if row}
+        controls = self._controls(there) if there and needs_controls(drafts) else []
         gone = self._held.forgotten.get(session, 0)
         facts = Facts(there and there.state, seen, controls, gone)
         outcome = admit(session, drafts, expected, facts)
@@ -131,7 +152,7 @@ class MemoryLog:
         for artifact in outcome.artifacts:
             there_already, uses = self._held.artifacts.get(artifact.hash, (artifact, 0))
             self._held.artifacts[artifact.hash] = (there_already, uses + 1)
-        there.rows += map(_Row, outcome.entries)
+        there.add(map(_Row, outcome.entries))
         there.state = outcome.state
         return Appended(outcome.entries[0].seq, outcome.entries[-1].seq)
 
@@ -190,7 +211,7 @@ class MemoryLog:
         rows = source.rows[:at]
         forked = _Session(next(self._held.keys), new, source.state, rows, at + 1, session, at)
         messages = sum(row.entry.kind == Message.KIND for row in rows)
-        outline = replay(forked.controls())
+        outline = replay(self._controls(forked))
         state = fork_state(source.state, at, messages, outline, self._now())
         forked.state = state._replace(not_before=self._held.forgotten.get(new, 0))
         self._held.sessions[new] = forked
@@ -236,6 +257,23 @@ class MemoryLog:
         order = _by_seq if session else _by_time
         return sorted(hits.values(), key=order, reverse=True)[:limit]
 
+    async def matches(
+        self, terms: Sequence[Term], *, session: str | None = None, most: int = 2_000
+    ) -> Matches:
+        """See `refold.log.Log.matches`."""
+        among = [self._session(session)] if session else self._oldest_first()
+        entries: dict[tuple[UUID, int], tuple[Match, Searched]] = {}
+        for there in among:
+            messages = 0
+            for row in there.rows:
+                entry = row.entry
+                messages += entry.kind == Message.KIND
+                if (place := (entry.id, entry.seq)) not in entries:
+                    words = self._searched(row)
+                    place_of = there.name, entry.seq, entry.at, entry.kind, entry.scope
+                    entries[place] = Match(*place_of, messages, words.length, ()), words
+        return matching(list(entries.values()), terms, len(among), most)
+
     def _session(self, session: str) -> _Session:
         there = self._held.sessions.get(session)
         if there is None:
@@ -245,11 +283,23 @@ class MemoryLog:
     def _oldest_first(self) -> list[_Session]:
         return sorted(self._held.sessions.values(), key=lambda there: there.key)
 
+    def _controls(self, there: _Session) -> list[Entry]:
+        """The control entries, request records without what was lifted out of them."""
+        return [
+            row.entry if row.entry.kind == Requested.KIND else self._whole(row.entry)
+            for row in there.steering
+        ]
+
     def _whole(self, entry: Entry) -> Entry:
         if not entry.holes:
             return entry
         body = lower(entry.body, entry.holes, lambda hash_: self._held.artifacts[hash_][0].data)
         return entry._replace(body=body, holes=())
+
+    def _searched(self, row: _Row) -> Searched:
+        if row.searched is None:
+            row.searched = Searched.of(text_of(self._whole(row.entry)))
+        return row.searched
 
     def _matches(self, there: _Session, search: str) -> bool:
         looked_for = terms(search)
@@ -265,10 +315,10 @@ class MemoryLog:
         for row in gone:
             left = tombstone(self._whole(row.entry))
             self._release(row.entry)
-            row.entry = left
+            row.entry, row.searched = left, None
         for there in self._held.sessions.values():
             if not gone.isdisjoint(there.rows):
-                there.state = there.state._replace(outline=replay(there.controls()))
+                there.state = there.state._replace(outline=replay(self._controls(there)))
         return len(gone) - len(rows)
 
     def _bury(self, there: _Session) -> None:
@@ -291,10 +341,6 @@ class MemoryLog:
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * 1000)
-
-
-def _rows(there: _Session | None) -> Iterable[_Row]:
-    return there.rows if there else ()
 
 
 def _fallen(there: _Session, gone: set[_Row]) -> list[_Row]:

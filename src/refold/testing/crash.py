@@ -1,4 +1,4 @@
-"""Crashes on purpose: a process that dies at a named point of a store's work.
+"""Crashes on purpose: a process that dies at a named point of a store's or an engine's work.
 
     async with SqliteStore(path, reach=CrashAt("commit.written")) as store:
         await store.log().append(…)  # never returns: the process is gone
@@ -29,17 +29,29 @@ POINTS: Final = (
     "scrub.vacuumed",
 )
 """Every point that the SQLite store reaches."""
+FOLD_POINTS: Final = (
+    "fold.locked",
+    "fold.resumed",
+    "fold.started",
+    "fold.made",
+    "fold.completed",
+    "fold.failed",
+)
+"""Every point that the local engine reaches."""
 
 
 class CrashAt:
-    """Given to a store as `reach`: ends the process at `point`, having let it go by `after` times.
+    """Given to a store or an engine as `reach`: ends the process at `point`.
+
+    It lets the point go by `after` times before.
 
     `CrashAt("append.begun", after=2)` lets two appends pass and dies in the third.
     """
 
     def __init__(self, point: str, after: int = 0) -> None:
-        if point not in POINTS:  # it would never be reached, and its test would show nothing
-            raise InvalidInput(f"No store reaches a point {point!r}.", f"Use one of {POINTS}.")
+        points = (*POINTS, *FOLD_POINTS)
+        if point not in points:  # it would never be reached, and its test would show nothing
+            raise InvalidInput(f"Nothing reaches a point {point!r}.", f"Use one of {points}.")
         self.point = point
         self._left = after
 

@@ -33,6 +33,9 @@ class Trigger(Values):
         default=(),
         description="For delegated work, by window size: from this many tokens on, this share.",
     )
+    at_least: int = Field(
+        default=0, ge=0, description="Fewer tokens wait for `hard`: short sessions are left alone."
+    )
     min_messages: int = Field(
         default=4, ge=0, description="Fewer messages are never folded by themselves."
     )
@@ -48,6 +51,63 @@ class Trigger(Values):
                 "Set trigger.soft below trigger.hard.",
             )
         return self
+
+
+class Keep(Values):
+    """What a fold leaves as it is: the beginning, and the newest."""
+
+    head: Literal["first run", "none"] = Field(
+        default="none", description="Which beginning stays: up to the first answer, or none."
+    )
+    head_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Of a longer first run only the first prompt stays; 0 is no limit.",
+    )
+    unit: Literal["messages", "turns", "tokens", "none"] = Field(
+        default="none", description="What `amount` counts; none: nothing but the open step."
+    )
+    amount: float = Field(
+        default=0, ge=0, description="How much of the newest stays; of turns, their share."
+    )
+    least: int = Field(default=0, ge=0, description="Of messages or turns, at least so many.")
+    snap: Literal["step", "turn"] = Field(
+        default="step", description="Where the tail begins: with a step, or a turn if one is near."
+    )
+
+
+class Fold(Values):
+    """What a fold shows in the place of what it stands for."""
+
+    keep: Keep = Keep()
+    placement: Literal["message", "replacement", "merge"] = Field(
+        default="message",
+        description="The summary as a message with a marker, as a full replacement, or in front of "
+        "the first prompt that stays.",
+    )
+    apply: Literal["inline", "background", "next turn"] = Field(
+        default="background", description="Whether a request waits for a fold that it started."
+    )
+    wait: float = Field(
+        default=60, ge=0, description="Seconds that a request waits for a fold at most."
+    )
+    breadcrumb: bool = Field(
+        default=False,
+        description="Without a model, fold to what the log itself says, rather than not at all.",
+    )
+    references: bool = Field(
+        default=False,
+        description="Beside a model's words, name the large results that can be read again.",
+    )
+    max_tokens: int = Field(default=8_000, ge=200, description="What a fold shows at most.")
+    ledger_tokens: int = Field(
+        default=4_500, ge=0, description="Of that, for names of what was folded."
+    )
+    user_chars: int = Field(
+        default=12_000, ge=0, description="Characters of the user's own messages that stay."
+    )
+    user_messages: int = Field(default=60, ge=0, description="How many of them.")
+    user_clip: int = Field(default=700, ge=40, description="Characters of a single one.")
 
 
 class Rewrite(Values):
@@ -174,6 +234,7 @@ class Profile(Values):
         default=0, ge=0, description="Tokens of the window that are kept free for the answer."
     )
     trigger: Trigger = Trigger()
+    fold: Fold = Fold()
     rewrite: Rewrite = Rewrite()
     trim: Trim = Trim()
     archive: Archive = Archive()
@@ -198,6 +259,12 @@ STATIC_MARKER = (
 BALANCED = Profile(
     name="balanced",
     reserve=16_384,
+    trigger=Trigger(tokens=100_000, at_least=20_000),
+    fold=Fold(
+        keep=Keep(head="first run", head_tokens=4_000, unit="tokens", amount=15_000, snap="turn"),
+        placement="replacement",
+        breadcrumb=True,
+    ),
     # Measured on recorded sessions: names cost little and keep most of what is referred to later,
     # and one thorough rewrite costs less than several that each free a little.
     rewrite=Rewrite(low_water=0.3),
@@ -209,6 +276,7 @@ BALANCED = Profile(
 CO_CLI = Profile(
     name="co-cli",
     trigger=Trigger(soft=0, hard=0, messages=40),
+    fold=Fold(keep=Keep(head="first run", unit="messages", amount=20, least=4), apply="inline"),
     rewrite=Rewrite(sticky=False),
     trim=Trim(max_chars=2000, protect="last", inflate=True),
     window=Window(max_messages=40),
@@ -217,18 +285,21 @@ CO_CLI = Profile(
 INKEEP = Profile(
     name="inkeep",
     trigger=Trigger(soft=0.5, hard=0.91, generation=((0, 0.75), (100_000, 0.83), (500_000, 0.91))),
+    fold=Fold(keep=Keep(unit="turns", least=1), apply="inline", references=True),
     rewrite=Rewrite(sticky=False),
     archive=Archive(min_chars=2000, excerpt=200, recent=0),
     window=Window(recent_messages=50, recent_tokens=8000, read=10_000),
 )
 COPILOT = Profile(
     name="copilot",
+    fold=Fold(placement="replacement", user_chars=30_000, user_messages=20, user_clip=4_000),
     rewrite=Rewrite(sticky=False),
     fit=Fit(low_water=0.95),
 )
 COWAGENT = Profile(
     name="cowagent",
     trigger=Trigger(soft=0, hard=0, turns=20, tokens=50_000),
+    fold=Fold(keep=Keep(unit="turns", amount=0.5, least=1), placement="merge", apply="next turn"),
     rewrite=Rewrite(sticky=False),
     trim=Trim(
         max_chars=20_000, style="head-tail", marker="\n[…truncated, {length} chars total…]\n"

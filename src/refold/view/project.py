@@ -68,6 +68,16 @@ def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None 
     return _anew(draft, profile, budget, bounds, before)
 
 
+def unrewritten(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None) -> int:
+    """The tokens that the next request would have if nothing were rewritten to make room."""
+    if before is not None and before.closed is not None and _continues(before, sheet, profile):
+        return _added(sheet, profile, budget, before, before.closed).tokens
+    board = _begun(sheet, profile, before)
+    board.apply(window(board, profile.window, STATIC_MARKER))
+    board.apply(pair(board))
+    return board.total
+
+
 def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed: Closed) -> Plan:
     """The plan before, with what is new."""
     board = Board(sheet, closed.rows)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from refold.errors import InvalidInput, InvalidMessage
 from refold.log import (
     CODEC,
@@ -16,6 +18,7 @@ from refold.log import (
     Cleared,
     Entry,
     FoldCompleted,
+    Folded,
     FoldUndone,
     Message,
     Outline,
@@ -32,9 +35,10 @@ from refold.view.reasons import Gone, Reason
 from refold.view.tokens import Counter
 from refold.wire import Part, Role, Wire
 
-_MOVING = frozenset(
+MOVING = frozenset(
     kind.KIND for kind in (Cleared, FoldCompleted, FoldUndone, Pinned, Rewound, Unpinned)
 )
+"""The kinds of entries that change what a view is made of."""
 
 
 _seq = attrgetter("seq")
@@ -58,11 +62,16 @@ class Row(NamedTuple):
 
 
 class Folding(NamedTuple):
-    """A fold that stands on the sheet: its entry, what it stands for, and its text."""
+    """A fold that stands on the sheet: its entry, what it stands for, and what it shows."""
 
     seq: int
     spans: tuple[Span, ...]
-    text: str
+    shown: tuple[tuple[str, str], ...] = ()
+    """The kind and text of each message in its place."""
+    merged: bool = False
+    """Whether its text stands in front of the next prompt instead."""
+    tokens: int = 0
+    """What it stands for would cost in a request."""
 
 
 class Sheet:
@@ -142,7 +151,7 @@ class Sheet:
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add the entries after the head; none of them may change the outline."""
         for entry in entries:
-            if entry.kind in _MOVING:
+            if entry.kind in MOVING:
                 raise InvalidInput(
                     f"Entry {entry.seq} changes what the view is made of.",
                     "Read the session with `visible` and make a new sheet.",
@@ -284,9 +293,31 @@ def _foldings(visible: Visible) -> Iterable[Folding]:
     for fold in visible.outline.folds:
         if fold.seq in entries:
             match CODEC.decode(entries[fold.seq]):
-                case FoldCompleted(summary=str() as text):
-                    yield Folding(fold.seq, fold.spans, text)
-                case FoldCompleted(summary={"text": str() as text}):
-                    yield Folding(fold.seq, fold.spans, text)
+                case FoldCompleted(summary=summary):
+                    yield _folding(fold, summary)
                 case _:
-                    yield Folding(fold.seq, fold.spans, "")
+                    yield Folding(fold.seq, fold.spans)
+
+
+def _folding(fold: Folded, summary: JsonValue) -> Folding:
+    match summary:
+        case {"shown": list(shown)}:
+            told = (_told(one) for one in shown)
+            merged = summary.get("placement") == "merge"
+            tokens = summary.get("tokens", 0)
+            size = tokens if isinstance(tokens, int) else 0
+            return Folding(fold.seq, fold.spans, tuple(filter(None, told)), merged, size)
+        case str(text) | {"text": str(text)}:
+            count = sum(len(span) for span in fold.spans)
+            marked = f"[Summary of {count} earlier messages]\n{text}"
+            return Folding(fold.seq, fold.spans, (("prompt", marked),))
+        case _:
+            return Folding(fold.seq, fold.spans)
+
+
+def _told(shown: JsonValue) -> tuple[str, str] | None:
+    match shown:
+        case {"kind": "prompt" | "reply" as kind, "text": str(text)}:
+            return kind, text
+        case _:
+            return None

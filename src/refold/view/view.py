@@ -11,7 +11,7 @@ from refold.view.assemble import Edits, assemble
 from refold.view.budget import Budget
 from refold.view.plan import Layout, Plan
 from refold.view.profiles import Profile
-from refold.view.project import project
+from refold.view.project import project, unrewritten
 from refold.view.sheet import Sheet
 from refold.wire import Wire
 
@@ -74,6 +74,10 @@ class View:
     def reset(self, sheet: Sheet) -> None:
         """Go on with another sheet of the session: after a fold, a rewind, a pin."""
         self.sheet = sheet
+
+    def size(self, budget: Budget) -> int:
+        """The tokens of the next request's messages if nothing were rewritten to make room."""
+        return unrewritten(self.sheet, self.profile, budget, self.plan)
 
     def request(self, budget: Budget) -> Request:
         """The next request."""

@@ -1,20 +1,30 @@
 """The log protocol over the store's connections."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from refold.log.admit import check_drafts
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
-from refold.log.protocol import Appended, Erased, Hit, SessionInfo, SessionPage, Visible
+from refold.log.protocol import (
+    Appended,
+    Erased,
+    Hit,
+    Matches,
+    SessionInfo,
+    SessionPage,
+    Visible,
+)
 from refold.log.span import Span
+from refold.log.text import Term
 from refold.stores.sqlite import read as reading
 from refold.stores.sqlite.append import append, append_alone
 from refold.stores.sqlite.forget import expire, forget, maybe_unused
 from refold.stores.sqlite.fork import fork
 from refold.stores.sqlite.index import index_some, unindexed
 from refold.stores.sqlite.listing import sessions
-from refold.stores.sqlite.search import search
+from refold.stores.sqlite.search import matches, search
 from refold.stores.sqlite.transaction import Reading, Writing
 
 T = TypeVar("T")
@@ -22,6 +32,8 @@ T = TypeVar("T")
 
 class File(Protocol):
     """What the log needs of the store it belongs to."""
+
+    path: Path
 
     async def read(self, tenant: str, work: Callable[[Reading], T]) -> T:
         """Do work that only reads."""
@@ -49,6 +61,7 @@ class SqliteLog:
 
     def __init__(self, file: File, tenant: str) -> None:
         self.tenant = tenant
+        self.locks: str | None = f"{file.path.absolute()}-locks"
         self._file = file
 
     async def append(
@@ -119,6 +132,13 @@ class SqliteLog:
         """See `refold.log.Log.search`."""
         await self._index()
         return await self._read(lambda tx: search(tx, query, session, limit))
+
+    async def matches(
+        self, terms: Sequence[Term], *, session: str | None = None, most: int = 2_000
+    ) -> Matches:
+        """See `refold.log.Log.matches`."""
+        await self._index()
+        return await self._read(lambda tx: matches(tx, terms, session, most))
 
     async def _index(self) -> None:
         """Index what was appended up to now, a little at a time, so that appends go on."""

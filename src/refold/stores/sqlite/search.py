@@ -1,13 +1,15 @@
 """Finding entries and sessions by their words."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 
 from refold.log.entry import Entry
 from refold.log.lineage import Segment
-from refold.log.protocol import Hit
-from refold.log.text import excerpt, terms, text_of
+from refold.log.protocol import Hit, Match, Matches
+from refold.log.text import Term, excerpt, gather, terms, text_of
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import entries_in, segments, the_session, whole
 from refold.stores.sqlite.rows import ends, key_of, seq_of
@@ -29,6 +31,21 @@ def search(tx: Reading, query: str, session: str | None, limit: int) -> list[Hit
     return hits
 
 
+def matches(tx: Reading, looked_for: Sequence[Term], session: str | None, most: int) -> Matches:
+    """The entries that hold any of the terms; an index finds them, and few are read."""
+    if session:
+        row = the_session(tx, session)
+        where = [ends(segment) for segment in reversed(segments(tx, row))]
+        places = [_places_within(tx, term, where) for term in looked_for]
+        size = 1, row.state.messages
+    else:
+        places = [_places(tx, term) for term in looked_for]
+        size = tx.db.execute(SQL["size"], (tx.tenant,)).fetchone()
+    taken = gather(places, most)
+    found = tuple(_matched(tx, taken, session))
+    return Matches(found, tuple(map(len, places)), size[1], size[0])
+
+
 def sessions_with(tx: Reading, query: str) -> set[int]:
     """The keys of the sessions that read an entry with the query's terms."""
     match = _match(query)
@@ -41,6 +58,60 @@ def sessions_with(tx: Reading, query: str) -> set[int]:
 def _match(query: str) -> str | None:
     runs = terms(query)
     return " AND ".join(f'"{" ".join(run)}"' for run in runs) if runs else None
+
+
+def _places(tx: Reading, term: Term) -> list[int]:
+    if not any(term):
+        return []
+    return [at for (at,) in tx.db.execute(SQL["places"], (_either(term), tx.tenant))]
+
+
+def _places_within(tx: Reading, term: Term, where: Sequence[tuple[int, int]]) -> list[int]:
+    if not any(term):
+        return []
+    match = _either(term)
+    return [
+        at
+        for first, last in where
+        for (at,) in tx.db.execute(SQL["places_within"], (match, first, last))
+    ]
+
+
+def _either(term: Term) -> str:
+    return " OR ".join(f'"{" ".join(run)}"' for run in term if run)
+
+
+def _matched(
+    tx: Reading, taken: dict[int, tuple[int, ...]], session: str | None
+) -> Iterator[Match]:
+    """What a ranking needs of the entries at these places, each once."""
+
+    @cache
+    def named(key: int) -> str | None:
+        return tx.db.execute(SQL["name"], (key,)).fetchone()[0]
+
+    seen: set[tuple[bytes, int]] = set()
+    rows = tx.db.execute(SQL["matched"], (json.dumps(list(taken)),)).fetchall()
+    for at, id_, time, kind, scope, nth, size in rows:
+        seq = seq_of(at)
+        if (id_, seq) not in seen:
+            seen.add((id_, seq))
+            # A fork is younger than what it reads, so only a nameless session has an older reader.
+            name = session or named(key_of(at)) or _first_name(tx, at)
+            yield Match(name, seq, time, kind, scope, nth, _varint(size), taken[at])
+
+
+def _first_name(tx: Reading, at: int) -> str:
+    names = (tx.db.execute(SQL["name"], (key,)).fetchone()[0] for key in sorted(_reading(tx, at)))
+    return next(name for name in names if name is not None)
+
+
+def _varint(data: bytes) -> int:
+    """A number as the index writes it: seven bits in a byte, the highest first."""
+    value = 0
+    for byte in data:
+        value = value << 7 | byte & 0x7F
+    return value
 
 
 def _within(tx: Reading, session: str, match: str | None, limit: int) -> Iterator[tuple[str, int]]:

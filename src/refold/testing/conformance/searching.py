@@ -4,14 +4,18 @@ import json
 
 import pytest
 
+from refold.errors import SessionNotFound
 from refold.log import (
     Log,
+    Matches,
     Message,
     Note,
     Requested,
     Span,
+    Store,
 )
 from refold.log.artifact import INLINE_LIMIT
+from refold.log.text import Term
 from refold.testing.conformance.base import Conformance
 
 
@@ -76,3 +80,109 @@ class SearchingConformance(Conformance):
         body = json.dumps({"content": "hay " * INLINE_LIMIT + "needle"}).encode()
         await self.add(log, "s", Message(body))
         assert [hit.entry.seq for hit in await log.search("needle")] == [2]
+
+    async def test_any_term_matches(self, log: Log) -> None:
+        await self.begin(log, "s")
+        await self.add(log, "s", Note("apples and pears"), Message(b'{"content":"pears"}'))
+        await self.add(log, "s", Message(b'{"content":"no fruit in max_history_messages"}'))
+        terms: list[Term] = [
+            (("apple",), ("apples",)),
+            (("pears",),),
+            (("max", "history", "messages"),),
+            (("history", "max"),),
+            (),
+            ((),),
+        ]
+        found = await log.matches(terms)
+        assert found == await log.matches(terms, session="s")
+        assert (found.holding, found.messages, found.sessions) == ((1, 2, 1, 0, 0, 0), 2, 1)
+        assert {match[:2] + match[3:] for match in found.matches} == {
+            ("s", 2, "note", "/", 0, 3, (0, 1)),
+            ("s", 3, "message", "/", 1, 1, (1,)),
+            ("s", 4, "message", "/", 2, 6, (2,)),
+        }
+        entries = await log.read("s")
+        assert all(entries[match.seq - 1].at == match.at for match in found.matches)
+
+    async def test_the_rarest_and_newest_match_first(self, log: Log) -> None:
+        await self.begin(log, "s")
+        for at in range(6):
+            rare = " needle" if at == 1 else ""
+            await self.add(log, "s", Note(f"hay{rare}"))
+        terms: list[Term] = [(("hay",),), (("needle",),)]
+        found = await log.matches(terms, most=3)
+        assert found.holding == (6, 1)
+        assert {match.seq: match.terms for match in found.matches} == {3: (0, 1), 7: (0,), 6: (0,)}
+        assert (await log.matches(terms, session="s", most=3)).matches == found.matches
+        assert (await log.matches(terms, most=0)).matches == ()
+        assert (await log.matches([])).matches == ()
+
+    async def test_each_entry_matches_once(self, log: Log) -> None:
+        await self.begin(log, "a", 2)
+        await log.fork("a", "b", at=2)
+        await self.add(log, "b", Message(b'{"content":"message of the fork"}'))
+        await log.fork("b", "c")
+        await self.begin(log, "d", 1)
+        terms: list[Term] = [(("message",),)]
+        found = await log.matches(terms)
+        assert sorted((match.session, match.seq, match.nth) for match in found.matches) == [
+            ("a", 2, 1),
+            ("a", 3, 2),
+            ("b", 3, 2),
+            ("d", 2, 1),
+        ]
+        assert (found.holding, found.messages, found.sessions) == ((4,), 4, 4)
+        within = await log.matches(terms, session="c")
+        assert {(match.session, match.seq, match.nth) for match in within.matches} == {
+            ("c", 2, 1),
+            ("c", 3, 2),
+        }
+        assert (within.holding, within.messages, within.sessions) == ((2,), 2, 1)
+
+    async def test_a_deep_fork_matches_once(self, log: Log) -> None:
+        await self.begin(log, "0")
+        for at in range(40):
+            await self.add(log, f"{at}", Message(f'{{"content":"message {at}"}}'.encode()))
+            await log.fork(f"{at}", f"{at + 1}")
+        terms: list[Term] = [(("message",),)]
+        found = await log.matches(terms)
+        places = [(match.session, match.seq, match.nth) for match in found.matches]
+        assert sorted(places, key=lambda place: place[1]) == [
+            (f"{at}", at + 2, at + 1) for at in range(40)
+        ]
+        assert (found.holding, found.messages, found.sessions) == ((40,), 40, 41)
+        assert (await log.matches(terms, session="40")).holding == (40,)
+        before = (await log.info("40")).updated_at
+        for at in range(35, 40):
+            await log.fork(f"{at}", f"again {at}")
+        await log.expire(before)
+        found = await log.matches(terms)
+        assert sorted(match.seq for match in found.matches) == list(range(2, 42))
+        assert found.sessions == 6
+
+    async def test_what_is_gone_matches_nothing(self, store: Store, log: Log) -> None:
+        await self.begin(log, "a", 2)
+        await log.fork("a", "b")
+        assert len((await log.matches([(("message",),)])).matches) == 2
+        other = await store.log(f"not {log.tenant}").matches([(("message",),)])
+        assert other == Matches((), (0,), 0, 0)
+        await log.forget("a", Span(3, 3))
+        found = await log.matches([(("message",),)])
+        assert [(match.session, match.seq) for match in found.matches] == [("a", 2)]
+        await log.expire(self.now())
+        assert await log.matches([(("message",),)]) == Matches((), (0,), 0, 0)
+        await self.begin(log, "c", 1)
+        await log.fork("c", "d")
+        await log.expire((await log.info("d")).updated_at)
+        found = await log.matches([(("message",),)])
+        assert [match.session for match in found.matches] == ["d"]
+        assert (found.messages, found.sessions) == (1, 1)
+        with pytest.raises(SessionNotFound):
+            await log.matches([], session="nowhere")
+
+    async def test_large_bodies_match(self, log: Log) -> None:
+        await self.begin(log, "s")
+        body = json.dumps({"content": "hay " * INLINE_LIMIT + "needle"}).encode()
+        await self.add(log, "s", Message(body))
+        [match] = (await log.matches([(("needle",),)])).matches
+        assert (match.seq, match.words) == (2, INLINE_LIMIT + 1)

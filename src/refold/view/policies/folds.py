@@ -1,22 +1,38 @@
 """Summaries in the place of what was folded."""
 
 from collections.abc import Iterator
+from typing import cast
 
 from refold.log import PartRef
-from refold.view.board import Board
-from refold.wire import Insert
+from refold.view.board import Board, Proposal
+from refold.view.sheet import Folding
+from refold.wire import Insert, InsertKind, Part, Replace
 
-SUMMARY = "[Summary of {count} earlier messages]\n{text}"
 
-
-def folds(board: Board) -> Iterator[Insert]:
-    """A summary before the first entry that each fold stands for."""
+def folds(board: Board) -> Iterator[Proposal]:
+    """What each fold shows, before the first entry that it stands for."""
     for fold in board.sheet.foldings:
-        count = sum(len(span) for span in fold.spans)
-        yield Insert(
-            fold.spans[0].first,
-            "prompt",
-            SUMMARY.format(count=count, text=fold.text),
-            "summary",
-            sources=(PartRef(fold.seq, 0),),
-        )
+        part = _next_prompt(board, fold) if fold.merged else None
+        if part is not None:
+            text = "\n\n".join(text for _, text in fold.shown)
+            yield part, Replace(0, f"{text}\n\n", part.chars, "summary", _sources(fold))
+            continue
+        for kind, text in fold.shown:
+            place = cast("InsertKind", kind)
+            yield Insert(fold.spans[0].first, place, text, "summary", sources=_sources(fold))
+
+
+def _sources(fold: Folding) -> tuple[PartRef, ...]:
+    return (PartRef(fold.seq, 0),)
+
+
+def _next_prompt(board: Board, fold: Folding) -> Part | None:
+    """The first prompt after the fold that may be edited; the latest one is sent as it was said."""
+    sheet = board.sheet
+    for at in range(sheet.at(fold.spans[0].first), len(sheet.rows)):
+        if at == sheet.prompt:
+            return None
+        for part in sheet.rows[at].parts:
+            if part.kind == "prompt" and part.chars and board.free(part):
+                return part
+    return None

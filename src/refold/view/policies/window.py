@@ -8,8 +8,9 @@ alone, however long it is.
 from collections.abc import Iterable, Iterator
 
 from refold.view.board import Board, Proposal, Withdraw
-from refold.view.profiles import Window
-from refold.view.sheet import Row, Sheet
+from refold.view.cut import cut
+from refold.view.profiles import Keep, Window
+from refold.view.sheet import Row
 from refold.wire import Drop, Insert, Part
 
 
@@ -30,24 +31,14 @@ def middle(board: Board, limit: int, marker: str) -> Iterator[Proposal]:
     gone = [at for at, row in enumerate(rows) if board.lost(row, "window")]
     kept = sum(1 for _ in board.shown_rows()) + bool(gone)
     if kept > limit:
-        first = head_end(sheet)
-        start = sheet.steps[max(0, len(rows) - max(4, limit // 2))]
-        leaving = [at for at in range(first, start) if at != sheet.prompt]
-        yield from _dropped(board, (rows[at] for at in leaving))
-        if leaving:
-            yield from _untold(board, start)
+        where = cut(sheet, Keep(head="first run", unit="messages", amount=limit // 2, least=4))
+        yield from _dropped(board, (rows[at] for at in where.rows))
+        if where.rows:
+            yield from _untold(board, where.tail)
         gone = [at for at, row in enumerate(rows) if board.lost(row, "window")]
     if gone:
         text = marker.replace("{count}", str(len(gone)))
         yield Insert(rows[gone[0]].seq, "prompt", text, "window")
-
-
-def head_end(sheet: Sheet) -> int:
-    """The row after the first run: after the first response that says something, its step whole."""
-    for at, row in enumerate(sheet.rows):
-        if row.role == "assistant" and row.has("text"):
-            return sheet.step(sheet.steps[at]).stop
-    return 0
 
 
 def turns(board: Board, values: Window) -> Iterator[Proposal]:

@@ -6,7 +6,9 @@ absolute value depends on this choice.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+from pydantic import JsonValue
 
 Find = Callable[[str], list[str]]
 """The identifiers of a text, each as often as it occurs."""
@@ -14,7 +16,8 @@ Find = Callable[[str], list[str]]
 _KINDS = tuple(
     re.compile(kind)
     for kind in (
-        r"[\w.@~-]*(?:/[\w.@~-]+)*/[\w.@~-]*\w",  # src/app/main.ts
+        # src/app/main.ts: looked for where one can begin, or a long line would take forever
+        r"(?<![\w.@~-])(?:(?<!/)[\w.@~-]+)?(?:/[\w.@~-]+)*/[\w.@~-]*\w",
         r"(?<![\w/.-])[\w-]+\.(?:[jt]sx?|jsonl?|md|py|sh|txt|html|css|ya?ml|toml)\b",  # main.ts
         r"\b[A-Za-z]*[a-z0-9][A-Z]\w*\b",  # renderFrame, TextEditor
         r"\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+\b",  # max_tokens
@@ -29,3 +32,16 @@ _SHORTEST = 4
 def identifiers(text: str) -> list[str]:
     """Paths, file names, names in camel or snake case, long numbers, codes and hex ids."""
     return [found for kind in _KINDS for found in kind.findall(text) if len(found) >= _SHORTEST]
+
+
+def strings(value: JsonValue) -> Iterator[str]:
+    """The texts of a JSON value, keys included: where to look for names in a call's arguments."""
+    if isinstance(value, list):
+        for one in value:
+            yield from strings(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from strings(one)
+    elif value is not None:
+        yield str(value)

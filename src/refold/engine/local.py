@@ -1,0 +1,263 @@
+"""The local engine: a fold is a task of the process that asked for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from refold.engine.ends import end_among, end_of, running
+from refold.engine.folding import GRACE, Folding, heard
+from refold.engine.locks import FileLocks, Held, ProcessLocks
+from refold.engine.protocol import Ended
+from refold.engine.reason import CANCELLED, INTERRUPTED
+from refold.engine.surely import surely
+from refold.errors import InvalidEntry, InvalidInput
+from refold.fold.job import Job, Make
+from refold.log import Author, FoldFailed, Log, Running, Span
+
+LIMIT = 900.0
+"""Seconds that making one fold may take, unless told otherwise."""
+MOST_ATTEMPTS = 3
+"""How often a fold is made whose process dies while it is made."""
+_MOMENTS = (0.01, 0.04, 0.15)
+_FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 1.0, 1.5
+
+
+class LocalSteps:
+    """The steps of a local fold: done when asked for, and kept nowhere.
+
+    A fold that is made again after its process died does, and pays for, its steps again.
+    """
+
+    async def step(self, name: str, work: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - nothing is kept under it
+        """What `work` gives."""
+        return await work()
+
+
+@dataclass(eq=False)
+class _Work:
+    """What this engine does in one session, as long as it holds the session's lock."""
+
+    lock: Held
+    asked: UUID | None
+    """The fold that was asked for, where one was."""
+    begun: "asyncio.Future[bool]"
+    """Whether that fold was begun, now or before."""
+    now: UUID | None = None
+    """The fold that is being made."""
+    ended: dict[UUID, Ended] = field(default_factory=dict[UUID, Ended])
+    task: "asyncio.Task[None] | None" = None
+
+
+class LocalEngine:
+    """Runs folds as tasks of this process. A person's laptop needs no more.
+
+    `locks` is a folder that all processes with the same store share: there, a lock says that a
+    session's fold is alive. It is the log's own unless told. `limit` is how many seconds making one
+    fold may take; `reach` is for tests.
+    """
+
+    def __init__(  # noqa: PLR0913 - all but two have a default
+        self,
+        log: Log,
+        make: Make,
+        *,
+        locks: Path | None = None,
+        author: Author | None = None,
+        limit: float | None = LIMIT,
+        reach: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._log = log
+        self._author = author or Author()
+        folder = locks or log.locks
+        self._locks = FileLocks(Path(folder), log.tenant) if folder else ProcessLocks(log)
+        self._folding = Folding(
+            log, make, steps=LocalSteps(), author=self._author, limit=limit, reach=reach
+        )
+        self._reach = reach
+        self._at_work: dict[str, _Work] = {}
+        self._closed = False
+
+    async def start(self, job: Job) -> bool:
+        """See `Engine.start`."""
+        for pause in _MOMENTS:
+            work = self._at_work.get(job.session) or await self._take_up(job.session, job)
+            if work is not None and job.fold in (work.asked, work.now):
+                return job.fold == work.now or await asyncio.shield(work.begun)
+            if under_way := await running(self._log, job.session):
+                return any(one.fold == job.fold for one in under_way)
+            await _moment(work, pause)  # who holds the lock is about to begin, or to let go
+        return False
+
+    async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
+        """See `Engine.wait`."""
+        until = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        work = self._at_work.get(session)
+        if work is not None:
+            await asyncio.wait({work.begun}, timeout=timeout)
+        for one in await running(self._log, session):
+            if one.fold == fold:
+                try:
+                    async with asyncio.timeout_at(until):
+                        return await self._watched(session, one)
+                except TimeoutError:
+                    return None
+        return await end_of(self._log, session, fold)
+
+    async def cancel(self, session: str, fold: UUID) -> Ended | None:
+        """See `Engine.cancel`."""
+        work = self._at_work.get(session)
+        if work is not None:
+            await asyncio.wait({work.begun})
+        draft = self._author.draft(FoldFailed(fold, CANCELLED))
+        try:
+            done = await surely(lambda: self._log.append(session, [draft], expected=None))
+        except InvalidEntry:
+            return await end_of(self._log, session, fold)
+        if work is not None and work.task is not None and work.now == fold:
+            work.task.cancel()
+            await asyncio.wait({work.task}, timeout=2 * GRACE)
+        return Ended(fold, done.first, reason=CANCELLED)
+
+    async def recover(self, session: str) -> tuple[Ended, ...]:
+        """See `Engine.recover`."""
+        work = await self._take_up(session)
+        if work is None or work.task is None:
+            return ()
+        await asyncio.shield(work.begun)
+        await asyncio.wait({work.task})
+        return tuple(work.ended.values())
+
+    async def close(self) -> None:
+        """See `Engine.close`."""
+        self._closed = True
+        tasks = {work.task for work in self._at_work.values() if work.task is not None}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await surely(lambda: asyncio.wait(tasks))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _take_up(self, session: str, job: Job | None = None) -> _Work | None:
+        """Begin to work in a session; None when its lock is taken."""
+        if self._closed:
+            raise _closed()
+        await self._log.head(session)  # no lock for a session that is not there
+        lock = await self._locks.take(session)
+        if lock is None:
+            return None
+        if self._closed:
+            lock.release()
+            raise _closed()
+        work = _Work(lock, job and job.fold, asyncio.get_running_loop().create_future())
+        work.begun.add_done_callback(heard)
+        work.task = asyncio.create_task(self._do(work, session, job))
+        # Not in the task itself: one that is cancelled at once never runs.
+        work.task.add_done_callback(lambda _: self._let_go(work, session))
+        self._at_work[session] = work
+        return work
+
+    def _let_go(self, work: _Work, session: str) -> None:
+        del self._at_work[session]
+        work.lock.release()
+        if not work.begun.done():
+            work.begun.set_exception(_closed())
+
+    async def _do(self, work: _Work, session: str, job: Job | None) -> None:
+        try:
+            self._reach("fold.locked")
+            await self._bring_to_an_end(work, session)
+            if job is not None and not work.begun.done():
+                await self._fold(work, job)
+        except Exception as error:  # noqa: BLE001 - who asked is told; a fold without end is found later
+            if not work.begun.done():
+                work.begun.set_exception(error)
+        if not work.begun.done():
+            work.begun.set_result(False)
+
+    async def _fold(self, work: _Work, job: Job) -> None:
+        begun = await self._folding.begin(job)
+        if begun == "begun":
+            work.lock.attempt(job.fold)
+            await self._make(work, job)
+        else:
+            work.begun.set_result(begun == "known")
+
+    async def _bring_to_an_end(self, work: _Work, session: str) -> None:
+        """Finish or close the folds that the log calls running: we hold the lock, so they are dead.
+
+        Who asked for another fold is told that one of these is under way.
+        """
+        for one in await running(self._log, session):
+            job = await self._folding.left(session, one)
+            attempts = work.lock.attempt(one.fold)
+            if job is None:
+                _note(work, await self._folding.close(session, one))
+            elif attempts > MOST_ATTEMPTS:
+                _note(work, await self._folding.close(session, one, f"{INTERRUPTED} too often"))
+            else:
+                self._reach("fold.resumed")
+                await self._make(work, job)
+            if _is_cancelled():
+                return  # whoever recovers next goes on
+
+    async def _make(self, work: _Work, job: Job) -> None:
+        work.now = job.fold
+        if not work.begun.done():
+            work.begun.set_result(work.asked == job.fold)
+        _note(work, await self._folding.carry_out(job))
+        work.now = None
+
+    async def _watched(self, session: str, one: Running) -> Ended:
+        """How a running fold ended, wherever it runs; if its process died, it is finished here."""
+        seen, pause = one.seq, _FIRST_PAUSE
+        while True:
+            work = self._at_work.get(session) or await self._take_up(session)
+            if work is not None and work.task is not None:
+                await asyncio.wait({work.task})
+            head = await self._log.head(session)
+            if head > seen:
+                entries = await self._log.read(session, Span(seen + 1, head), whole=False)
+                if ended := await end_among(self._log, session, one.fold, entries):
+                    return ended
+                seen = head
+            await asyncio.sleep(pause)
+            pause = min(pause * _SLOWER, _LONGEST_PAUSE)
+
+
+async def _moment(work: _Work | None, seconds: float) -> None:
+    """Wait, but no longer than our own work takes."""
+    if work is not None and work.task is not None:
+        await asyncio.wait({work.task}, timeout=seconds)
+    else:
+        await asyncio.sleep(seconds)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody has cancelled this task, though it goes on."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _note(work: _Work, ended: Ended | None) -> None:
+    if ended is not None:
+        work.ended[ended.fold] = ended
+
+
+def _closed() -> InvalidInput:
+    return InvalidInput("The engine is closed.", "Make a new one over the same log.")

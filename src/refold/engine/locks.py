@@ -1,0 +1,152 @@
+"""Locks: who holds a session's lock may fold it, and knows that nobody else does.
+
+So a fold that the log calls running, found by who holds the lock, is dead. A lock must go when its
+process dies, however it dies: the operating system takes back what is locked with `flock`, and
+what lies in memory goes with the memory.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock as ThreadLock
+from typing import Protocol
+from uuid import UUID
+
+from refold.errors import StoreFailed
+from refold.log import Log, Span
+
+_NOTE_SIZE = 200
+
+
+class Held(Protocol):
+    """A lock that was taken."""
+
+    def attempt(self, fold: UUID) -> int:
+        """Note that the fold is about to be made; how often that was noted, this time included."""
+        ...
+
+    def release(self) -> None:
+        """Let go; a second time changes nothing."""
+        ...
+
+
+class Locks(Protocol):
+    """The locks of one tenant's sessions."""
+
+    async def take(self, session: str) -> Held | None:
+        """The session's lock; None when another holds it, in this process or elsewhere."""
+        ...
+
+
+class FileLocks:
+    """Locks that hold between all processes that use the same folder.
+
+    One empty or nearly empty file a session. They are never removed here: a process that locks a
+    file while another removes it would hold a lock that nobody else can see.
+    """
+
+    def __init__(self, folder: Path, tenant: str) -> None:
+        self._folder = folder
+        self._tenant = tenant
+
+    async def take(self, session: str) -> Held | None:
+        """See `Locks.take`."""
+        path = self._folder / f"{_digest(self._tenant, session)}.lock"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _refused(path, error) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        except OSError as error:
+            os.close(file)
+            raise _refused(path, error) from error
+        return _FileLock(file)
+
+
+class _FileLock:
+    """A locked file, and in it the fold made last and how often it was begun."""
+
+    def __init__(self, file: int) -> None:
+        self._file: int | None = file
+
+    def attempt(self, fold: UUID) -> int:
+        if self._file is None:
+            return 1
+        with suppress(OSError, ValueError):  # a disk that is full must not keep a fold from ending
+            said = os.pread(self._file, _NOTE_SIZE, 0).decode(errors="replace")
+            name, _, times = said.partition(" ")
+            count = int(times) + 1 if name == str(fold) else 1
+            note = f"{fold} {count}".encode()
+            os.pwrite(self._file, note, 0)
+            os.ftruncate(self._file, len(note))
+            return count
+        return 1
+
+    def release(self) -> None:
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        try:
+            # Not by closing alone: a forked child may have the file open too.
+            fcntl.flock(file, fcntl.LOCK_UN)
+        finally:
+            os.close(file)
+
+
+class ProcessLocks:
+    """Locks that hold within this process, for a store that no other process writes.
+
+    A session is known by its name and its opening's id, so engines over the same store exclude each
+    other, however often its log was asked for, and those over other stores do not.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    async def take(self, session: str) -> Held | None:
+        """See `Locks.take`."""
+        opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
+        key = (self._log.tenant, session, opening.id)
+        with _GUARD:
+            if key in _HELD:
+                return None
+            _HELD.add(key)
+        return _ProcessLock(key)
+
+
+_Key = tuple[str, str, UUID]
+_HELD: set[_Key] = set()
+_GUARD = ThreadLock()
+
+
+class _ProcessLock:
+    def __init__(self, key: _Key) -> None:
+        self._key: _Key | None = key
+
+    def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not tried again
+        return 1
+
+    def release(self) -> None:
+        if self._key is not None:
+            with _GUARD:
+                _HELD.discard(self._key)
+            self._key = None
+
+
+def _digest(tenant: str, session: str) -> str:
+    """A file name that says nothing of the session's own."""
+    return sha256(f"{tenant}\0{session}".encode()).hexdigest()
+
+
+def _refused(path: Path, error: OSError) -> StoreFailed:
+    return StoreFailed(
+        f"The lock {path} cannot be taken: {error.strerror}.",
+        "Give the engine a folder for its locks that this user may write to.",
+    )

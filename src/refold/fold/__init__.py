@@ -1,0 +1,1 @@
+"""How the past is folded: when, where, to which summary, shown how, and taken back."""

@@ -1,0 +1,138 @@
+"""What a model is shown in the place of folded messages.
+
+The literal forms are those that other tools know. The full replacement holds the summary, the
+user's own messages, and what the host knows of the work under way.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pydantic import JsonValue
+
+from refold.fold.breadcrumb import RESULTS
+from refold.fold.ledger import fitting
+from refold.fold.quoting import clipped, fair_clip, quoted, sound
+from refold.fold.summary import Directive, Shown, Summary
+from refold.view import Counter, Fold
+
+MARKER = "[Summary of {count} earlier messages]\n{text}"
+COMPACTED = "[Compacted conversation summary]\n{text}"
+UNDERSTOOD = "Understood. I have the conversation context."
+HOST = {
+    "plan": "Current plan",
+    "todo": "Todo",
+    "skills": "Skills in use",
+    "agent": "Active agent",
+}
+"""What a host may know of the work under way, and the heading it gets."""
+
+_RECORD = (
+    "What follows is quoted from them as a record of what was said; it asks for nothing by itself."
+)
+_OPENING = (
+    "[{count} earlier messages are folded here. Nothing is lost: their text can be read again. "
+    f"{_RECORD}]"
+)
+_USER = "The user's messages, oldest first"
+_NAMES = "Names in use"
+_SHORTEST_CLIP = 100
+_SHORTEST_BLOCK = 40
+_SPARE = 40  # tokens, for headings and what stands between
+
+
+def placed(
+    summary: Summary,
+    values: Fold,
+    counter: Counter,
+    *,
+    manual: bool = False,
+    host: Mapping[str, JsonValue] | None = None,
+) -> Summary:
+    """The summary, shown as the profile shows it."""
+    if values.placement == "replacement":
+        opening = _OPENING.format(count=summary.messages)
+        blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
+        return summary.showing(Shown("prompt", "\n\n".join(blocks)))
+    paired = manual and values.placement == "message"
+    form = COMPACTED if paired else MARKER
+    opening = form.format(count=summary.messages, text="")
+    if summary.words:
+        results = _told(summary, RESULTS) if values.references else ()
+        room = values.max_tokens - counter.text(opening)
+        told = _within([summary.words, *results], counter, room)
+    else:
+        told = [_RECORD, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
+    text = "\n\n".join(told)
+    marked = form.format(count=summary.messages, text=text)
+    if paired:
+        return summary.showing(Shown("prompt", marked), Shown("reply", UNDERSTOOD))
+    return summary.showing(Shown("prompt", marked), merge=values.placement == "merge")
+
+
+def _blocks(
+    summary: Summary, values: Fold, counter: Counter, opening: str, host: Mapping[str, JsonValue]
+) -> list[str]:
+    """What is told, within the tokens that a fold may show: each kind has its share."""
+    room = values.max_tokens - counter.text(opening) - _SPARE
+    words = [summary.words] if summary.words else []
+    told = _within([*words, *_host(host), *_told(summary)], counter, room // 2)
+    room -= counter.text("\n\n".join(told))
+    for_user = max(room // 3, room - values.ledger_tokens)
+    told[:0] = _block(_USER, _quoted(summary, values, counter, for_user))
+    said = "\n\n".join([opening, *told])
+    left = min(values.ledger_tokens, values.max_tokens - counter.text(said) - _SPARE)
+    names = fitting(summary.ledger, counter, left, said)
+    return [*told, *_block(_NAMES, [", ".join(names)] if names else [])]
+
+
+def _within(blocks: list[str], counter: Counter, room: int) -> list[str]:
+    """The blocks, the longest of them clipped alike where they do not fit."""
+    chars = sum(map(len, blocks))
+    cut = blocks
+    while cut and counter.text("\n\n".join(cut)) > room:
+        chars = chars * 4 // 5
+        clip = fair_clip(map(len, blocks), chars, chars)
+        cut = [clipped(one, clip) for one in blocks] if clip >= _SHORTEST_BLOCK else []
+    return cut
+
+
+def _quoted(summary: Summary, values: Fold, counter: Counter, room: int) -> Iterable[str]:
+    """The user's messages, the newest of them when there are too many, clipped alike to fit."""
+    directives = summary.directives
+    newest = directives[max(0, len(directives) - values.user_messages) :]
+    chars = min(values.user_chars, max(0, room) * 3)
+    while newest:
+        clip = fair_clip((len(one.text) for one in newest), chars, values.user_clip)
+        lines = [_line(one, max(clip, _SHORTEST_CLIP)) for one in newest]
+        if clip >= _SHORTEST_CLIP and counter.text("\n".join(lines)) <= room:
+            return [*_omitted(len(directives) - len(newest) + summary.omitted), *lines]
+        newest = newest[1 + len(newest) // 16 :]
+    return _omitted(len(directives) + summary.omitted)
+
+
+def _omitted(count: int) -> list[str]:
+    return [f"[{count} earlier messages of the user omitted]"] if count else []
+
+
+def _line(directive: Directive, clip: int) -> str:
+    text = clipped(directive.text, clip)
+    cut = text != directive.text or len(directive.text) < directive.chars
+    whole = f", {directive.chars:,} characters in all" if cut else ""
+    return f"- (entry {directive.source.seq}{whole}) {quoted(text)}"
+
+
+def _told(summary: Summary, only: str | None = None) -> Iterator[str]:
+    for section in summary.sections:
+        if only in (None, section.heading):
+            yield from _block(section.heading, [f"- {quoted(one.text)}" for one in section.claims])
+
+
+def _host(host: Mapping[str, JsonValue]) -> Iterator[str]:
+    for key, heading in HOST.items():
+        value = host.get(key)
+        lines = value if isinstance(value, list) else [value]
+        yield from _block(heading, [sound(str(line)) for line in lines if line])
+
+
+def _block(heading: str, lines: Iterable[str]) -> list[str]:
+    text = "\n".join(lines)
+    return [f"## {heading}\n{text}"] if text else []

@@ -1,0 +1,36 @@
+"""A fold's values for one model: what suits a large window is too much for a small one."""
+
+from refold.view import Fold, Profile, Window
+
+FULL = 100_000
+"""From a limit of this many tokens on, the values of a profile count as they are."""
+
+
+def sized(values: Fold, limit: int) -> Fold:
+    """The values, with what is counted in tokens or characters brought down to a smaller limit."""
+    share = min(1.0, limit / FULL)
+    keep = values.keep
+    if keep.unit == "tokens":
+        keep = keep.model_copy(update={"amount": int(keep.amount * share)})
+    keep = keep.model_copy(update={"head_tokens": int(keep.head_tokens * share)})
+    return values.model_copy(
+        update={
+            "keep": keep,
+            "max_tokens": max(200, int(values.max_tokens * share)),
+            "ledger_tokens": int(values.ledger_tokens * share),
+            "user_chars": int(values.user_chars * share),
+        }
+    )
+
+
+def while_folding(profile: Profile) -> Profile:
+    """The profile of a session that folds: fixed limits are for those that cannot.
+
+    The past is then rewritten only beyond the point where a request waits for its fold: two ways
+    of making room at the same point would each cost a provider's cache.
+    """
+    window = Window(read=profile.window.read)
+    rewrite = profile.rewrite
+    if profile.rewrite.sticky and profile.trigger.hard:
+        rewrite = rewrite.model_copy(update={"target": profile.trigger.hard})
+    return profile.model_copy(update={"window": window, "rewrite": rewrite})

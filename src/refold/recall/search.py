@@ -1,0 +1,221 @@
+"""Finding again what was said, wherever it lies: folded, rewound, cleared, or in another session.
+
+The log keeps everything and its index finds any word of it; `refold.recall.ranking` says what
+answers best. What was forgotten is nowhere, and so is never found.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from refold.errors import SessionForgotten, SessionNotFound
+from refold.log import Entry, Log, Match, Matches, Message, Outline, SessionInfo
+from refold.log.span import Span
+from refold.log.text import Term
+from refold.recall.excerpt import best_excerpt
+from refold.recall.query import terms_of
+from refold.recall.ranking import is_message, scores, session_scores, with_neighbours
+from refold.recall.reader import Reader, outline_of, whole
+from refold.recall.telling import Told, tell, wire_of
+from refold.wire import Wire
+
+Standing = Literal["in view", "folded", "off the line"]
+"""Where a message stands: before the next request, beneath a fold, or rewound or cleared."""
+
+WIDTH = 240
+"""About how many characters an excerpt has."""
+_MOST_OF_SESSIONS = 20_000
+_NEAR, _FAR = 8, 512  # entries in which a neighbour is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message or note that a search found."""
+
+    session: str
+    seq: int
+    at: int
+    """When it was written: milliseconds since 1970, UTC."""
+    scope: str
+    role: str
+    standing: Standing
+    score: float
+    excerpt: str
+    before: str = ""
+    """The beginning of the message before it, and of the one after it."""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session that a search found."""
+
+    info: SessionInfo
+    score: float
+    matches: int
+    """How many of its entries hold a word of the query."""
+
+
+class _Ranked(NamedTuple):
+    """A place in the ranking: an entry that matched, or the message next to one."""
+
+    score: float
+    at: int
+    seq: int
+    session: str
+    aside: int = 0
+    """How many messages after that entry."""
+
+
+async def search(  # noqa: PLR0913 - what to look for, where, how much of it for whom
+    log: Log,
+    query: str,
+    *,
+    session: str | None = None,
+    limit: int = 10,
+    reader: Reader | None = None,
+    width: int = WIDTH,
+) -> list[Found]:
+    """The messages and notes that answer best, in one session or in all of the tenant's."""
+    looked_for = terms_of(query)
+    if not looked_for or limit <= 0:
+        return []
+    finding = _Finding(log, looked_for, reader or Reader(), width)
+    found = await log.matches(looked_for, session=session)
+    hits: list[Found] = []
+    for place in _ranking(found, finding.reader):
+        try:
+            hit = await finding.at(place)
+        except (SessionForgotten, SessionNotFound):  # since it was found
+            continue
+        if hit is not None:
+            hits.append(hit)
+        if len(hits) == limit:
+            break
+    return hits
+
+
+async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[FoundSession]:
+    """The sessions in which most was said about it. What forks share counts for the oldest."""
+    found = await log.matches(terms_of(query), most=_MOST_OF_SESSIONS)
+    infos: dict[str, SessionInfo] = {}
+    for name in {match.session for match in found.matches}:
+        with suppress(SessionForgotten, SessionNotFound):
+            infos[name] = await log.info(name)
+    ranked = session_scores(found, {name: info.messages for name, info in infos.items()})
+    best = sorted(ranked, key=lambda name: (-ranked[name], -infos[name].updated_at, name))
+    return [
+        FoundSession(infos[name], ranked[name], sum(m.session == name for m in found.matches))
+        for name in best[: max(0, limit)]
+    ]
+
+
+def _ranking(found: Matches, reader: Reader) -> list[_Ranked]:
+    own = {
+        match: score
+        for match, score in zip(found.matches, scores(found), strict=True)
+        if reader.may_see(match.kind, match.scope)
+    }
+    messages = {(match.session, match.nth): match for match in own if is_message(match)}
+    total = with_neighbours({place: own[match] for place, match in messages.items()})
+    ranked = [_beside(messages, place, score) for place, score in total.items()]
+    ranked += [
+        _Ranked(score, match.at, match.seq, match.session)
+        for match, score in own.items()
+        if not is_message(match)
+    ]
+    return sorted(ranked, reverse=True)
+
+
+def _beside(
+    messages: dict[tuple[str, int], Match], place: tuple[str, int], score: float
+) -> _Ranked:
+    session, nth = place
+    aside = next(aside for aside in (0, 1, -1) if (session, nth - aside) in messages)
+    match = messages[session, nth - aside]
+    return _Ranked(score, match.at, match.seq, session, aside)
+
+
+class _Finding:
+    """Reads what the ranking names; what it learns of a session it keeps for this search."""
+
+    def __init__(self, log: Log, terms: tuple[Term, ...], reader: Reader, width: int) -> None:
+        self.reader = reader
+        self._log = log
+        self._terms = terms
+        self._width = width
+        self._sessions: dict[str, tuple[Wire | None, Outline, tuple[Span, ...]]] = {}
+
+    async def at(self, place: _Ranked) -> Found | None:
+        """What is there; None if there is no such message, or none for this reader."""
+        session = place.session
+        if session not in self._sessions:
+            form = (await self._log.info(session)).format
+            self._sessions[session] = (wire_of(form), *await outline_of(self._log, session))
+        entries = await _around(self._log, session, place.seq)
+        here = _index(entries, place.seq) + place.aside
+        if not 0 <= here < len(entries) or not self._shown(session, entries[here]):
+            return None
+        told = await self._told(session, entries[here])
+        nearby = [entries[at] for at in (here - 1, here + 1) if 0 <= at < len(entries)]
+        near = {
+            entry.seq < told.seq: self._line((await self._told(session, entry)).text)
+            for entry in nearby
+            if entry.kind == Message.KIND and self._shown(session, entry)
+        }
+        return Found(
+            session,
+            told.seq,
+            told.at,
+            told.scope,
+            told.role,
+            self._standing(session, told.seq),
+            place.score,
+            best_excerpt(told.text, self._terms, self._width),
+            near.get(True, ""),
+            near.get(False, ""),
+        )
+
+    def _shown(self, session: str, entry: Entry) -> bool:
+        if entry.forgotten or not self.reader.may_see(entry.kind, entry.scope):
+            return False
+        return self.reader.off_line or self._standing(session, entry.seq) != "off the line"
+
+    def _standing(self, session: str, seq: int) -> Standing:
+        _, outline, line = self._sessions[session]
+        if not any(seq in span for span in line):
+            return "off the line"
+        folded = any(seq in span for fold in outline.folds for span in fold.spans)
+        return "folded" if folded else "in view"
+
+    async def _told(self, session: str, entry: Entry) -> Told:
+        return tell(self._sessions[session][0], await whole(self._log, session, entry))
+
+    def _line(self, text: str) -> str:
+        return best_excerpt(text, (), self._width)
+
+
+async def _around(log: Log, session: str, seq: int) -> list[Entry]:
+    """The entry, with two messages before and two after it: not read whole."""
+    reach = _NEAR
+    while True:
+        span = Span(max(1, seq - reach), seq + reach)
+        entries = await log.read(session, span, whole=False)
+        kept = list(_messages(entries, seq))
+        at = _index(kept, seq)
+        begins = at >= 2 or span.first == 1  # noqa: PLR2004 - two, as said above
+        ends = len(kept) - at > 2 or len(entries) < len(span)  # noqa: PLR2004
+        if (begins and ends) or reach >= _FAR:
+            return kept[max(0, at - 2) : at + 3]
+        reach *= 8
+
+
+def _index(entries: list[Entry], seq: int) -> int:
+    return sum(entry.seq < seq for entry in entries)
+
+
+def _messages(entries: list[Entry], seq: int) -> Iterator[Entry]:
+    for entry in entries:
+        if entry.kind == Message.KIND or entry.seq == seq:
+            yield entry

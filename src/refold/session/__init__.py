@@ -1,0 +1,8 @@
+"""A session: the flow from what is said to what the model sees, and back."""
+
+from refold.models.setup import Setup
+from refold.models.spending import Usage
+from refold.session.flow import Session
+from refold.session.folds import Compacted
+
+__all__ = ["Compacted", "Session", "Setup", "Usage"]

@@ -1,0 +1,209 @@
+"""The flow: what is said goes into the log, and for each request a view comes out of it.
+
+    say ─▶ log ─▶ request: fold if it is time, plan, record ─▶ model ─▶ answer ─▶ log
+
+A session may be open in any number of processes at once; each takes in what the others append.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Self
+
+from refold.engine import Engine, LocalEngine
+from refold.errors import InvalidInput, StoreClosed
+from refold.fold.preview import Preview
+from refold.fold.run import Folder
+from refold.fold.trigger import Decision
+from refold.fold.workspace import Workspace
+from refold.log import (
+    MAIN_SCOPE,
+    Author,
+    Log,
+    Message,
+    Span,
+    Used,
+)
+from refold.models.setup import Setup
+from refold.models.spending import Usage, cost_of, unmanaged
+from refold.session.folds import Compacted, Folds, Hook, Host
+from refold.session.follow import Following, begin
+from refold.session.previewing import previewed
+from refold.session.steering import Steering
+from refold.session.telling import Telling, Watch
+from refold.view import Budget, Previous, Request, events, record
+from refold.view.sheet import weight
+
+_TIGHTER = 0.9
+"""Of what a provider refused for its length, the share that is tried next."""
+
+
+class Session(Steering):
+    """One conversation: its log, its view, its folds. Open it with `Session.open`."""
+
+    def __init__(
+        self,
+        following: Following,
+        folds: Folds,
+        telling: Telling,
+        engine: Engine | None,
+        watch: Watch,
+    ) -> None:
+        super().__init__(following, folds, telling)
+        self._engine = engine
+        self._watch = watch
+        self._known = 0
+        self._requests = 0
+
+    @classmethod
+    async def open(  # noqa: PLR0913 - two are needed, the others are choices
+        cls,
+        log: Log,
+        name: str,
+        setup: Setup,
+        *,
+        format: str | None = "pydantic-ai",  # noqa: A002 - the glossary's word
+        scope: str = MAIN_SCOPE,
+        engine: Engine | None = None,
+        watch: Watch = lambda _: None,
+        before: Hook | None = None,
+        host: Host = dict,
+        workspace: Workspace | None = None,
+        author: Author | None = None,
+    ) -> Self:
+        """Open a session, or begin one.
+
+        Args:
+            log: Where it is kept.
+            name: Its name.
+            setup: For which model and by which profile it is managed.
+            format: Of its messages. None: it must be there already, whatever its format.
+            scope: Whose view this is: the main agent's, or a delegation's, which never folds.
+            engine: Makes the folds; without one they are made here, from the log alone.
+            watch: Is told what happens: usage, truncations, folds.
+            before: Runs before each fold and may refuse it.
+            host: What the host knows of the work under way, for the summaries.
+            workspace: Where checkpoints are written for people.
+            author: Makes the entries; tests give it a clock.
+        """
+        author = author or Author()
+        await begin(log, name, format, setup.profile.name, author)
+        folding = scope == MAIN_SCOPE and (engine is not None or setup.profile.fold.breadcrumb)
+        own = Folder(log, setup.counter) if engine is None else None
+        engine = engine or LocalEngine(log, own or Folder(log, setup.counter))
+        following = Following(log, name, setup, folding=folding, scope=scope, author=author)
+        telling = Telling(following, watch, workspace)
+        folds = Folds(following, engine, telling, before=before, host=host, folder=own)
+        await folds.recover()
+        await following.open()
+        following.heard = folds.heard
+        return cls(following, folds, telling, engine if own else None, watch)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._following.name
+
+    @property
+    def head(self) -> int:
+        """The newest entry that this view has taken in."""
+        return self._following.head
+
+    async def say(self, *payloads: bytes) -> Span:
+        """Append messages, each the bytes of its JSON: what the user says, what tools returned."""
+        _check(payloads)
+        done = await self._following.append(*map(Message, payloads))
+        return Span(done.first, done.last)
+
+    async def request(self, *, forced: bool = False) -> Request:
+        """What to send to the model now. Send it, then call `answer`.
+
+        `forced` is for the request after one that the provider refused for its length.
+        """
+        following = self._following
+        await following.catch_up()
+        if following.folding:
+            await self._folds.make_room(forced=forced)
+        self._known = following.previous.plan.head if following.previous else 0
+        request = following.view.request(self._budget(forced=forced))
+        setup, previous = following.setup, following.previous
+        made, artifacts = record(request, setup.model, previous=previous, hashes=setup.hashes)
+        done = await following.append(made, artifacts=artifacts)
+        following.previous = Previous(done.first, made.chain, request.plan)
+        first = self._requests == 0
+        self._requests += 1
+        for event in events(request.plan, len(request.messages), initial=first):
+            self._watch(event)
+        return request
+
+    def _budget(self, *, forced: bool) -> Budget:
+        """What limits the request; after a refusal less than what was refused, folded or not."""
+        following = self._following
+        budget, previous = following.setup.budget, following.previous
+        if not forced or previous is None:
+            return budget
+        return budget._replace(learned=int(_TIGHTER * previous.plan.account.sent))
+
+    async def answer(self, *payloads: bytes, usage: Usage | None = None) -> Span:
+        """Append what the model answered, and what the request used and cost.
+
+        Without `usage`, that is estimated from our own count, and marked so.
+        """
+        following = self._following
+        _check(payloads)
+        values = [Message(payload) for payload in payloads]
+        used = [self._used(usage, payloads)] if following.previous else []
+        done = await following.append(*values, *used)
+        rows = following.view.sheet.rows
+        if following.folding and rows and not rows[-1].has("call"):
+            await self._folds.after_turn()
+        return Span(done.first, done.last)
+
+    def decide(self, *, forced: bool = False) -> Decision:
+        """Whether the next request would fold, and why."""
+        return self._folds.decide(forced=forced)
+
+    async def compact(self, focus: str | None = None) -> Compacted:
+        """Fold now. Raises FoldUnderWay, NothingToFold, FoldCancelled or FoldNotMade."""
+        return await self._folds.compact(focus)
+
+    async def cancel(self) -> bool:
+        """Give up the fold that is under way; whether there was one to give up."""
+        return await self._folds.cancel()
+
+    async def preview(self) -> Preview:
+        """What `compact` would do: what goes, what stays, what is lost, what it saves."""
+        return await previewed(self._following, self._folds)
+
+    async def close(self) -> None:
+        """Stop; a fold that is under way here is given up, and the log says so.
+
+        An engine that was given to the session may serve others: who made it closes it.
+        """
+        if self._engine is not None:
+            await self._engine.close()
+        with suppress(StoreClosed):
+            await self._following.catch_up()  # whoever watches is told how each fold ended
+
+    def _used(self, told: Usage | None, answer: Iterable[bytes]) -> Used:
+        following = self._following
+        previous, prices = following.previous, following.setup.prices
+        assert previous is not None  # noqa: S101 - an answer follows a request
+        account = previous.plan.account
+        usage = told or Usage(account.sent, sum(map(following.weight_of, answer)))
+        beside = account.sent - previous.plan.tokens
+        whole = following.whole + beside
+        # All but what is new since the request before, as a cache would have it.
+        sheet = following.view.sheet
+        before = whole - sum(map(weight, sheet.rows[sheet.at(self._known + 1) :]))
+        instead = unmanaged(usage, account.sent, whole, before if self._known else 0)
+        cost = cost_of(usage, prices)
+        other = {**instead._asdict(), "cost": cost_of(instead, prices)}
+        marked = {} if told else {"estimated": True}
+        return Used(previous.seq, {**usage._asdict(), **marked}, cost, other)
+
+
+def _check(payloads: Iterable[object]) -> None:
+    if not all(isinstance(payload, bytes) for payload in payloads):
+        raise InvalidInput(
+            "A message is not given as bytes.", "Pass its JSON: json.dumps(message).encode()."
+        )

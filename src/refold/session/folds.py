@@ -1,0 +1,313 @@
+"""The folds of a session: when they begin, and what is waited for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from pydantic import JsonValue
+
+from refold.engine import Ended, Engine
+from refold.engine.reason import CANCELLED, reason_of
+from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
+from refold.fold.boundary import Boundary, boundary, everything
+from refold.fold.job import Job
+from refold.fold.run import MANUAL, Folder, context
+from refold.fold.sizing import sized
+from refold.fold.summary import Summary, parse
+from refold.fold.trigger import Decision, Pressure, decide
+from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, FoldFailed
+from refold.models.setup import Setup
+from refold.session.follow import Following
+from refold.session.telling import Telling
+from refold.view import Fold, Keep, View, thresholds
+from refold.view.project import GAIN
+
+_PATIENCE = 1.0  # seconds
+_RECOVERING: set[asyncio.Future[tuple[Ended, ...]]] = set()
+
+
+def _let_go(recovery: asyncio.Future[tuple[Ended, ...]]) -> None:
+    _RECOVERING.discard(recovery)
+    if not recovery.cancelled():
+        recovery.exception()  # the log says how each fold ended, or that it has not
+
+
+Hook = Callable[[Job], Awaitable[None]]
+"""Runs before a fold is made, and may refuse it by raising an error."""
+Host = Callable[[], Mapping[str, JsonValue]]
+"""What the host knows of the work under way: plan, todo, skills, agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a fold that was asked for did."""
+
+    fold: UUID
+    messages_removed: int
+    tokens_removed: int
+    summary: Summary
+    checkpoint: int | None = None
+    """The number of its checkpoint, where those are written."""
+    checkpoint_path: str | None = None
+
+
+class Folds:
+    """Decides about the folds of one session and follows them to their end."""
+
+    def __init__(  # noqa: PLR0913 - made in one place
+        self,
+        following: Following,
+        engine: Engine,
+        telling: Telling,
+        *,
+        before: Hook | None = None,
+        host: Host = dict,
+        folder: Folder | None = None,
+    ) -> None:
+        self._folder = folder
+        self.host = host
+        self._following = following
+        self._engine = engine
+        self._telling = telling
+        self._before = before
+        self._asked: set[UUID] = set()
+        self._again = 0
+        self._held_at = 0
+        """After a failure: the tokens of the whole session from which on it is tried again."""
+
+    @property
+    def running(self) -> UUID | None:
+        """The fold that is under way, here or in another process."""
+        running = self._following.running
+        return running[0].fold if running else None
+
+    async def recover(self) -> None:
+        """Have folds whose process died finished or closed; who opens a session waits for no model.
+
+        What takes longer goes on while the session is used.
+        """
+        recovery = asyncio.ensure_future(self._engine.recover(self._following.name))
+        recovery.add_done_callback(_let_go)
+        _RECOVERING.add(recovery)
+        await asyncio.wait({recovery}, timeout=_PATIENCE)
+        if recovery.done():
+            recovery.result()
+
+    def decide(self, *, forced: bool = False) -> Decision:
+        """Whether to fold before the next request, and why."""
+        following, view = self._following, self._following.view
+        if following.whole < self._held_at:  # cleared or rewound since: another past
+            self._again = self._held_at = 0
+        setup, sheet = following.setup, view.sheet
+        marks = thresholds(setup.profile, setup.budget, setup.counter.spread)
+        floor = setup.budget.tools + max(setup.budget.instructions, sheet.instructions)
+        shown = sum(len(fold.shown) for fold in sheet.foldings if not fold.merged)
+        pressure = Pressure(
+            self._size() + floor,
+            len(sheet.rows) + shown,
+            len(sheet.turns),
+            floor,
+            gain=marks.limit,
+            foldable=len(sheet.rows),
+            whole=following.whole,
+            again=self._again,
+        )
+        facts = {
+            "running": self.running is not None,
+            "inline": setup.profile.fold.apply == "inline",
+            "forced": forced,
+        }
+        first = decide(setup.profile.trigger, marks, pressure, **facts)
+        if first.act == "continue":
+            return first
+        values = self.values()
+        where = boundary(sheet, values.keep)  # looked for only when there is a reason to
+        real = pressure._replace(gain=where.tokens - values.max_tokens, foldable=where.messages)
+        return decide(setup.profile.trigger, marks, real, **facts)
+
+    async def make_room(self, *, forced: bool = False) -> None:
+        """Fold if it is time to, before a request: begin, or wait for what is under way."""
+        decision = self.decide(forced=forced)
+        later = self._following.setup.profile.fold.apply == "next turn"
+        if decision.act == "continue" or (decision.act == "start" and later):
+            return
+        await self._act(decision)
+
+    async def after_turn(self) -> None:
+        """Begin a fold that takes effect from the next turn on, where the profile says so."""
+        if self._following.setup.profile.fold.apply == "next turn":
+            decision = self.decide()
+            if decision.act != "continue":
+                await self._act(decision._replace(act="start"))
+
+    async def compact(
+        self, focus: str | None = None, *, cause: str = MANUAL, setup: Setup | None = None
+    ) -> Compacted:
+        """Fold because somebody asked for it, and wait for the end.
+
+        With `setup`, the summary is made to suit another model.
+
+        Raises FoldUnderWay, NothingToFold, FoldCancelled or FoldNotMade; then nothing has changed.
+        """
+        await self._following.catch_up()
+        if self.running is not None:
+            raise FoldUnderWay("A fold of this session is being made.")
+        where = self.asked(cause)
+        if not where.spans:
+            raise NothingToFold("There is nothing that a summary could stand for yet.")
+        try:
+            fold = await self._begin(where, cause, focus, self.values(setup))
+        except RefoldError:
+            raise
+        except Exception as error:
+            raise FoldNotMade(f"The fold was refused: {reason_of(error)}.") from error
+        if fold is None:
+            raise FoldUnderWay("A fold of this session is being made elsewhere.")
+        ended = await self._engine.wait(self._following.name, fold)
+        await self._following.catch_up()
+        return self._compacted(fold, ended)
+
+    def asked(self, cause: str = MANUAL) -> Boundary:
+        """What a fold that a person asks for would stand for: all but the last turn.
+
+        Where there is only one turn, or a profile shows nothing beside its summary: all of it, once
+        the turn is over.
+        """
+        sheet = self._following.view.sheet
+        values = self.values()
+        least = self._following.setup.profile.trigger.min_messages_manual
+        if len(sheet.rows) < least or sheet.scope != MAIN_SCOPE:
+            return Boundary()
+        over = bool(sheet.rows) and sheet.rows[-1].role == "assistant"
+        over = over and not sheet.rows[-1].has("call")
+        alone = values.placement == "message" or len(sheet.turns) < 2  # noqa: PLR2004 - one turn
+        if cause == MANUAL and over and alone:
+            return everything(sheet)
+        keep = values.keep.model_copy(update={"unit": "turns", "amount": 0, "least": 1})
+        found = boundary(sheet, keep)
+        return found if found.messages else boundary(sheet, Keep())
+
+    async def settle(self) -> None:
+        """Wait for the fold that is under way, as long as a request would."""
+        following = self._following
+        await following.catch_up()
+        if self.running is not None:
+            wait = following.setup.profile.fold.wait
+            await self._engine.wait(following.name, self.running, wait)
+            await following.catch_up()
+
+    def switched(self, setup: Setup) -> None:
+        """Summaries are measured by another model's counter from now on."""
+        if self._folder is not None:
+            self._folder.counter = setup.counter
+
+    async def cancel(self) -> bool:
+        """Give up the fold that is under way; whether there was one to give up."""
+        await self._following.catch_up()
+        fold = self.running
+        if fold is None:
+            return False
+        ended = await self._engine.cancel(self._following.name, fold)
+        await self._following.catch_up()
+        return ended is not None and not ended.completed
+
+    async def heard(self, entries: Sequence[Entry]) -> None:
+        """Take note of how folds ended: what could not be folded is not tried again at once."""
+        await self._telling.heard(entries)
+        for entry in entries:
+            match CODEC.decode(entry) if entry.kind in _ENDS else None:
+                case FoldCompleted():
+                    self._go_on(failed=False)
+                case FoldFailed(fold) if fold not in self._asked:
+                    self._go_on(failed=True)
+                case _:
+                    pass
+
+    def values(self, setup: Setup | None = None) -> Fold:
+        """What a fold keeps and shows, for the session's model or another."""
+        setup = setup or self._following.setup
+        return sized(setup.profile.fold, thresholds(setup.profile, setup.budget).limit)
+
+    async def _act(self, decision: Decision) -> None:
+        following = self._following
+        fold = self.running
+        if fold is None:
+            where = boundary(following.view.sheet, self.values().keep)
+            fold = await self._tried(where, decision.why[0].what)
+        if fold is None or decision.act != "wait":
+            return
+        ended = await self._engine.wait(following.name, fold, following.setup.profile.fold.wait)
+        await following.catch_up()
+        if ended is None:  # it took too long: the next request does not wait for it too
+            self._go_on(failed=True)
+
+    def _go_on(self, *, failed: bool) -> None:
+        """After a failure, fixed limits apply until a fold is made."""
+        following = self._following
+        self._again = following.whole + int(GAIN * self._size()) if failed else 0
+        self._held_at = following.whole
+        following.view.profile = following.profile(limits=failed)
+
+    def hold(self) -> None:
+        """Somebody took a fold back: do not make it again at once."""
+        self._again = self._following.whole + int(GAIN * self._size())
+        self._held_at = self._following.whole
+
+    def _size(self) -> int:
+        """The tokens of the next request's messages, with what fixed limits leave out."""
+        following, view = self._following, self._following.view
+        if self._again and following.setup.profile.window.limits:
+            view = View(view.sheet, following.profile())
+        return view.size(following.setup.budget)
+
+    async def _tried(self, where: Boundary, cause: str) -> UUID | None:
+        """Begin a fold that nobody asked for: if that fails, the request goes on without it."""
+        try:
+            return await self._begin(where, cause, None, self.values())
+        except Exception:  # noqa: BLE001 - whatever it is, those who watch were told
+            self._go_on(failed=True)
+            return None
+
+    async def _begin(
+        self, where: Boundary, cause: str, focus: str | None, values: Fold
+    ) -> UUID | None:
+        following = self._following
+        fold = uuid4()
+        given = context(values, self.host(), where.whole)
+        job = Job(following.name, fold, where.spans, cause, focus, given, following.head)
+        self._telling.begins(fold, cause)
+        if cause in _ASKED:
+            self._asked.add(fold)
+        try:
+            if self._before is not None:
+                await self._before(job)
+            started = await self._engine.start(job)
+        except BaseException as error:
+            self._telling.fails(fold, reason_of(error))
+            raise
+        if not started:
+            self._telling.fails(fold, "another fold is under way")
+            return None
+        await following.catch_up()
+        return fold
+
+    def _compacted(self, fold: UUID, ended: Ended | None) -> Compacted:
+        event = self._telling.last
+        if ended is None or not ended.completed or event is None or event.request_id != str(fold):
+            reason = ended.reason if ended and ended.reason else "it came to no end"
+            if reason == CANCELLED:
+                raise FoldCancelled("The fold was cancelled.")
+            raise FoldNotMade(f"The fold could not be made: {reason}.")
+        return Compacted(
+            fold,
+            event.messages_removed,
+            event.tokens_removed,
+            parse(ended.summary),
+            event.checkpoint,
+            event.checkpoint_path,
+        )
+
+
+_ENDS = {FoldCompleted.KIND, FoldFailed.KIND}
+_ASKED = {MANUAL, "model switch", "memory pressure"}

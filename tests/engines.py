@@ -1,0 +1,69 @@
+"""A session to fold, and shorthands for tests of engines."""
+
+from typing import Any
+from uuid import uuid4
+
+from refold.engine import Ended, Engine
+from refold.engine.locks import Held, Locks
+from refold.fold.job import Job
+from refold.log import CODEC, Author, Log, Message, Opened, Span
+
+JOB = Job("s", uuid4(), (Span(2, 4),), "soft")
+
+
+async def begin(log: Log, name: str = "s"):
+    """A session of four messages."""
+    author = Author()
+    said = [Message(b'{"content":"message"}')] * 4
+    drafts = [author.draft(value) for value in (Opened("openai-chat", "balanced"), *said)]
+    await log.append(name, drafts, expected=0)
+
+
+async def values(log: Log, name: str = "s"):
+    """What was appended after the messages."""
+    return [CODEC.decode(entry) for entry in (await log.read(name))[5:]]
+
+
+async def end(engine: Engine, job: Job = JOB) -> Ended:
+    """How the fold ended, waited for."""
+    ended = await engine.wait(job.session, job.fold)
+    assert ended is not None
+    return ended
+
+
+async def folded(engine: Engine, job: Job = JOB) -> Ended:
+    """Make a fold: how it ended."""
+    assert await engine.start(job)
+    return await end(engine, job)
+
+
+async def taken(locks: Locks, session: str = "s") -> Held:
+    """The session's lock, which must be free."""
+    held = await locks.take(session)
+    assert held is not None
+    return held
+
+
+class _Disturbed:
+    def __init__(self, log, kind, disturb, times):
+        self.log = log
+        self.kind = kind
+        self.disturb = disturb
+        self.times = times
+        self.drafts = []
+
+    def __getattr__(self, name):
+        return getattr(self.log, name)
+
+    async def append(self, session, drafts, *, expected):
+        if drafts[0].kind == self.kind.KIND:
+            self.drafts += drafts
+            if self.times:
+                self.times -= 1
+                await self.disturb(session, drafts)
+        return await self.log.append(session, drafts, expected=expected)
+
+
+def disturbed(log: Log, kind, disturb, times: int = 1) -> Any:
+    """A log where something happens before the first appends of one kind, or instead of them."""
+    return _Disturbed(log, kind, disturb, times)

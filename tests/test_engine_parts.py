@@ -1,0 +1,230 @@
+"""What engines are made of: jobs, reasons, locks, and work that is surely done."""
+
+import asyncio
+import subprocess
+import sys
+from uuid import UUID, uuid4
+
+import pytest
+from engines import JOB, begin, taken
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refold.engine import LocalEngine
+from refold.engine.local import MOST_ATTEMPTS
+from refold.engine.locks import FileLocks, ProcessLocks
+from refold.engine.reason import LONGEST, reason_of
+from refold.engine.surely import surely
+from refold.errors import RefoldError, SessionNotFound, StoreFailed
+from refold.fold.job import Job
+from refold.log import CODEC, Author, Entry, FoldStarted, Span
+from refold.stores import MemoryStore
+from refold.testing.engine import Maker
+from refold.testing.strategies import json_values
+
+FOLD = UUID("0197a000-0000-7000-8000-000000000001")
+
+
+@given(st.text(), st.none() | st.text(), json_values)
+def test_a_job_can_be_made_again_from_its_start(trigger, focus, context):
+    job = Job("s", FOLD, (Span(2, 3), Span(7, 7)), trigger, focus, context)
+    draft = Author().draft(job.started())
+    entry = Entry(9, draft.id, draft.at, draft.kind, draft.version, draft.body)
+    started = CODEC.decode(entry)
+    assert isinstance(started, FoldStarted)
+    assert Job.from_started("s", started) == job
+
+
+def test_starts_from_before_contexts_still_decode():
+    body = b'{"fold":"%s","spans":[{"first":2,"last":3}],"trigger":"soft","focus":"x"}'
+    entry = Entry(4, FOLD, 0, "fold.start", 1, body % str(FOLD).encode())
+    assert CODEC.decode(entry) == FoldStarted(FOLD, (Span(2, 3),), "soft", "x")
+    draft = Author().draft(FoldStarted(FOLD, (Span(2, 3),), "soft", "x"))
+    assert draft.body == entry.body, "and are written as they were"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("401: Incorrect API key provided: sk-abcd1234EFGH", "401: Incorrect API key provided: …"),
+        ("Authorization: Bearer abc.def.ghi was refused", "Authorization: … … was refused"),
+        ('{"api_key": "hunter2", "model": "m"}', '{"api_key": …, "model": "m"}'),
+        ("postgres://me:hunter2@db.example/x", "postgres://…@db.example/x"),
+        ("https://h.example/v1?token=hunter2&n=3", "https://h.example/v1?token=…&n=3"),
+        ("password='hunter2 and more'", "password=…"),
+        ("AKIAIOSFODNN7EXAMPLE", "…"),
+        ("at 0123456789abcdef0123456789abcdef01", "at …"),
+        ("8192 tokens are too many for src/a_b.py", "8192 tokens are too many for src/a_b.py"),
+        ("two\n  lines", "two lines"),
+        ("lone \ud800 surrogate", "lone ? surrogate"),
+    ],
+)
+def test_reasons_keep_what_was_said_but_no_secret(said, kept):
+    assert reason_of(ValueError(said)) == f"ValueError: {kept}"
+
+
+def test_reasons_are_short_and_always_there():
+    class Silent(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    assert reason_of(Silent()) == "Silent"
+    assert reason_of(ValueError()) == "ValueError"
+    assert reason_of(RefoldError("It is so.", "Do this.")) == "RefoldError: It is so."
+    long = reason_of(ValueError("word " * 10**6))
+    assert len(long) == LONGEST
+    assert long.endswith("…")
+
+
+@given(st.text())
+def test_any_reason_can_be_stored(said):
+    reason = reason_of(ValueError(said))
+    assert len(reason) <= LONGEST
+    reason.encode()
+
+
+async def test_a_file_lock_excludes_and_stays_where_it_is(tmp_path):
+    ours, theirs = (FileLocks(tmp_path / "a" / "locks", "t") for _ in "ab")
+    held = await taken(ours)
+    assert await theirs.take("s") is None
+    assert await ours.take("s") is None
+    for other in (await theirs.take("z"), await FileLocks(tmp_path / "a" / "locks", "u").take("s")):
+        assert other is not None
+        other.release()
+    files = sorted((tmp_path / "a" / "locks").iterdir())
+    held.release()
+    held.release()
+    (await taken(theirs)).release()
+    assert sorted((tmp_path / "a" / "locks").iterdir()) == files
+    assert len(files) == 3
+
+
+def test_a_lock_is_free_when_its_process_was_killed(tmp_path):
+    holder = (
+        "import asyncio, signal, sys; from pathlib import Path\n"
+        "from refold.engine.locks import FileLocks\n"
+        "held = asyncio.run(FileLocks(Path(sys.argv[1]), 't').take('s'))\n"
+        "print(held is not None, flush=True); signal.pause()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, tmp_path], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        locks = FileLocks(tmp_path, "t")
+        assert asyncio.run(locks.take("s")) is None
+        process.kill()
+        process.wait()
+        held = asyncio.run(locks.take("s"))
+        assert held is not None
+        held.release()
+
+
+def test_no_forked_child_keeps_a_lock(tmp_path):
+    """A child of `os.fork` has the file open as long as it lives."""
+    forker = (
+        "import asyncio, os, signal, sys; from pathlib import Path\n"
+        "from refold.engine.locks import FileLocks\n"
+        "locks = FileLocks(Path(sys.argv[1]), 't')\n"
+        "held = asyncio.run(locks.take('s'))\n"
+        "child = os.fork() or signal.pause()\n"
+        "held.release()\n"
+        "print(asyncio.run(locks.take('s')) is not None)\n"
+        "os.kill(child, signal.SIGKILL)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", forker, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
+
+
+async def test_a_folder_that_cannot_be_used_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFailed, match=r"lock .*file.* cannot be taken.* folder"):
+        await FileLocks(tmp_path / "file", "t").take("s")
+
+
+async def test_a_session_that_is_not_there_leaves_no_lock_file(tmp_path):
+    async with MemoryStore() as store, LocalEngine(store.log(), Maker(), locks=tmp_path) as engine:
+        with pytest.raises(SessionNotFound):
+            await engine.start(JOB)
+    assert not list(tmp_path.iterdir())
+
+
+async def test_stores_in_memory_do_not_exclude_each_other():
+    async with MemoryStore() as one, MemoryStore() as two:
+        for store in (one, two):
+            await begin(store.log())
+        held = await taken(ProcessLocks(one.log()))
+        assert await ProcessLocks(one.log()).take("s") is None, "the same store, asked twice"
+        other = await taken(ProcessLocks(two.log()))
+        held.release()
+        other.release()
+
+
+async def test_a_fold_that_kills_its_process_is_not_tried_for_ever(tmp_path):
+    async with MemoryStore() as store:
+        log = store.log()
+        await begin(log)
+        maker = Maker()
+        await log.append("s", [Author().draft(JOB.started())], expected=None)
+        for _ in range(MOST_ATTEMPTS):  # what is left when a process dies in the midst of it
+            held = await taken(FileLocks(tmp_path, log.tenant))
+            held.attempt(JOB.fold)
+            held.release()
+        async with LocalEngine(log, maker, locks=tmp_path) as engine:
+            (ended,) = await engine.recover("s")
+            assert ended.reason == "interrupted too often"
+            assert not maker.jobs
+
+
+async def test_the_first_attempt_counts_too(tmp_path):
+    async with MemoryStore() as store:
+        await begin(store.log())
+        async with LocalEngine(store.log(), Maker(held=True), locks=tmp_path) as engine:
+            await engine.start(JOB)
+            (file,) = tmp_path.iterdir()
+            assert file.read_text() == f"{JOB.fold} 1"
+
+
+async def test_attempts_are_counted_for_each_fold(tmp_path):
+    held = await taken(FileLocks(tmp_path, "t"))
+    one, two = uuid4(), uuid4()
+    assert [held.attempt(one), held.attempt(one), held.attempt(two)] == [1, 2, 1]
+    held.release()
+    held = await taken(FileLocks(tmp_path, "t"))
+    assert held.attempt(two) == 2
+    held.release()
+    next(tmp_path.iterdir()).write_bytes(b"\xff nonsense")
+    held = await taken(FileLocks(tmp_path, "t"))
+    assert [held.attempt(two), held.attempt(two)] == [1, 2]
+    held.release()
+
+
+async def test_a_cancellation_is_kept_for_later():
+    done = []
+
+    async def work():
+        await asyncio.sleep(0.01)
+        done.append(True)
+        return 5
+
+    async def caller():
+        assert await surely(work) == 5
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(caller())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done
+
+    async def limited():
+        async with asyncio.timeout(0.005):
+            await surely(work)
+            await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        await limited()
+    assert len(done) == 2

@@ -1,0 +1,141 @@
+"""What a fold stands for, and what it leaves: on random sessions, and by the letter."""
+
+from typing import Any
+
+import pytest
+from folding import fold, sheet_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sessions import Remembering, Session, scripts
+
+from refold.fold.boundary import boundary, everything
+from refold.log import Message
+from refold.log.span import intersect, subtract
+from refold.view.budget import Budget
+from refold.view.cut import cut
+from refold.view.profiles import PROFILES, Fold, Profile
+from refold.view.sheet import weight
+from refold.view.view import View
+from refold.wire import WIRES
+
+WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
+FORMATS = sorted(WIRES)
+SHORT = {"messages": 4, "tokens": 60, "turns": 0.5, "none": 0}
+KEEPS = {
+    name: one.fold.keep.model_copy(
+        update={
+            "amount": SHORT[one.fold.keep.unit],
+            "head_tokens": min(one.fold.keep.head_tokens, 100),
+            "least": min(one.fold.keep.least, 2),
+        }
+    )
+    for name, one in PROFILES.items()
+}
+"""What each profile keeps, for sessions of a few messages."""
+
+each = pytest.mark.parametrize("format", FORMATS)
+keeps = st.sampled_from([*KEEPS.values()])
+
+
+def played(format, script):  # noqa: A002 - the glossary's word
+    session = Session(format)
+    for op in script:
+        if op[0] == "message":
+            session.add(Message(op[1]), op[2])
+        elif op[0] == "steer":
+            session.apply(op[1])
+    return session
+
+
+def rows_in(sheet, where):
+    return {at for at, row in enumerate(sheet.rows) if any(row.seq in one for one in where.spans)}
+
+
+@each
+@settings(max_examples=60)
+@given(keep=keeps, data=st.data())
+def test_a_boundary_cuts_no_step_and_spares_what_must_stay(format, keep, data):  # noqa: A002
+    session = played(format, data.draw(scripts(format)))
+    sheet = sheet_of(session, WIRE[format])
+    where = boundary(sheet, keep)
+    going = rows_in(sheet, where)
+    assert len(going) == where.messages
+    for at in range(len(sheet.rows)):
+        step = {*sheet.step(sheet.steps[at])}
+        assert step <= going or not step & going
+    assert sheet.prompt not in going
+    assert not any(part.fixed for at in going for part in sheet.rows[at].parts)
+    assert not subtract(where.spans, sheet.outline.on_line(sheet.head))
+    for one in sheet.foldings:  # each is in it whole, or not at all
+        told = not subtract(one.spans, where.spans)
+        assert told == (one.seq in where.earlier) or not where.spans
+        assert told or not intersect(one.spans, where.spans)
+
+
+@each
+@settings(max_examples=20)
+@given(keep=keeps, data=st.data())
+def test_a_view_is_legal_after_each_fold(format, keep, data):  # noqa: A002 - as above
+    wire = WIRE[format]
+    session = played(format, data.draw(scripts(format, steered=False)))
+    more = data.draw(scripts(format, steered=False))
+    values = Fold(keep=keep, placement=data.draw(st.sampled_from(["message", "replacement"])))
+    for script in ([], more, more):
+        for op in script:
+            if op[0] == "message":
+                session.add(Message(op[1]), op[2])
+        fold(session, values, wire=wire)
+        profile = Profile(name="plain", fold=values)
+        request = View(sheet_of(session, wire), profile).request(Budget(window=10_000_000))
+        assert wire.problems(request.messages) == []
+
+
+@each
+@settings(max_examples=40)
+@given(keep=keeps.filter(lambda one: one.unit != "turns"), data=st.data())
+def test_right_after_a_fold_there_is_nothing_to_fold(format, keep, data):  # noqa: A002
+    """Complaint 1, death loops: what a fold leaves, it would leave again."""
+    session = played(format, data.draw(scripts(format)))
+    wire = WIRE[format]
+    fold(session, Fold(keep=keep), wire=wire)
+    sheet = sheet_of(session, wire)
+    going = rows_in(sheet, boundary(sheet, keep))
+    if keep.snap == "step":
+        assert not going
+    else:  # the tail may begin with the next turn now, and be a little shorter
+        assert sum(weight(sheet.rows[at]) for at in going) < keep.amount
+
+
+@each
+@settings(max_examples=20)
+@given(keep=keeps, data=st.data())
+def test_kept_messages_do_not_vanish_at_later_folds(format, keep, data):  # noqa: A002
+    """Complaint 5: the head stays the head, and what was told once is told again."""
+    session = played(format, data.draw(scripts(format, steered=False)))
+    more = data.draw(scripts(format, steered=False))
+    wire, values = WIRE[format], Fold(keep=keep)
+    head, folded = (), ()
+    for _ in range(3):
+        sheet = sheet_of(session, wire)
+        where, _ = fold(session, values, wire=wire)
+        if where.spans:
+            assert not subtract(folded, where.spans)
+            head = head or [row.seq for row in sheet.rows[: cut(sheet, keep).head]]
+            folded = where.spans
+        assert not any(seq in span for seq in head for span in folded)
+        for op in more:
+            if op[0] == "message":
+                session.add(Message(op[1]), op[2])
+
+
+@settings(max_examples=40)
+@given(data=st.data(), format=st.sampled_from(FORMATS))
+def test_everything_is_all_but_what_means_something_for_the_rest(data, format):  # noqa: A002
+    session = played(format, data.draw(scripts(format)))
+    sheet = sheet_of(session, WIRE[format])
+    going = rows_in(sheet, everything(sheet))
+    left = [row for at, row in enumerate(sheet.rows) if at not in going]
+    steps = {sheet.steps[sheet.at(row.seq)] for row in left}
+    for start in steps:
+        step = [sheet.rows[at] for at in sheet.step(start)]
+        assert any(part.fixed for row in step for part in row.parts)

@@ -1,0 +1,88 @@
+"""The names and quotes of a summary: what is kept of them, and what is cut."""
+
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refold.fold.identifiers import identifiers
+from refold.fold.ledger import ledger
+from refold.fold.material import Earlier, Passage
+from refold.fold.quoting import TRUNCATED, clipped, fair_clip, one_line
+from refold.fold.summary import Name, Summary
+from refold.wire import Kind, Shape
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def occurs(quote, text):
+    """Whether it was said: whole, or its two ends where it was cut."""
+    ends = plain(quote).split(TRUNCATED)
+    return all(end.strip() in plain(text) for end in ends)
+
+
+words = st.sampled_from(["src/app_main.py", "parseFrame", "max_tokens", "2048", "and", "HAT045"])
+passages = st.lists(
+    st.tuples(st.sampled_from(["prompt", "text", "return"]), st.lists(words, max_size=4)),
+    max_size=30,
+).map(
+    lambda some: tuple(
+        Passage(nth, "user", (Shape(cast("Kind", kind), " ".join(said)),))
+        for nth, (kind, said) in enumerate(some, start=2)
+    )
+)
+
+
+def rough(names):
+    """The ledger without what rounding may change."""
+    return sorted((one.name, one.last) for one in names), [round(one.weight, 2) for one in names]
+
+
+def summed_up(some, earlier=()):
+    return Summary("test", ledger=ledger(some, earlier), messages=len(some))
+
+
+@given(passages, st.integers(0, 30), st.integers(0, 30))
+def test_merged_ledgers_are_the_ledger_of_everything(some, one, two):
+    at, to = sorted((min(one, len(some)), min(two, len(some))))
+    first = Earlier(90, summed_up(some[:at]), some[at - 1].seq if some[:at] else 0)
+    second = Earlier(91, summed_up(some[at:to]), some[to - 1].seq if some[at:to] else 0)
+    assert rough(ledger(some[to:], (first, second))) == rough(ledger(some))
+    assert rough(ledger((*some[:at], *some[to:]), (second,))) == rough(ledger(some))
+
+
+def test_names_that_people_wrote_and_newer_ones_weigh_more():
+    old = Passage(2, "user", (Shape("prompt", "see old_name"),))
+    new = Passage(3, "user", (Shape("prompt", "see new_name"),))
+    found = Passage(4, "tool", (Shape("return", "tool_name"),))
+    assert [one.name for one in ledger((old, new, found))] == ["new_name", "old_name", "tool_name"]
+
+
+@given(st.text(), st.integers(0, 80))
+def test_clipping_keeps_both_ends(text, room):
+    short = clipped(text, room)
+    assert len(short) <= max(room, len(TRUNCATED))
+    assert occurs(short, text)
+    assert "\n" not in one_line(text, room)
+
+
+@given(st.lists(st.integers(0, 500), min_size=1), st.integers(0, 5_000), st.integers(1, 400))
+def test_short_texts_stay_whole_beside_long_ones(lengths, room, most):
+    clip = fair_clip(lengths, room, most)
+    assert clip <= most
+    if clip < most:
+        assert sum(min(one, clip) for one in lengths) <= room
+
+
+def test_long_lines_do_not_take_long():
+    """A name is looked for where it can begin, not from each of a million characters on."""
+    for text in ("x" * 300_000, "/-" * 100_000, "a/" * 100_000 + "/", "-" * 300_000):
+        identifiers(text)
+    assert identifiers("see a//b-c/dd.py and /-/x") == ["/b-c/dd.py", "/-/x"]
+
+
+def test_a_name_needs_a_weight_to_be_kept():
+    one = Name("max_tokens", 4.0, 2)
+    assert ledger((Passage(2, "user", (Shape("prompt", "max_tokens"),)),)) == (one,)
