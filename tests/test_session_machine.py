@@ -317,12 +317,28 @@ def _empty():
 
 
 EXAMPLES, STEPS = {
-    "quick": ((280, 20), 8),
-    "ci": ((2_850, 150), 8),
-    "thorough": ((19_000, 1_000), 24),
+    "quick": ((70, 20), 5),
+    "ci": ((712, 152), 5),
+    "thorough": ((4_750, 1_000), 24),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
-TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=EXAMPLES[0], stateful_step_count=STEPS)
+
+# The same machine four times, so that it can run on several cores.
+class TestMemory(MemoryMachine.TestCase):
+    settings = settings(max_examples=EXAMPLES[0], stateful_step_count=STEPS)
+
+
+class TestMemoryToo(TestMemory):
+    pass
+
+
+class TestMemoryAgain(TestMemory):
+    pass
+
+
+class TestMemoryOnceMore(TestMemory):
+    pass
+
+
 TestSqlite = SqliteMachine.TestCase
 TestSqlite.settings = settings(max_examples=EXAMPLES[1], stateful_step_count=STEPS)
