@@ -3,13 +3,15 @@ VENV ?= .venv
 PYTHON = $(VENV)/bin/python
 UV = $(VENV)/bin/uv
 ARGS ?=
+TURNS ?= 200
+KILLS ?= 10
 REPORT ?= .ci/build/requirements.json
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
 
-.PHONY: help setup check lint format types imports test thorough coverage docs seeds bench \
-	wheel-check pins clean
+.PHONY: help setup check lint format types imports test thorough local-model agent-soak coverage \
+	docs seeds bench wheel-check pins clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -45,6 +47,13 @@ thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions; t
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py \
 		tests/test_view_properties.py tests/test_session_machine.py -n auto --timeout=0 $(ARGS)
 
+local-model: ## a real model and its server, for the tests that need one
+	.ci/local-model $(VENV)/local-model
+
+agent-soak: local-model ## an agent with the real model, killed with kill -9; takes an hour or more
+	REFOLD_LOCAL_MODEL=required REFOLD_AGENT_TURNS=$(TURNS) REFOLD_AGENT_KILLS=$(KILLS) \
+		$(PYTHON) -m pytest tests/faults/test_agent_kills.py --timeout=0 -s $(ARGS)
+
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
 	$(PYTHON) -m coverage combine --quiet
@@ -62,14 +71,16 @@ bench: ## the benchmarks, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
 	$(PYTHON) -m benchmarks fold --quick --tries 3
+	$(PYTHON) -m benchmarks agent --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
-	$(COMPILE) $(ARGS) --extra cli -o requirements/dev.txt pyproject.toml requirements/dev.in
-	$(COMPILE) --extra cli -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
+	$(COMPILE) $(ARGS) --extra cli --extra pydantic-ai -o requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) --extra cli --extra pydantic-ai -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in
 

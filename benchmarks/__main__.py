@@ -3,10 +3,11 @@
 import argparse
 import sys
 
-from benchmarks import fold, log, recall, replay, view
+from benchmarks import agent, fold, log, recall, replay, view
 from benchmarks.figures import as_json, as_table
 
 BENCHMARKS = {
+    "agent": agent.figures,
     "fold": fold.figures,
     "log": log.figures,
     "recall": recall.figures,

@@ -204,7 +204,9 @@ class Acting:
             self.asked.append(asyncio.ensure_future(work))
             await self._turns(self.asked[-1])
 
-        self.run(begun())
+        self.sound = False
+        # Not by `run`: two that wait until nothing goes on keep each other going.
+        self.runner.get_loop().run_until_complete(begun())
 
     async def opened(self, name):
         engine = LocalEngine(self.log, Folder(self.log, COUNTER, self.writer))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sessions import Remembering, Session, scripts
 
 from refold.fold.boundary import boundary, everything
-from refold.log import Message
+from refold.log import Message, Span
 from refold.log.span import intersect, subtract
 from refold.view.budget import Budget
 from refold.view.cut import cut
@@ -139,3 +139,21 @@ def test_everything_is_all_but_what_means_something_for_the_rest(data, format): 
     for start in steps:
         step = [sheet.rows[at] for at in sheet.step(start)]
         assert any(part.fixed for row in step for part in row.parts)
+
+
+def test_a_stray_result_behind_a_fold_joins_no_step_before_it():
+    """Else the head would end before that step, and the step be folded away."""
+    prompt = b'{"role":"user","content":"And now?"}'
+    done = b'{"role":"assistant","content":"Done."}'
+    call = b'{"type":"tool_use","id":"c1","name":"read","input":{}}'
+    asked = b'{"role":"assistant","content":[{"type":"text","text":"On it."},%b]}' % call
+    returned = b'{"type":"tool_result","tool_use_id":"c1","content":""}'
+    stray = b'{"role":"user","content":[%b]}' % returned
+    session = Session("anthropic-messages")
+    for payload in (prompt, asked, stray, done, prompt, done, prompt, stray, done, prompt, done):
+        session.add(Message(payload), "/")
+    keep = KEEPS["co-cli"]
+    before = cut(sheet_of(session), keep)
+    where, _ = fold(session, Fold(keep=keep))
+    assert where.spans == (Span(5, 8),)
+    assert cut(sheet_of(session), keep).head == before.head == 3

@@ -1,20 +1,24 @@
 """The folds of a session: when they begin, what is told of them, and how they go wrong."""
 
 import asyncio
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from shown import changed
-from talks import SMALL, WORDS, Talk, Writer, chat, setup, texts, work
+from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, work
 
+from refold.engine import LocalEngine
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay, InvalidInput, NothingToFold
 from refold.fold.job import Job
+from refold.fold.run import Folder
 from refold.fold.workspace import Workspace
 from refold.log import Author, FoldFailed, FoldStarted, PartRef, Span
 from refold.stores import MemoryStore, open_store
 from refold.testing.wire import Asked, Responded, Told
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"
+SHARED = changed(SMALL, delegates="shared")
 BACKGROUND = changed(SMALL, fold={"apply": "background", "wait": 0.05})
 
 
@@ -355,7 +359,8 @@ async def test_memory_pressure_folds_where_there_is_something_to_fold(log, monke
 async def test_a_switch_to_a_smaller_window_folds_first(log):
     talk = await Talk.open(log, setup(window=20_000), write=Writer())
     await talk.go(*work(*range(16)))
-    large, small = setup(window=40_000), setup(window=2_000)
+    large = replace(setup(window=40_000), model="test:large")
+    small = replace(setup(window=2_000), model="test:small")
     assert not talk.session.must_fold_for(large)
     assert talk.session.must_fold_for(small)
     await talk.session.switch(large)
@@ -375,7 +380,7 @@ async def test_a_switch_to_a_smaller_window_folds_first(log):
 async def test_a_switch_whose_fold_fails_is_made_all_the_same(log):
     talk = await Talk.open(log, setup(window=20_000), write=Writer(fails=True))
     await talk.go(*work(*range(16)))
-    await talk.session.switch(setup(window=2_000))
+    await talk.session.switch(replace(setup(window=2_000), model="test:other"))
     assert not talk.events(COMPLETE)[-1].success  # whoever watches knows
     request = await talk.request()
     assert request.plan.account.limit == 2_000
@@ -423,10 +428,10 @@ async def test_what_is_pinned_stays_through_folds(log):
 
 
 async def test_delegated_work_is_never_folded_and_is_seen_by_who_does_it(log):
-    main = await Talk.open(log, setup(), write=Writer())
+    main = await Talk.open(log, setup(SHARED), write=Writer())
     await main.go(*work(1))
     await main.say(Asked("Have the parts looked at."))
-    part = await Talk.open(log, setup(), scope="/a", format=None, write=Writer())
+    part = await Talk.open(log, setup(SHARED), scope="/a", format=None, write=Writer())
     request = await part.go(*work(*range(10, 28)))
     assert await part.folds() == (0, 0, 0)
     assert "Have the parts looked at." in texts(request)
@@ -435,9 +440,9 @@ async def test_delegated_work_is_never_folded_and_is_seen_by_who_does_it(log):
         await part.session.compact()
     assert await part.session.relieve() is False
     await part.all_rebuilt()
-    again = await Talk.open(log, setup(), scope="/a", format=None)
+    again = await Talk.open(log, setup(SHARED), scope="/a", format=None)
     assert any("value_27" in text for text in texts(await again.request()))
-    reopened = await Talk.open(log, setup(), format=None)
+    reopened = await Talk.open(log, setup(SHARED), format=None)
     assert texts(await reopened.request()) == texts(await main.request())
 
 
@@ -445,7 +450,7 @@ async def test_a_session_opened_again_does_not_go_on_from_the_view_of_a_delegati
     main = await Talk.open(log, setup(window=50_000))
     await main.go(*work(*range(3), size=2_000))
     before = await main.request()
-    part = await Talk.open(log, setup(window=1_200), scope="/a", format=None)
+    part = await Talk.open(log, setup(SHARED, window=1_200), scope="/a", format=None)
     await part.say(Asked("Look at it."))
     cut = await part.request()
     assert cut.plan.layout.changes
@@ -498,3 +503,17 @@ async def test_a_store_in_a_file_folds_as_one_in_memory(tmp_path):
         assert len(talk.events(START)) == len(talk.events(COMPLETE)) == started
         await talk.all_rebuilt()
         await talk.session.close()
+
+
+async def test_a_fold_may_rest_on_one_that_was_made_after_all_it_covers(log):
+    talk = await Talk.open(log, setup(window=100_000))
+    await talk.go(*work(*range(6)))
+    engine = LocalEngine(log, Folder(log, COUNTER))
+    for spans in ((Span(4, 7),), (Span(2, 9),)):
+        job = Job(talk.session.name, uuid4(), spans, "test")
+        assert await engine.start(job)
+        ended = await engine.wait(job.session, job.fold)
+        assert ended
+        assert ended.completed, ended.reason
+    visible = await log.visible(talk.session.name)
+    assert [one.spans for one in visible.outline.folds] == [(Span(2, 9),)]

@@ -28,7 +28,7 @@ from refold.stores.sqlite import index, writer
 from refold.stores.sqlite.migrate import shipped
 from refold.testing.strategies import author
 
-SECRET = "Xylophone-Quarterly-7391"  # noqa: S105 - nobody's
+SECRET = "Xylophone-Quarterly-7391046528"  # noqa: S105 - nobody's
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@
     │   ├── SessionNotFound
     │   ├── SessionExists
     │   ├── SessionForgotten
+    │   ├── SessionBusy             another run of the session has not ended
+    │   ├── HistoryDiffers          a message history that does not continue the session
     │   ├── Conflict                the session's head is elsewhere
     │   ├── IdReused                one id, two contents
     │   ├── ArtifactNotFound
@@ -27,6 +29,7 @@
     │   └── ErasureUnfinished
     ├── ViewError               what the model would see
     │   ├── ViewTooLarge            what must be kept alone exceeds the limit
+    │   ├── WindowExceeded          the provider refused it, however little was sent
     │   ├── UnknownFormat           no wire for the session's format
     │   └── Unrebuildable           a request record whose sources were forgotten or changed
     ├── FoldError               a fold that was asked for and not made
@@ -49,6 +52,7 @@ __all__ = [
     "FoldError",
     "FoldNotMade",
     "FoldUnderWay",
+    "HistoryDiffers",
     "IdReused",
     "InvalidEntry",
     "InvalidInput",
@@ -59,6 +63,7 @@ __all__ = [
     "NotAStore",
     "NothingToFold",
     "RefoldError",
+    "SessionBusy",
     "SessionExists",
     "SessionForgotten",
     "SessionNotFound",
@@ -76,6 +81,7 @@ __all__ = [
     "Unrebuildable",
     "ViewError",
     "ViewTooLarge",
+    "WindowExceeded",
     "WrittenByNewer",
 ]
 
@@ -145,6 +151,25 @@ class SessionForgotten(LogError):
 
     code = "session-forgotten"
     usual_fix = "Start anew with a new Opened entry at expected=0, or use another session name."
+
+
+class SessionBusy(LogError):
+    """Another run of the session is under way, and took longer than we wait."""
+
+    code = "session-busy"
+    usual_fix = (
+        "Start it again when that run has ended, or fork the session if both are to go on at once."
+    )
+
+
+class HistoryDiffers(LogError):
+    """A message history was given that does not continue what the session holds."""
+
+    code = "history-differs"
+    usual_fix = (
+        "Leave `message_history` out, and the session is read from the store; "
+        "or give another `conversation_id`, and a new session begins with that history."
+    )
 
 
 class Conflict(LogError):
@@ -291,6 +316,17 @@ class ViewTooLarge(ViewError):
             f"System content, tools, pins, summaries and the latest prompt alone take {kept:,} "
             f"tokens, and the limit is {limit:,}."
         )
+
+
+class WindowExceeded(ViewError):
+    """The provider refused the request for its length, however little was sent."""
+
+    code = "window-exceeded"
+    usual_fix = (
+        "Tell how large the model's window is (`models` in the settings), shorten the "
+        "instructions, the tool definitions or the prompt, or use a model with a larger window. "
+        "Everything that was said is kept."
+    )
 
 
 class UnknownFormat(ViewError):

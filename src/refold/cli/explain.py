@@ -14,7 +14,7 @@ from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.fold.sizing import while_folding
-from refold.log import DEFAULT_TENANT, Entry, Log, Visible
+from refold.log import CODEC, DEFAULT_TENANT, Entry, Log, Requested, Span, Visible
 from refold.log.admit import check_name
 from refold.log.span import spans_of, subtract, up_to
 from refold.models import WELL_KNOWN, ModelSettings, budget_for, counter_for
@@ -118,17 +118,30 @@ async def _of_session(log: Log, session: str, wanted: _Wanted) -> Explanation:
     settings = load_settings(wanted.profile or (await log.info(session)).profile)
     visible = await log.visible(session, last=settings.profile.window.read or None)
     values = _retargeted(_followed(settings.profile, visible), wanted)
-    model = wanted.model or ""
+    before = await last_record(log, session, visible.outline.record)
+    model = wanted.model or await _last_model(log, session, visible) or ""
     counter = counter_for(model)
     known = {model: ModelSettings(window=wanted.window)} if wanted.window else {}
     budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
-    sheet = Sheet.of(visible, wire_for(visible.info.format), counter)
-    before = await last_record(log, session, visible.outline.record)
+    apart = values.delegates == "apart"
+    sheet = Sheet.of(visible, wire_for(visible.info.format), counter, apart=apart)
     plan = project(sheet, values, budget, before and before.plan)
     entries = (*visible.entries, *await _others(log, visible))
     return explain_request(
-        sheet, plan, budget, info=visible.info, model=wanted.model, entries=entries
+        sheet, plan, budget, info=visible.info, model=model or None, entries=entries
     )
+
+
+async def _last_model(log: Log, session: str, visible: Visible) -> str | None:
+    """The model of the newest request."""
+    at = visible.outline.record
+    for entry in await log.read(session, Span(at, at)) if at else []:
+        match CODEC.decode(entry):
+            case Requested(model=model):
+                return model
+            case _:
+                pass
+    return None
 
 
 def _followed(values: Profile, visible: Visible) -> Profile:

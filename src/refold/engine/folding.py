@@ -158,9 +158,10 @@ class Folding:
     def _draft(self, job: Job, value: Value) -> Draft:
         """A draft that goes with what the fold is about, when that is forgotten.
 
-        A start holds what the host knew, and an error may quote what it stumbled over.
+        A start holds what the host knew, and an error may quote what it stumbled over. A summary
+        rests on the folds that it took its words from, too, which may stand behind what it covers.
         """
-        return self._author.draft(value)._replace(rests_on=union(job.spans))
+        return self._author.draft(value)._replace(rests_on=union((*job.spans, *value.rests_on())))
 
     async def _is_running(self, job: Job) -> bool:
         return any(one.fold == job.fold for one in await running(self._log, job.session))

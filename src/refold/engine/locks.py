@@ -107,13 +107,14 @@ class ProcessLocks:
     other, however often its log was asked for, and those over other stores do not.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, purpose: str = "fold") -> None:
         self._log = log
+        self._purpose = purpose
 
     async def take(self, session: str) -> Held | None:
         """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
-        key = (self._log.tenant, session, opening.id)
+        key = (self._log.tenant, session, opening.id, self._purpose)
         with _GUARD:
             if key in _HELD:
                 return None
@@ -121,7 +122,7 @@ class ProcessLocks:
         return _ProcessLock(key)
 
 
-_Key = tuple[str, str, UUID]
+_Key = tuple[str, str, UUID, str]
 _HELD: set[_Key] = set()
 _GUARD = ThreadLock()
 

@@ -239,6 +239,26 @@ class Used(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Saved(_Kind):
+    """What a host keeps of its own beside the messages; no view and no search reads it."""
+
+    KIND: ClassVar[str] = "save"
+    KEPT: ClassVar[frozenset[str]] = frozenset({"host", "state"})
+
+    host: str
+    """Whose it is."""
+    state: JsonValue
+    """What holds no one's words: ids, counts, marks."""
+    pending: JsonValue = None
+    """What repeats words of these entries, and goes when one of them is forgotten."""
+    spans: tuple[Span, ...] = ()
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """The entries whose words it repeats."""
+        return self.spans
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """An entry of a kind or version this Refold does not know, as it is."""
 
@@ -276,6 +296,7 @@ KINDS: tuple[type[Value], ...] = (
     Unpinned,
     Requested,
     Used,
+    Saved,
 )
 
 

@@ -7,6 +7,7 @@ rest. Wrong arguments come back as a sentence. No framework is needed to offer t
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -35,7 +36,7 @@ class Tool:
     @property
     def schema(self) -> dict[str, JsonValue]:
         """The JSON schema of the arguments."""
-        return self.arguments.model_json_schema()
+        return _schema(self.arguments)
 
     async def run(self, arguments: Mapping[str, JsonValue] | str) -> str:
         """Call it with what a model gave, as JSON or read from it; it may be anything."""
@@ -47,6 +48,11 @@ class Tool:
         except ValidationError as error:
             return _complaint(error)
         return await self.call(**given.model_dump())
+
+
+@cache
+def _schema(arguments: type[BaseModel]) -> dict[str, JsonValue]:
+    return arguments.model_json_schema()
 
 
 def recall_tools(

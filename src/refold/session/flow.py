@@ -5,9 +5,9 @@
 A session may be open in any number of processes at once; each takes in what the others append.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Self
+from typing import NamedTuple, Self
 
 from refold.engine import Engine, LocalEngine
 from refold.errors import InvalidInput, StoreClosed
@@ -30,11 +30,18 @@ from refold.session.follow import Following, begin
 from refold.session.previewing import previewed
 from refold.session.steering import Steering
 from refold.session.telling import Telling, Watch
-from refold.view import Budget, Previous, Request, events, record
+from refold.view import Budget, Previous, Request, Sheet, View, events, record
 from refold.view.sheet import weight
 
-_TIGHTER = 0.9
-"""Of what a provider refused for its length, the share that is tried next."""
+TIGHTER = (0.9, 0.7, 0.5, 0.25)
+"""Of what a provider refused for its length, the share that is tried next, refusal by refusal."""
+
+
+class _Sent(NamedTuple):
+    """The newest request, and the sheet that it was made of."""
+
+    request: Request
+    sheet: Sheet
 
 
 class Session(Steering):
@@ -53,6 +60,8 @@ class Session(Steering):
         self._watch = watch
         self._known = 0
         self._requests = 0
+        self._refused = 0
+        self._last: _Sent | None = None
 
     @classmethod
     async def open(  # noqa: PLR0913 - two are needed, the others are choices
@@ -104,9 +113,33 @@ class Session(Steering):
         return self._following.name
 
     @property
+    def setup(self) -> Setup:
+        """For which model and by which profile it is managed now."""
+        return self._following.setup
+
+    @property
     def head(self) -> int:
         """The newest entry that this view has taken in."""
         return self._following.head
+
+    @property
+    def said(self) -> list[bytes]:
+        """The messages that are not folded, as they were said."""
+        return [row.payload for row in self._following.view.sheet.rows]
+
+    @property
+    def answered(self) -> tuple[int, list[bytes]]:
+        """The newest entry up to which everything was answered, and what was said by then."""
+        rows = self._following.view.sheet.rows
+        while rows and rows[-1].role != "assistant":
+            rows = rows[:-1]
+        return (rows[-1].seq if rows else 1), [row.payload for row in rows]
+
+    @property
+    def shows_less(self) -> bool:
+        """Whether the model is shown less than everything that was said: folds, or cuts."""
+        view = self._following.view
+        return bool(view.sheet.foldings) or (view.plan is not None and view.plan.shortened)
 
     async def say(self, *payloads: bytes) -> Span:
         """Append messages, each the bytes of its JSON: what the user says, what tools returned."""
@@ -114,34 +147,58 @@ class Session(Steering):
         done = await self._following.append(*map(Message, payloads))
         return Span(done.first, done.last)
 
+    async def shown(self) -> Sequence[bytes]:
+        """The messages that the model would be sent now, though nothing is sent or recorded."""
+        following = self._following
+        await following.catch_up()
+        if (since := self._since()) is not None:
+            return since
+        if following.folding:  # else a long past would be shortened only to be folded at once
+            await self._folds.make_room()
+        view = View(following.view.sheet, following.view.profile, following.view.plan)
+        return view.request(following.setup.budget).messages
+
+    def _since(self) -> Sequence[bytes] | None:
+        """What was sent last and said since, if nothing else happened and no call is open."""
+        sheet, last = self._following.view.sheet, self._last
+        if last is None or last.sheet is not sheet or (sheet.rows and sheet.rows[-1].has("call")):
+            return None
+        later = sheet.rows[sheet.at(last.request.plan.head + 1) :]
+        return [*last.request.messages, *(row.payload for row in later)]
+
     async def request(self, *, forced: bool = False) -> Request:
         """What to send to the model now. Send it, then call `answer`.
 
-        `forced` is for the request after one that the provider refused for its length.
+        `forced` is for the request after one that the provider refused for its length. It folds,
+        and sends less than what was refused; the more often it was refused, the less.
         """
         following = self._following
         await following.catch_up()
         if following.folding:
             await self._folds.make_room(forced=forced)
         self._known = following.previous.plan.head if following.previous else 0
-        request = following.view.request(self._budget(forced=forced))
+        self._refused = self._refused + 1 if forced else 0
+        request = following.view.request(self._budget())
         setup, previous = following.setup, following.previous
         made, artifacts = record(request, setup.model, previous=previous, hashes=setup.hashes)
         done = await following.append(made, artifacts=artifacts)
         following.previous = Previous(done.first, made.chain, request.plan)
+        self._last = _Sent(request, following.view.sheet)
         first = self._requests == 0
         self._requests += 1
         for event in events(request.plan, len(request.messages), initial=first):
             self._watch(event)
         return request
 
-    def _budget(self, *, forced: bool) -> Budget:
+    def _budget(self) -> Budget:
         """What limits the request; after a refusal less than what was refused, folded or not."""
         following = self._following
         budget, previous = following.setup.budget, following.previous
-        if not forced or previous is None:
+        if not self._refused or previous is None:
             return budget
-        return budget._replace(learned=int(_TIGHTER * previous.plan.account.sent))
+        share = TIGHTER[min(self._refused, len(TIGHTER)) - 1]
+        tighter = int(share * previous.plan.account.sent)
+        return budget._replace(learned=min(tighter, budget.learned or tighter))
 
     async def answer(self, *payloads: bytes, usage: Usage | None = None) -> Span:
         """Append what the model answered, and what the request used and cost.

@@ -119,8 +119,10 @@ class Following:
         return self.setup.profile if limits or not self.folding else self._while_folding
 
     async def switch(self, setup: Setup) -> None:
-        """Go on for another model."""
-        self.setup = setup
+        """Go on for another model, or for the same with another budget."""
+        before, self.setup = self.setup, setup
+        if (before.counter, before.profile) == (setup.counter, setup.profile):
+            return  # everything that was read and counted stands
         self._while_folding = while_folding(setup.profile)
         self.view.profile = self.profile()
         async with self._taking_in:
@@ -185,7 +187,9 @@ class Following:
         visible = await self.log.visible(self.name, last=read)
         known = self.view.sheet if hasattr(self, "view") else None
         wire = known.wire if known else wire_for(visible.info.format)
-        sheet = Sheet.of(visible, wire, self.setup.counter, self.scope, known=known)
+        apart = self.setup.profile.delegates == "apart"
+        counter = self.setup.counter
+        sheet = Sheet.of(visible, wire, counter, self.scope, apart=apart, known=known)
         self.running = visible.outline.running
         self.whole = sum(map(weight, sheet.rows)) + sum(one.tokens for one in sheet.foldings)
         return sheet

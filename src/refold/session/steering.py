@@ -92,10 +92,14 @@ class Steering:
         return size >= (marks.hard or marks.limit)
 
     async def switch(self, setup: Setup) -> None:
-        """Go on with another model; when its window is too small for the view, fold first."""
-        if self.must_fold_for(setup):
+        """Go on with another model; when its window is too small for the view, fold first.
+
+        The same model with another budget folds at its next request, if it must.
+        """
+        other = setup.model != self._following.setup.model
+        if other and self.must_fold_for(setup):
             await self._folds.settle()
-        if self.must_fold_for(setup):
+        if other and self.must_fold_for(setup):
             with suppress(FoldError):  # then requests leave out what does not fit
                 await self._folds.compact(cause="model switch", setup=setup)
         self._folds.switched(setup)

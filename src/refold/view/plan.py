@@ -7,7 +7,7 @@ from typing import NamedTuple
 from refold.log import MAIN_SCOPE, Outline, PartRef
 from refold.view.budget import Account, Budget
 from refold.view.profiles import Profile
-from refold.view.reasons import Gone
+from refold.view.reasons import STICKY, Gone
 from refold.view.tokens import Counter
 from refold.wire import Change, Drop, Insert, Keep
 
@@ -101,6 +101,11 @@ class Plan:
     left_out: LeftOut = NOTHING
     budget: Budget | None = field(default=None, compare=False, repr=False)
     closed: Closed | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def shortened(self) -> bool:
+        """Whether something was cut or left out to save room."""
+        return bool(self.layout.changes) or any(one.reason in STICKY for one in self.layout.gone)
 
     def disposition(self, ref: PartRef) -> Change | Keep:
         """What happens to a part, and why."""

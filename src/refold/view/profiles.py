@@ -244,6 +244,11 @@ class Profile(Values):
     )
     window: Window = Window()
     fit: Fit = Fit()
+    delegates: Literal["apart", "shared"] = Field(
+        default="shared",
+        description="Delegated agents see their own work alone, or the top level beside it; who "
+        "delegated sees their results alone, or all they did, as text.",
+    )
     max_steps: int = Field(
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
@@ -272,6 +277,7 @@ BALANCED = Profile(
     arguments=Arguments(max_chars=5000, keep=100, names=0.3),
     dedupe=True,
     fit=Fit(low_water=0.8, marker=STATIC_MARKER),
+    delegates="apart",
 )
 CO_CLI = Profile(
     name="co-cli",

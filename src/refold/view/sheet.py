@@ -30,7 +30,7 @@ from refold.log import (
 )
 from refold.log.span import Span, intersect, spans_of, subtract, union, up_to
 from refold.view.budget import PER_MESSAGE
-from refold.view.delegation import Delegation, Quote, seen
+from refold.view.delegation import Delegation, Quote, Sight, seen
 from refold.view.reasons import Gone, Reason
 from refold.view.tokens import Counter
 from refold.wire import Part, Role, Wire
@@ -77,13 +77,17 @@ class Folding(NamedTuple):
 class Sheet:
     """The messages of a session that one reader may see, in order, and where turns begin.
 
-    `scope` is the reader's: the main agent's, or the path of a delegation.
+    `scope` is the reader's: the main agent's, or the path of a delegation. Who works `apart` sees
+    nothing of other scopes.
     """
 
-    def __init__(self, wire: Wire, counter: Counter, scope: str = MAIN_SCOPE) -> None:
+    def __init__(
+        self, wire: Wire, counter: Counter, scope: str = MAIN_SCOPE, *, apart: bool = False
+    ) -> None:
         self.wire = wire
         self.counter = counter
         self.scope = scope
+        self.apart = apart
         self.head = 0
         self.outline = Outline()
         self.rows: list[Row] = []
@@ -120,24 +124,26 @@ class Sheet:
         self._answered = True
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - two are choices
         cls,
         visible: Visible,
         wire: Wire,
         counter: Counter,
         scope: str = MAIN_SCOPE,
         *,
+        apart: bool = False,
         known: "Sheet | None" = None,
     ) -> "Sheet":
         """The sheet of what a session's view is made of; `known` spares describing it again."""
-        sheet = cls(wire, counter, scope)
+        sheet = cls(wire, counter, scope, apart=apart)
         if known is not None and known.wire is wire and known.counter is counter:
             sheet._described = {row.seq: row for row in known.rows}
         sheet.outline = visible.outline
         sheet.head = visible.info.entries
         folded = union(span for fold in visible.outline.folds for span in fold.spans)
         lost = union((*folded, *subtract(up_to(sheet.head), visible.outline.on_line(sheet.head))))
-        sheet.foldings = tuple(_foldings(visible))
+        if not apart or scope == MAIN_SCOPE:  # what folds tell is the main agent's
+            sheet.foldings = tuple(_foldings(visible))
         read = spans_of(entry.seq for entry in visible.entries)
         sheet.unread = subtract(up_to(sheet.head), (*lost, *read))
         for entry in visible.entries:
@@ -204,7 +210,7 @@ class Sheet:
                 pass
             case _:
                 return
-        sight = seen(entry.scope, self.scope)
+        sight = self._sight(entry)
         try:
             if sight == "native":
                 self._place(self._described.get(entry.seq) or self._row(entry.seq, payload))
@@ -216,10 +222,15 @@ class Sheet:
         except InvalidMessage:  # one message that nobody can read must not cost the session
             self.hidden[entry.seq] = "unreadable"
 
+    def _sight(self, entry: Entry) -> Sight:
+        if self.apart and entry.scope != self.scope:
+            return "none"
+        return seen(entry.scope, self.scope)
+
     def _pin(self, entry: Entry) -> None:
         wanted = [pin for pin in self.outline.pins if pin.seq == entry.seq]
         match CODEC.decode(entry):
-            case Message(payload) if wanted and seen(entry.scope, self.scope) == "native":
+            case Message(payload) if wanted and self._sight(entry) == "native":
                 self.pinned += self._quoted(payload, wanted)
             case _:
                 pass
@@ -255,6 +266,8 @@ class Sheet:
 
     def _place(self, row: Row) -> None:
         at = len(self.rows)
+        if self._asking and self._astray(row):
+            self._asking = False
         self._answer(at, row)
         self.steps.append(self.steps[-1] if row.role != "assistant" and self._asking else at)
         self.rows.append(row)
@@ -269,6 +282,13 @@ class Sheet:
             self._answered = False
         if row.role == "assistant":
             self._answered = True
+
+    def _astray(self, row: Row) -> bool:
+        """Whether it answers nothing of the step before it, and a fold lies between the two."""
+        if any(part.call in self._open for part in row.parts if part.kind == "return"):
+            return False
+        spans = (span for fold in self.outline.folds for span in fold.spans)
+        return any(self.rows[-1].seq < span.first <= span.last < row.seq for span in spans)
 
     def _answer(self, at: int, row: Row) -> None:
         if row.role == "assistant" or not row.has("return"):

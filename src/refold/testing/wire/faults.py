@@ -100,7 +100,7 @@ def repeated(said: Sequence[Said], at: int) -> list[Said]:
 
 def lost(said: Sequence[Said], at: int) -> list[Said]:
     """Something was not stored."""
-    return _without(said, at % len(said)) or list(said)
+    return (_without(said, at % len(said)) if said else []) or list(said)
 
 
 FAULTS: Final[tuple[Fault, ...]] = (

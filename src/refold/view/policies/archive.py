@@ -1,7 +1,8 @@
 """Large tool results of earlier turns, replaced by a short reference.
 
 The reference names the part, so that recall can read it back, and the names that it mentioned most,
-so that a model still knows what it has seen.
+so that a model still knows what it has seen. What was itself read back is told to be read again: a
+reference to a copy would lead away from what was said.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,10 @@ from refold.view.board import Board
 from refold.view.names import mentioning
 from refold.view.profiles import Archive
 from refold.wire import Part, Replace
+
+READ_BACK = "recall_"
+"""How the names of tools begin that read back what the log holds."""
+_AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed]"
 
 
 def archive(
@@ -31,6 +36,8 @@ def archive(
 
 def reference(part: Part, text: str, values: Archive) -> Replace:
     """What stands for an archived result."""
+    if part.tool and part.tool.startswith(READ_BACK):
+        return Replace(0, _AGAIN.replace("{tool}", part.tool), 0, "archived")
     mentions = mentioning(text[values.excerpt :], values.names)
     mark = f"[…archived: {part.chars} chars, part {part.seq}.{part.nth}{mentions}]"
     lead = "\n" if values.excerpt else ""

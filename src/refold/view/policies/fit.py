@@ -1,8 +1,8 @@
 """What a request leaves out when it would not fit otherwise.
 
 First what the model and the tools said before the latest prompt, the oldest first; then older
-prompts; then earlier steps of the current turn; last the newest results, cut and then left out.
-System content, pins and the latest prompt never.
+prompts; then earlier steps of the current turn; then the newest results are cut; then summaries
+go; last the newest results. System content, pins and the latest prompt never.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ _TOLD = ("delegated", "late")
 _SMALLEST = 200
 """Characters to which the newest results are cut before they are left out."""
 _MARK = "\n[…{length} chars, cut to fit]\n"
+_NO_SUMMARY = "[Earlier conversation left out to stay within context budget]"
 
 
 def fit(board: Board, room: int, aim: int) -> Iterator[Proposal]:
@@ -33,6 +34,7 @@ def fit(board: Board, room: int, aim: int) -> Iterator[Proposal]:
         (_prompts(board, prompt), aim),
         (_steps(board, prompt, _last_step(board)), aim),
         (_cuts(board), room),
+        (_summaries(board), room),
         (_steps(board, 0, len(sheet.rows)), room),
     ):
         for unit in stage:
@@ -53,6 +55,15 @@ def _told(board: Board) -> Iterator[list[Proposal]]:
     told = [one for one in board.inserts if one.reason in _TOLD and not _pinned(board, one)]
     for _, same in groupby(sorted(told, key=_place), key=_place):
         yield [Withdraw(insert) for insert in same]
+
+
+def _summaries(board: Board) -> Iterator[list[Proposal]]:
+    """What folds show, the oldest first; recall still finds what they stand for."""
+    shown = [one for one in board.inserts if one.reason == "summary"]
+    for sources, same in groupby(sorted(shown, key=_place), key=lambda one: one.sources):
+        gone = list(same)
+        mark = Insert(gone[0].before, "prompt", _NO_SUMMARY, "fitted", sources=sources)
+        yield [*map(Withdraw, gone), mark] if board.cost(mark) < sum(map(board.cost, gone)) else []
 
 
 def _pinned(board: Board, insert: Insert) -> bool:

@@ -1,0 +1,1 @@
+"""Refold inside other frameworks."""

@@ -1,0 +1,7 @@
+"""Refold inside Pydantic AI: the capability, its events, and a store of conversations."""
+
+from refold.integrations.pydantic_ai.capability import Refold
+from refold.integrations.pydantic_ai.conversations import Conversations
+from refold.integrations.pydantic_ai.telling import SessionEvent
+
+__all__ = ["Conversations", "Refold", "SessionEvent"]

@@ -1,0 +1,213 @@
+"""Refold as a capability of a Pydantic AI agent."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestContext, infer_model
+from pydantic_ai.run import AgentRunResult
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset
+
+from refold.errors import InvalidInput
+from refold.integrations.pydantic_ai.keeping import Keeping
+from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
+from refold.integrations.pydantic_ai.places import Place, calling, place_of
+from refold.integrations.pydantic_ai.run import Run
+from refold.integrations.pydantic_ai.serving import Models
+from refold.log import Log, Store
+from refold.log.protocol import DEFAULT_TENANT
+from refold.models import ModelSettings, Overrides
+from refold.models.catalogue import NONE
+from refold.session import Session
+from refold.session.folds import Hook, Host
+from refold.view import Profile
+from refold.view.profiles import profile as named
+
+_PATIENCE = 10.0
+"""Seconds that the end of a run, cancelled or not, may take to be logged."""
+
+
+class Refold(AbstractCapability[Any]):
+    """The memory of an agent: its conversations never overflow, are never lost, and cost less.
+
+    `Agent(model, capabilities=[Refold("sqlite:///refold.db")])` is all that is needed. A run with a
+    `conversation_id` that is known goes on where that conversation ended, in any process.
+    """
+
+    def __init__(  # noqa: PLR0913 - all of them have a default
+        self,
+        store: Store | str = "memory:",
+        *,
+        profile: Profile | str = "balanced",
+        models: Overrides = NONE,
+        tenant: str = DEFAULT_TENANT,
+        recall: bool = True,
+        everywhere: bool = False,
+        cache: bool = True,
+        wait: float = 300.0,
+        before: Hook | None = None,
+        host: Host = dict,
+    ) -> None:
+        """Make the memory of one or more agents.
+
+        Args:
+            store: Where conversations are kept: an address, or a store that is open already.
+            profile: How they are managed; `load_settings()` reads one from files and variables.
+            models: What is known better of models than is published: windows, prices.
+            tenant: Whose conversations they are.
+            recall: Whether the model is offered tools to search and read what it no longer sees.
+            everywhere: Whether these tools reach the tenant's other conversations, too.
+            cache: Whether prompt caching is turned on where the agent's settings do not say.
+            wait: Seconds that a run waits for another one of its conversation to end.
+            before: Runs before each fold and may refuse it.
+            host: What your program knows of the work under way, for the summaries.
+        """
+        self.id = "refold"
+        self._profile = named(profile) if isinstance(profile, str) else profile
+        self._keeping = Keeping(store, tenant, wait=wait, before=before, host=host)
+        known = {name: ModelSettings.model_validate(one) for name, one in models.items()}
+        self._models = Models(self._profile, known)
+        self._cache = cache
+        self._runs: dict[tuple[str | None, str | None], Run] = {}
+        self._tools = (
+            recall_toolset(self.log, self._may_recall, everywhere=everywhere) if recall else None
+        )
+
+    @property
+    def log(self) -> Log:
+        """The log that the conversations are kept in."""
+        return self._keeping.log
+
+    async def session(self, conversation_id: str, model: Model | str) -> Session:
+        """A conversation's session, to steer it: compact, unfold, rewind, fork, forget.
+
+        Raises SessionNotFound where there is no such conversation yet.
+        """
+        log = await self._keeping.open()
+        await log.head(conversation_id)
+        setup = self._models.setup(infer_model(model))
+        opened = await self._keeping.opened(Place(conversation_id), lambda: setup)
+        return opened.session
+
+    async def close(self) -> None:
+        """Close the store, if it was given by its address. Runs open it again, if it is a file."""
+        await self._keeping.close()
+
+    async def __aenter__(self) -> Self:
+        await self._keeping.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Outermost: others change what we send, and we log what they leave of the answer."""
+        return CapabilityOrdering(position="outermost")
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        """The recall tools."""
+        return self._tools
+
+    def _may_recall(self, ctx: RunContext[Any]) -> bool:
+        run = self._runs.get((ctx.conversation_id, ctx.run_id))
+        return run is not None and run.misses_something and run.room >= LEAST_ROOM
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - Pydantic AI's own type needs its graph
+        """Begin, and end however the run ends."""
+        if not isinstance(ctx.model, Model):
+            raise InvalidInput(
+                "A realtime session has no requests that Refold could govern.",
+                "Leave Refold out of the capabilities of realtime agents.",
+            )
+        log = await self._keeping.open()
+        agent = ctx.agent.name if ctx.agent else None
+        conversation, name = ctx.conversation_id or "", ctx.run_id or ""
+        place = await place_of(log, self._keeping.key, conversation, agent, name)
+        run = Run(self._keeping, self._models, place, cache=self._cache)
+        if place.delegated:  # who called it holds the turn
+            return await self._through(run, ctx, handler)
+        async with self._keeping.turn(place.session, self._profile.name):
+            return await self._through(run, ctx, handler)
+
+    async def _through(self, run: Run, ctx: RunContext[Any], handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - see above
+        key = ctx.conversation_id, ctx.run_id
+        self._runs[key] = run
+        try:
+            await run.begin(ctx)
+            with calling(self._keeping.key, run.place):
+                return await handler()
+        finally:
+            with anyio.move_on_after(_PATIENCE, shield=True):
+                await run.end()
+            del self._runs[key]
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Send what the view shows; the agent's own history stays as it is."""
+        return await self._run(ctx).prepare(ctx, request_context)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Ask again when the answer was cut because the window was full."""
+        self._run(ctx).cut_short(request_context, response)
+        return response
+
+    async def wrap_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,
+        handler: Any,  # noqa: ANN401 - see above
+    ) -> ModelResponse:
+        """Log the answer as all others leave it, before anything is done about it."""
+        run = self._run(ctx)
+        run.asks(ctx)
+        response: ModelResponse = await handler(request_context)
+        await run.answered(ctx, request_context, response)
+        return response
+
+    async def on_model_request_error(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+    ) -> ModelResponse:
+        """Recover when the provider refused the request for its length."""
+        self._run(ctx).refused(request_context, error)
+        raise error
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:  # noqa: ANN401 - see above
+        """Know the run's history, whichever way the next step ends."""
+        self._run(ctx).goes_on(ctx)
+        return node
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,  # noqa: ARG002 - part of the hook
+        args: dict[str, Any],
+        handler: Any,  # noqa: ANN401 - see above
+    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+        """Let runs that the tool starts know whom they work for."""
+        run = self._run(ctx)
+        with calling(self._keeping.key, run.place, run.room):
+            result = await handler(args)
+        run.returned(call, result)
+        return result
+
+    def _run(self, ctx: RunContext[Any]) -> Run:
+        return self._runs[ctx.conversation_id, ctx.run_id]
+
+
+__all__: Sequence[str] = ["Refold"]

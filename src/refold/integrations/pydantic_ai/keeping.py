@@ -1,0 +1,179 @@
+"""What the runs of one program share: the store, the sessions that are open, whose turn it is."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from refold.engine.locks import FileLocks, Held, Locks, ProcessLocks
+from refold.errors import SessionBusy
+from refold.integrations.pydantic_ai.message_bytes import Reading
+from refold.integrations.pydantic_ai.places import Place
+from refold.integrations.pydantic_ai.telling import Telling
+from refold.log import Author, Log, Store
+from refold.log.protocol import DEFAULT_TENANT
+from refold.models.setup import Setup
+from refold.session import Session
+from refold.session.folds import Hook, Host
+from refold.session.follow import begin
+from refold.session.telling import Watch
+from refold.stores import open_store
+
+FORMAT = "pydantic-ai"
+MOST_OPEN = 64
+"""How many sessions stay open between runs."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+
+
+@dataclass
+class Opened:
+    """A session that is open on one event loop, who tells of it, and what was read of it."""
+
+    loop: asyncio.AbstractEventLoop
+    session: Session
+    telling: Telling
+    reading: Reading = field(default_factory=Reading)
+
+
+@dataclass
+class _Line:
+    """The runs of one session, waiting for their turn."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    runs: int = 0
+
+
+class Keeping:
+    """A store, opened when it is first needed, and the sessions in it."""
+
+    def __init__(  # noqa: PLR0913 - made in one place
+        self,
+        store: Store | str,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        wait: float,
+        before: Hook | None = None,
+        host: Host = dict,
+        author: Author | None = None,
+    ) -> None:
+        self._own = isinstance(store, str)
+        self._store = open_store(store) if isinstance(store, str) else store
+        # Two that keep the same file keep the same sessions.
+        self.key: object = (store if store != "memory:" else id(self), tenant)
+        self.log: Log = self._store.log(tenant)
+        self._wait = wait
+        self._before = before
+        self._host = host
+        self._author = author
+        self._open: OrderedDict[Place, Opened] = OrderedDict()
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Line]] = (
+            WeakKeyDictionary()
+        )
+
+    async def open(self) -> Log:
+        """The log, in an open store."""
+        await self._store.open()
+        return self.log
+
+    async def close(self) -> None:
+        """Close what is open; a fold that is under way is given up, and the log says so."""
+        loop = asyncio.get_running_loop()
+        while self._open:
+            _, found = self._open.popitem()
+            if found.loop is loop:
+                await found.session.close()
+        if self._own:
+            await self._store.close()
+
+    async def opened(self, place: Place, setup: Callable[[], Setup]) -> "Opened":
+        """The session at this place, as it is open; else opened for this setup."""
+        loop = asyncio.get_running_loop()
+        found = self._open.pop(place, None)
+        if found is None or found.loop is not loop:  # what a loop began ends with it
+            telling = Telling(place.session, place.scope)
+            session = await self._session(place, setup(), telling.watch)
+            found = Opened(loop, session, telling)
+        if not place.delegated:
+            self._open[place] = found
+            await self._let_go()
+        return found
+
+    async def _session(self, place: Place, setup: Setup, watch: Watch) -> Session:
+        return await Session.open(
+            self.log,
+            place.session,
+            setup,
+            format=FORMAT,
+            scope=place.scope,
+            before=self._before,
+            host=self._host,
+            watch=watch,
+            author=self._author,
+        )
+
+    async def _let_go(self) -> None:
+        while len(self._open) > MOST_OPEN:
+            _, found = self._open.popitem(last=False)
+            if found.loop is asyncio.get_running_loop():
+                await found.session.close()
+
+    @asynccontextmanager
+    async def turn(self, session: str, profile: str) -> AsyncGenerator[None]:
+        """One run of a session at a time, in the order in which they came.
+
+        Else their messages would stand between each other's calls and returns.
+        """
+        async with self._in_line(session):
+            await begin(self.log, session, FORMAT, profile, self._author or Author())
+            held = await self._held(session)
+            try:
+                yield
+            finally:
+                held.release()
+
+    @asynccontextmanager
+    async def _in_line(self, session: str) -> AsyncGenerator[None]:
+        """The turn among the runs of this program."""
+        lines = self._lines.setdefault(asyncio.get_running_loop(), {})
+        line = lines.setdefault(session, _Line())
+        line.runs += 1
+        try:
+            try:
+                async with asyncio.timeout(self._wait):
+                    await line.lock.acquire()
+            except TimeoutError:
+                raise self._busy(session) from None
+            try:
+                yield
+            finally:
+                line.lock.release()
+        finally:
+            line.runs -= 1
+            if not line.runs:
+                del lines[session]
+
+    async def _held(self, session: str) -> Held:
+        """The lock against other processes, which poll."""
+        locks = self._locks()
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._wait, _FIRST_PAUSE
+        while (held := await locks.take(session)) is None:
+            if loop.time() > until:
+                raise self._busy(session)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return held
+
+    def _locks(self) -> Locks:
+        folder = self.log.locks
+        if folder is None:
+            return ProcessLocks(self.log, "turn")
+        return FileLocks(Path(folder), f"{self.log.tenant}\0turn")
+
+    def _busy(self, session: str) -> SessionBusy:
+        return SessionBusy(
+            f"Another run of session {session!r} has not ended within {self._wait:g} seconds."
+        )

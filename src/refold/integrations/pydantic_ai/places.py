@@ -1,0 +1,96 @@
+"""Where a run belongs: a session of its own, or, as a delegation, a scope within another's.
+
+A run that another run starts, in a tool or in any other code of its own, has no field that says so.
+So while a run is at work, a context variable names it.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+from uuid import UUID
+
+from refold.errors import SessionNotFound
+from refold.log import MAIN_SCOPE, Log
+
+_UUID7 = 7
+
+
+class Place(NamedTuple):
+    """Where the messages of a run are logged, and whose they are."""
+
+    session: str
+    scope: str = MAIN_SCOPE
+
+    @property
+    def delegated(self) -> bool:
+        """Whether another run waits for this one."""
+        return self.scope != MAIN_SCOPE
+
+
+class Caller(NamedTuple):
+    """A run that is at work."""
+
+    kept: object
+    """In which store."""
+    place: Place
+    room: int = 0
+    """The most tokens that its requests may have."""
+    above: "Caller | None" = None
+    """Whose tool, or other code, started that run."""
+
+    def within(self, kept: object, session: str) -> "Caller | None":
+        """The nearest run of this session that waits for what is at work."""
+        if (self.kept, self.place.session) == (kept, session):
+            return self
+        return self.above.within(kept, session) if self.above else None
+
+
+_CALLER: ContextVar[Caller | None] = ContextVar("refold.caller", default=None)
+
+
+@contextmanager
+def calling(kept: object, place: Place, room: int = 0) -> Generator[None]:
+    """While a run, or a tool of it, is at work."""
+    above = _CALLER.get()
+    if above is not None and above.place == place:
+        above = above.above
+    token = _CALLER.set(Caller(kept, place, room, above))
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def current() -> Caller | None:
+    """The run that is at work."""
+    return _CALLER.get()
+
+
+async def place_of(log: Log, kept: object, conversation: str, agent: str | None, run: str) -> Place:
+    """The place of a run.
+
+    A run within another is delegated work, unless it names a conversation of its own.
+    """
+    found = _CALLER.get()
+    if found is None:
+        return Place(conversation)
+    waiting = found.within(kept, conversation)
+    if waiting is None and (found.kept != kept or not await _made_up(log, conversation)):
+        return Place(conversation)
+    session, scope = (waiting or found).place
+    name = (agent or "agent").replace("/", "-")
+    return Place(session, f"{scope.rstrip('/')}/{name}-{run[-8:]}")
+
+
+async def _made_up(log: Log, conversation: str) -> bool:
+    """Whether nobody chose this id: it is as Pydantic AI makes them, and the log knows it not."""
+    try:
+        if UUID(conversation).version != _UUID7:
+            return False
+        await log.head(conversation)
+    except ValueError:
+        return False
+    except SessionNotFound:
+        return True
+    return False

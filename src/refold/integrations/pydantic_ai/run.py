@@ -1,0 +1,299 @@
+"""One run of an agent, governed: what it says is logged, and what it sends comes from the log."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import RetryModelRequest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturn,
+    ToolReturnPart,
+)
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.settings import ModelSettings
+
+from refold.errors import HistoryDiffers, ViewTooLarge, WindowExceeded
+from refold.integrations.pydantic_ai.continuing import added, all_likenesses, newest
+from refold.integrations.pydantic_ai.history import History
+from refold.integrations.pydantic_ai.keeping import Keeping, Opened
+from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
+from refold.integrations.pydantic_ai.overflow import filled, overflow_in
+from refold.integrations.pydantic_ai.places import Place
+from refold.integrations.pydantic_ai.serving import Models
+from refold.log import CODEC, Message, Span
+from refold.models.overflow import Overflow
+from refold.models.spending import Usage
+from refold.session import Session
+from refold.session.flow import TIGHTER
+from refold.view import Request
+
+
+class Run:
+    """What one run knows, from its beginning to its end."""
+
+    def __init__(self, keeping: Keeping, models: Models, place: Place, *, cache: bool) -> None:
+        self.place = place
+        self._keeping = keeping
+        self._models = models
+        self._cache = cache
+        self._kept: Opened | None = None
+        self._history: History | None = None
+        self._answered: ModelResponse | None = None
+        self._returned: dict[str, ToolReturnPart] = {}
+        self._writing: set[asyncio.Future[object]] = set()
+        self._request: Request | None = None
+        self._asked = False
+        self._refusals = 0
+        self._refusal: Exception | None = None
+
+    @property
+    def session(self) -> Session:
+        """The session, once the run has begun."""
+        return self._opened.session
+
+    @property
+    def _own(self) -> History:
+        assert self._history is not None  # noqa: S101 - as below
+        return self._history
+
+    @property
+    def _opened(self) -> Opened:
+        assert self._kept is not None  # noqa: S101 - hooks run after the beginning
+        return self._kept
+
+    @property
+    def room(self) -> int:
+        """The most tokens that a request may have."""
+        return self.session.setup.budget.limit
+
+    @property
+    def misses_something(self) -> bool:
+        """Whether there is something that only recall can show."""
+        return self._kept is not None and self._kept.session.shows_less
+
+    async def begin(self, ctx: RunContext[Any]) -> None:
+        """Open the session; what it shows enters the run as its history."""
+        model = cast("Model", ctx.model)
+        self._kept = await self._keeping.opened(self.place, lambda: self._models.setup(model))
+        self._opened.telling.begin(ctx)
+        if ctx.messages:
+            await self._continue(ctx.messages)
+        else:
+            ctx.messages += self._entering(await self.session.shown(), ctx)
+        self._history = History(ctx.messages, ctx.run_id)
+
+    def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
+        """The history. Calls that were never answered are closed, unless the run may make them."""
+        messages = self._opened.reading(shown)
+        if ctx.prompt is not None:
+            return messages
+        if self.session.said and isinstance(message_of(self.session.said[-1]), ModelResponse):
+            while messages and not isinstance(messages[-1], ModelResponse):
+                messages.pop()
+        return messages
+
+    async def _continue(self, history: Sequence[ModelMessage]) -> None:
+        """Log what a history that was given adds to the session."""
+        session = self.session
+        fresh = list(history)
+        if said := session.said:
+            known = all_likenesses([*said, *await session.shown(), *await self._beneath()])
+            try:
+                fresh = added(self.place.session, history, known, newest(said[-1]))
+            except HistoryDiffers:
+                fresh = await self._once_more(history)
+        if fresh:
+            await session.say(*map(payload_of, fresh))
+
+    async def _once_more(self, history: Sequence[ModelMessage]) -> list[ModelMessage]:
+        """What a history adds that ends before prompts to which no answer ever came.
+
+        Their run failed, and this one is to do it over: the view goes back to before them.
+        """
+        before, said = self.session.answered
+        known = all_likenesses([*said, *await self._beneath()])
+        last = newest(said[-1]) if said else set[str]()
+        fresh = added(self.place.session, history, known, last)
+        await self.session.rewind(before)
+        return fresh
+
+    async def _beneath(self) -> list[bytes]:
+        """Every message of the session, folded or not."""
+        entries = await self._keeping.log.read(self.place.session, Span(1, self.session.head))
+        values = (CODEC.decode(one) for one in entries if one.kind == Message.KIND)
+        return [value.payload for value in values if isinstance(value, Message)]
+
+    def asks(self, ctx: RunContext[Any]) -> None:
+        """A request is to be made; others may answer it before a model is asked."""
+        self.goes_on(ctx)
+        self._own.step()
+        self._asked = False
+
+    async def prepare(
+        self, ctx: RunContext[Any], asked: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Log what is new, and send what the view shows of it all."""
+        self._asked = True
+        await self._say_new(ctx)
+        session = self.session
+        setup = self._models.setup(
+            asked.model, asked.model_request_parameters, asked.model_settings
+        )
+        if setup is not session.setup:
+            await session.switch(setup)
+        try:
+            self._request = await session.request(forced=self._refusals > 0)
+        except ViewTooLarge:
+            if self._refusal is None:
+                raise
+            raise self._exceeded(setup.model) from self._refusal
+        asked.messages = self._opened.reading(self._request.messages)
+        settings = self._models.answer_within(setup.model, self._sent, asked.model_settings)
+        asked.model_settings = cast("ModelSettings", _cached(settings) if self._cache else settings)
+        self._opened.telling.spanned(ctx, setup.model, self._request)
+        await self._opened.telling.tell(ctx)
+        return asked
+
+    async def answered(
+        self, ctx: RunContext[Any], asked: ModelRequestContext, response: ModelResponse
+    ) -> None:
+        """Log the answer, and what it used."""
+        if not self._asked:  # it is no model's, and follows what was to be sent
+            await self._say_new(ctx)
+        named = replace(
+            response,
+            run_id=response.run_id or ctx.run_id,
+            conversation_id=response.conversation_id or ctx.conversation_id,
+        )
+        used = _usage(response)
+        self._answered = response
+        if self._asked:
+            await self._surely(self.session.answer(payload_of(named), usage=used))
+        else:
+            await self._surely(self.session.say(payload_of(named)))
+        if self._asked and used is not None and used.input and self._request is not None:
+            sent = self._request.plan.account.sent
+            self._models.answered(asked.model.model_id, sent, used.input)
+        self._refusals, self._refusal = 0, None
+        await self._opened.telling.tell(ctx)
+
+    def cut_short(self, asked: ModelRequestContext, response: ModelResponse) -> None:
+        """When the answer ended because the window was full, ask again with less.
+
+        What was streamed cannot be taken back; then the next request leaves more room.
+        """
+        if not filled(response, self._window(asked), self._most):
+            return
+        usage = response.usage
+        total = usage.input_tokens + usage.output_tokens
+        self._models.refused(
+            asked.model.model_id, self._sent, Overflow(total or None, usage.input_tokens or None)
+        )
+        if not asked.streaming and self._refusals < len(TIGHTER):
+            self._refusals += 1
+            raise RetryModelRequest
+
+    def refused(self, asked: ModelRequestContext, error: Exception) -> None:
+        """When the provider refused the request for its length, ask again with less."""
+        said = overflow_in(error, window=self._window(asked), sent=self._most)
+        if said is None:
+            return
+        self._models.refused(asked.model.model_id, self._sent, said)
+        self._refusals += 1
+        self._refusal = error
+        if self._refusals > len(TIGHTER):
+            raise self._exceeded(asked.model.model_id) from error
+        raise RetryModelRequest from error
+
+    def _exceeded(self, model: str) -> WindowExceeded:
+        times = "once" if self._refusals == 1 else f"{self._refusals} times"
+        return WindowExceeded(
+            f"{model} refused the request for its length {times}, "
+            f"at last with {self._sent:,} tokens by our count."
+        )
+
+    def goes_on(self, ctx: RunContext[Any]) -> None:
+        """A step begins; what it adds to the history is found there however it ends."""
+        self._own.is_now(ctx.messages)
+
+    def returned(self, call: ToolCallPart, result: object) -> None:
+        """A tool is done. If the run is cancelled now, nobody else will say so."""
+        content = result.return_value if isinstance(result, ToolReturn) else result
+        self._returned[call.tool_call_id] = ToolReturnPart(
+            call.tool_name, content, call.tool_call_id
+        )
+
+    async def end(self) -> None:
+        """Log what came after the last request, as far as the run got."""
+        if self._history is None:  # it never began
+            return
+        await asyncio.gather(*self._writing, return_exceptions=True)
+        await self._log(self._own.take())
+        if self._returned:
+            found = ModelRequest([*self._returned.values()], conversation_id=self.place.session)
+            await self._surely(self.session.say(payload_of(found)))
+        if self.place.delegated:
+            await self.session.close()
+
+    @property
+    def _sent(self) -> int:
+        return self._request.plan.account.sent if self._request else 0
+
+    @property
+    def _most(self) -> int:
+        """What was sent, if the count was too low by as much as it may be."""
+        return int(self._sent * (1 + self.session.setup.counter.spread))
+
+    def _window(self, asked: ModelRequestContext) -> int | None:
+        named = self._models.limit_of(asked.model.model_id)
+        return named or self.session.setup.budget.window
+
+    async def _say_new(self, ctx: RunContext[Any]) -> None:
+        first = self._request is None
+        self._own.is_now(ctx.messages)
+        new = self._own.take()
+        if first and new and self.session.said:
+            # A run without a prompt sends again what the session ends with.
+            mine = all_likenesses([payload_of(new[0])])
+            if mine and mine == all_likenesses(self.session.said[-1:]):
+                new = new[1:]
+        await self._log(new)
+
+    async def _log(self, new: list[ModelMessage]) -> None:
+        if not new:
+            return
+        # The answer was logged when it came; what stands for it in the history may be a copy.
+        if self._answered is not None and isinstance(new[0], ModelResponse):
+            new = new[1:]
+            self._answered = None
+        if new:
+            self._returned.clear()
+            await self._surely(self.session.say(*map(payload_of, new)))
+
+    async def _surely(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do it, even if the run is cancelled meanwhile."""
+        task = asyncio.ensure_future(work)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        await asyncio.shield(task)
+
+
+def _cached(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The settings with prompt caching on, unless somebody decided about it."""
+    given = settings or {}
+    return given if any("cache" in name for name in given) else {**given, "cache": True}
+
+
+def _usage(response: ModelResponse) -> Usage | None:
+    told = response.usage
+    if not told.has_values():
+        return None
+    return Usage(
+        told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens
+    )

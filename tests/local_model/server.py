@@ -1,0 +1,48 @@
+"""A real model server for tests: its own process, on a free port of this machine."""
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PYTHON = Path(sys.prefix) / "local-model" / "bin" / "python"
+"""`make local-model` installs it; its environment is not ours."""
+_SERVE = Path(__file__).with_name("serve.py")
+_START_S = 120
+
+
+def require_local_model() -> None:
+    """Skip the test where the model is not installed, unless it must be."""
+    if PYTHON.exists():
+        return
+    missing = "the local model is not installed: run `make local-model`"
+    if os.environ.get("REFOLD_LOCAL_MODEL") == "required":
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+@contextmanager
+def serving(n_ctx: int) -> Iterator[str]:
+    """A server whose model sees so many tokens; the address that clients are given."""
+    process = subprocess.Popen(
+        [PYTHON, _SERVE, str(n_ctx)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], _START_S)
+        assert ready, f"the server did not start within {_START_S} s"
+        address = process.stdout.readline().strip()
+        assert address.startswith("http"), f"the server ended with {process.poll()}"
+        yield f"{address}/v1"
+    finally:
+        process.kill()
+        process.communicate()
