@@ -183,23 +183,24 @@ async def test_a_delegate_that_is_given_the_history_does_not_wait_for_its_caller
     assert noted[0][:2] == ["hello", "done"]
 
 
-async def test_runs_within_a_run_are_part_of_it_wherever_they_are_started():
+async def test_runs_within_a_run_that_go_on_with_it_do_not_wait_for_it():
     memory, model = Refold(wait=5), Scripted(lambda *_: "done")
     helper = agent_with(memory, model, name="helper")
     main = agent_with(memory, model, name="main")
 
     @main.output_validator
     async def checked(output: str) -> str:
-        await helper.run("check it")
+        await helper.run("check it", conversation_id="c")
         return output
 
     async with main.iter("go", conversation_id="c") as run:
         async for _ in run:
             pass
         await helper.run("beside it", message_history=run.all_messages())
+        await helper.run("another matter")
     scopes = {scope for scope, _ in await entries(memory, "c", Message.KIND)}
     assert len(scopes) == 3
-    assert len((await memory.log.sessions()).sessions) == 1
+    assert len((await memory.log.sessions()).sessions) == 2
 
 
 async def test_a_conversation_that_comes_back_to_itself_does_not_wait_for_itself():

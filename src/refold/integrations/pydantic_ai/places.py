@@ -35,7 +35,7 @@ class Caller(NamedTuple):
     """In which store."""
     place: Place
     room: int = 0
-    """The most tokens that its requests may have."""
+    """While a tool of it is at work: the most tokens that its requests may have."""
     above: "Caller | None" = None
     """Whose tool, or other code, started that run."""
 
@@ -70,13 +70,15 @@ def current() -> Caller | None:
 async def place_of(log: Log, kept: object, conversation: str, agent: str | None, run: str) -> Place:
     """The place of a run.
 
-    A run within another is delegated work, unless it names a conversation of its own.
+    A run within a tool of another is delegated work, unless it names a conversation of its own; so
+    is one that names, anywhere within a run, a conversation whose turn that run holds.
     """
     found = _CALLER.get()
     if found is None:
         return Place(conversation)
     waiting = found.within(kept, conversation)
-    if waiting is None and (found.kept != kept or not await _made_up(log, conversation)):
+    in_tool = found.kept == kept and found.room
+    if waiting is None and not (in_tool and await _made_up(log, conversation)):
         return Place(conversation)
     session, scope = (waiting or found).place
     name = (agent or "agent").replace("/", "-")

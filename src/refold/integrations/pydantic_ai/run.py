@@ -49,6 +49,7 @@ class Run:
         self._writing: set[asyncio.Future[object]] = set()
         self._request: Request | None = None
         self._asked = False
+        self._over = False
         self._refusals = 0
         self._refusal: Exception | None = None
 
@@ -139,6 +140,8 @@ class Run:
         self, ctx: RunContext[Any], asked: ModelRequestContext
     ) -> ModelRequestContext:
         """Log what is new, and send what the view shows of it all."""
+        if self._over:  # Pydantic AI ends what is left of a cancelled run later than the run itself
+            raise asyncio.CancelledError
         self._asked = True
         await self._say_new(ctx)
         session = self.session
@@ -233,6 +236,7 @@ class Run:
         """Log what came after the last request, as far as the run got."""
         if self._history is None:  # it never began
             return
+        self._over = True
         await asyncio.gather(*self._writing, return_exceptions=True)
         await self._log(self._own.take())
         if self._returned:
