@@ -203,6 +203,27 @@ async def test_runs_within_a_run_that_go_on_with_it_do_not_wait_for_it():
     assert len((await memory.log.sessions()).sessions) == 2
 
 
+async def test_what_a_tool_left_running_is_no_delegate_once_the_run_is_over():
+    memory = Refold()
+    model = Scripted(lambda _, messages: [call("start", "c1")] if last(messages) == "go" else "ok")
+    agent = agent_with(memory, model)
+    go, tasks = asyncio.Event(), []
+
+    @agent.tool_plain
+    async def start() -> str:
+        async def later():
+            await go.wait()
+            await agent.run("much later", conversation_id="c")
+
+        tasks.append(asyncio.create_task(later()))
+        return "started"
+
+    await agent.run("go", conversation_id="c")
+    go.set()
+    await tasks[0]
+    assert (await logged(memory, "c"))[-2:] == ["much later", "ok"]
+
+
 async def test_a_conversation_that_comes_back_to_itself_does_not_wait_for_itself():
     memory = Refold(wait=5)
     model = Scripted(lambda _, messages: [call("ask", "c1")] if last(messages) == "ask" else "ok")

@@ -580,6 +580,22 @@ async def test_a_run_that_failed_can_be_done_over_with_the_same_history(memory):
     assert await logged(memory, "c") == ["one", "up", "two", "two", "up"]
 
 
+async def test_it_can_be_done_over_however_far_it_got(memory):
+    def script(scripted, messages):
+        return RuntimeError("down") if len(scripted.sent) == 3 else looks_up(scripted, messages)
+
+    model = Scripted(script)
+    agent = with_look_up(agent_with(memory, model))
+    history = (await agent.run("one", conversation_id="c")).all_messages()
+    with pytest.raises(RuntimeError):
+        await agent.run("look up x", message_history=history)
+    await agent.run("look up x", message_history=history)
+    assert model.texts[-1][:4] == ["one", "answer 1", "look up x", "look_up()"]
+    assert len(model.texts[-1]) == 5
+    with pytest.raises(HistoryDiffers):
+        await agent.run("and now?", message_history=history)
+
+
 async def test_run_ids_may_repeat(memory):
     model = Scripted(echo)
     agent = agent_with(memory, model)

@@ -127,13 +127,15 @@ class Session(Steering):
         """The messages that are not folded, as they were said."""
         return [row.payload for row in self._following.view.sheet.rows]
 
+    def said_by(self, seq: int) -> list[bytes]:
+        """Those of them that were said by then."""
+        return [row.payload for row in self._following.view.sheet.rows if row.seq <= seq]
+
     @property
-    def answered(self) -> tuple[int, list[bytes]]:
-        """The newest entry up to which everything was answered, and what was said by then."""
+    def answered(self) -> int:
+        """The newest entry up to which everything was answered."""
         rows = self._following.view.sheet.rows
-        while rows and rows[-1].role != "assistant":
-            rows = rows[:-1]
-        return (rows[-1].seq if rows else 1), [row.payload for row in rows]
+        return next((row.seq for row in reversed(rows) if row.role == "assistant"), 1)
 
     @property
     def shows_less(self) -> bool:

@@ -145,11 +145,13 @@ class Refold(AbstractCapability[Any]):
         try:
             await run.begin(ctx)
             with calling(self._keeping.key, run.place):
-                return await handler()
+                result: AgentRunResult[Any] = await handler()
+            run.succeeded()
+            return result
         finally:
+            del self._runs[key]
             with anyio.move_on_after(_PATIENCE, shield=True):
                 await run.end()
-            del self._runs[key]
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

@@ -15,8 +15,52 @@ from pydantic_core import from_json, to_json
 
 from refold.errors import HistoryDiffers
 from refold.integrations.pydantic_ai.message_bytes import payload_of
+from refold.log import CODEC, Log, Message, Span
+from refold.session import Session
 
 _SYSTEM = "system-prompt"
+
+
+async def take_up(
+    session: Session, log: Log, history: Sequence[ModelMessage], failed: int | None = None
+) -> None:
+    """Log what a history that was given adds to the session.
+
+    `failed` is where a run began that came to no end. Raises HistoryDiffers where the history does
+    not continue the session, as it is or was before that run.
+    """
+    fresh = list(history)
+    if said := session.said:
+        below = await _beneath(session, log)
+        known = all_likenesses([*said, *await session.shown(), *below])
+        try:
+            fresh = _added(session.name, history, known, _newest(said[-1]))
+        except HistoryDiffers:
+            fresh = await _once_more(session, history, all_likenesses(below), failed)
+    if fresh:
+        await session.say(*map(payload_of, fresh))
+
+
+async def _once_more(
+    session: Session, history: Sequence[ModelMessage], known: set[str], failed: int | None
+) -> list[ModelMessage]:
+    """What a history adds that ends before a run that failed, or prompts that were never answered.
+
+    This run is to do it over: the view goes back to before them.
+    """
+    before = session.answered if failed is None else failed
+    said = session.said_by(before)
+    last = _newest(said[-1]) if said else set[str]()
+    fresh = _added(session.name, history, known, last)
+    await session.rewind(before)
+    return fresh
+
+
+async def _beneath(session: Session, log: Log) -> list[bytes]:
+    """Every message of the session, folded or not."""
+    entries = await log.read(session.name, Span(1, session.head))
+    values = (CODEC.decode(one) for one in entries if one.kind == Message.KIND)
+    return [value.payload for value in values if isinstance(value, Message)]
 
 
 def likenesses(payload: bytes) -> list[str | None]:
@@ -32,7 +76,7 @@ def _likeness(part: dict[str, Any]) -> str | None:
     return sha256(to_json(said)).hexdigest()
 
 
-def newest(payload: bytes) -> set[str]:
+def _newest(payload: bytes) -> set[str]:
     """Those of a session's newest message, with its time where it has one.
 
     The same may have been said before.
@@ -54,7 +98,7 @@ def all_likenesses(payloads: Iterable[bytes]) -> set[str]:
     return {one for payload in payloads for one in likenesses(payload) if one}
 
 
-def added(
+def _added(
     session: str, history: Sequence[ModelMessage], known: set[str], last: set[str]
 ) -> list[ModelMessage]:
     """The messages of the history that come after all that the session holds.

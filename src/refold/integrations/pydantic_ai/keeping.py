@@ -36,6 +36,8 @@ class Opened:
     session: Session
     telling: Telling
     reading: Reading = field(default_factory=Reading)
+    begun: int | None = None
+    """Where the newest run began, unless it came to its end."""
 
 
 @dataclass
@@ -61,9 +63,10 @@ class Keeping:
     ) -> None:
         self._own = isinstance(store, str)
         self._store = open_store(store) if isinstance(store, str) else store
-        # Two that keep the same file keep the same sessions.
-        self.key: object = (store if store != "memory:" else id(self), tenant)
         self.log: Log = self._store.log(tenant)
+        # Two that keep the same file keep the same sessions.
+        locks = self.log.locks
+        self.key: object = (Path(locks).resolve() if locks else id(self._store), tenant)
         self._wait = wait
         self._before = before
         self._host = host

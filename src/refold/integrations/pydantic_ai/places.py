@@ -7,6 +7,7 @@ So while a run is at work, a context variable names it.
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,7 +29,8 @@ class Place(NamedTuple):
         return self.scope != MAIN_SCOPE
 
 
-class Caller(NamedTuple):
+@dataclass(eq=False)
+class Caller:
     """A run that is at work."""
 
     kept: object
@@ -38,10 +40,12 @@ class Caller(NamedTuple):
     """While a tool of it is at work: the most tokens that its requests may have."""
     above: "Caller | None" = None
     """Whose tool, or other code, started that run."""
+    over: bool = False
+    """It has ended, though a task that it started may go on."""
 
     def within(self, kept: object, session: str) -> "Caller | None":
         """The nearest run of this session that waits for what is at work."""
-        if (self.kept, self.place.session) == (kept, session):
+        if (self.kept, self.place.session) == (kept, session) and not self.over:
             return self
         return self.above.within(kept, session) if self.above else None
 
@@ -55,10 +59,12 @@ def calling(kept: object, place: Place, room: int = 0) -> Generator[None]:
     above = _CALLER.get()
     if above is not None and above.place == place:
         above = above.above
-    token = _CALLER.set(Caller(kept, place, room, above))
+    caller = Caller(kept, place, room, above)
+    token = _CALLER.set(caller)
     try:
         yield
     finally:
+        caller.over = True
         _CALLER.reset(token)
 
 
@@ -77,7 +83,7 @@ async def place_of(log: Log, kept: object, conversation: str, agent: str | None,
     if found is None:
         return Place(conversation)
     waiting = found.within(kept, conversation)
-    in_tool = found.kept == kept and found.room
+    in_tool = found.kept == kept and found.room and not found.over
     if waiting is None and not (in_tool and await _made_up(log, conversation)):
         return Place(conversation)
     session, scope = (waiting or found).place

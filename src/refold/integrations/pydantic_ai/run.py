@@ -18,15 +18,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
-from refold.errors import HistoryDiffers, ViewTooLarge, WindowExceeded
-from refold.integrations.pydantic_ai.continuing import added, all_likenesses, newest
+from refold.errors import ViewTooLarge, WindowExceeded
+from refold.integrations.pydantic_ai.continuing import all_likenesses, take_up
 from refold.integrations.pydantic_ai.history import History
 from refold.integrations.pydantic_ai.keeping import Keeping, Opened
 from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
 from refold.integrations.pydantic_ai.overflow import filled, overflow_in
 from refold.integrations.pydantic_ai.places import Place
 from refold.integrations.pydantic_ai.serving import Models
-from refold.log import CODEC, Message, Span
 from refold.models.overflow import Overflow
 from refold.models.spending import Usage
 from refold.session import Session
@@ -84,9 +83,10 @@ class Run:
         self._kept = await self._keeping.opened(self.place, lambda: self._models.setup(model))
         self._opened.telling.begin(ctx)
         if ctx.messages:
-            await self._continue(ctx.messages)
+            await take_up(self.session, self._keeping.log, ctx.messages, self._opened.begun)
         else:
             ctx.messages += self._entering(await self.session.shown(), ctx)
+        self._opened.begun = self.session.head
         self._history = History(ctx.messages, ctx.run_id)
 
     def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
@@ -98,37 +98,6 @@ class Run:
             while messages and not isinstance(messages[-1], ModelResponse):
                 messages.pop()
         return messages
-
-    async def _continue(self, history: Sequence[ModelMessage]) -> None:
-        """Log what a history that was given adds to the session."""
-        session = self.session
-        fresh = list(history)
-        if said := session.said:
-            known = all_likenesses([*said, *await session.shown(), *await self._beneath()])
-            try:
-                fresh = added(self.place.session, history, known, newest(said[-1]))
-            except HistoryDiffers:
-                fresh = await self._once_more(history)
-        if fresh:
-            await session.say(*map(payload_of, fresh))
-
-    async def _once_more(self, history: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """What a history adds that ends before prompts to which no answer ever came.
-
-        Their run failed, and this one is to do it over: the view goes back to before them.
-        """
-        before, said = self.session.answered
-        known = all_likenesses([*said, *await self._beneath()])
-        last = newest(said[-1]) if said else set[str]()
-        fresh = added(self.place.session, history, known, last)
-        await self.session.rewind(before)
-        return fresh
-
-    async def _beneath(self) -> list[bytes]:
-        """Every message of the session, folded or not."""
-        entries = await self._keeping.log.read(self.place.session, Span(1, self.session.head))
-        values = (CODEC.decode(one) for one in entries if one.kind == Message.KIND)
-        return [value.payload for value in values if isinstance(value, Message)]
 
     def asks(self, ctx: RunContext[Any]) -> None:
         """A request is to be made; others may answer it before a model is asked."""
@@ -231,6 +200,10 @@ class Run:
         self._returned[call.tool_call_id] = ToolReturnPart(
             call.tool_name, content, call.tool_call_id
         )
+
+    def succeeded(self) -> None:
+        """The run came to its end: nobody will want to do it over."""
+        self._opened.begun = None
 
     async def end(self) -> None:
         """Log what came after the last request, as far as the run got."""

@@ -17,7 +17,7 @@ from refold.view.calibration import ABSURD
 
 _MARGIN = 0.98
 """Of a limit that was named, the share that is used: two requests seldom count alike."""
-_STEP = 0.03
+_STEP = 0.05
 """By how much the correction of a counter must move before everything is counted anew."""
 
 

@@ -89,5 +89,5 @@ class Telling:
         if event.model and event.model != BREADCRUMB:
             span.set_attribute("gen_ai.request.model", event.model)
         if event.error:
-            span.set_attribute("error.type", event.error)
+            span.set_attribute("error.type", event.error.partition(":")[0])  # no one's words
         span.end()
