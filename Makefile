@@ -41,7 +41,7 @@ imports: ## import-linter: the layers, and what the pure ones may import
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
-	$(PYTHON) -m pytest -n auto --durations=10 $(ARGS)
+	$(PYTHON) -m pytest -n auto --dist worksteal --durations=10 $(ARGS)
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions; takes hours
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py \

@@ -387,7 +387,16 @@ async def _interrupted_at_once(slow, history):
     return await run_turn(slow.agent, "Go.", history)
 
 
+@pytest.fixture
+def interruptible():
+    """As in a terminal: a shell's background jobs, and so some CI, begin with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.req("R048")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_turn_after_turn_and_never_the_loop():
     async def main():
         message_history: Messages = []
