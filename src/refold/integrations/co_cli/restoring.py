@@ -30,10 +30,12 @@ def restore_history(
 ) -> list[ModelMessage]:
     """The history to go on with.
 
+    `text_turns` is what the user said and the agent's final reply in the latest turns, of which
+    there are `max(3, agent_max_context_turns // 6)`; `replay` is everything.
+
     Args:
         messages: All that was said.
-        restore: `text_turns`: of the latest turns, what the user said and the agent's final reply;
-            there are `max(3, agent_max_context_turns // 6)` of them. `replay`: everything.
+        restore: Which of the two.
         profile: Else `cowagent`, with what files and the environment set.
     """
     if restore == "replay":

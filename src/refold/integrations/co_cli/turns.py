@@ -63,8 +63,7 @@ async def run_turn(
         user_input: What the user says.
         message_history: What was said so far; it is not changed.
         watch: Is told each event.
-        max_steps: How often the model may answer in this turn; 0 is no limit of ours, None what
-            `agent_max_steps` says.
+        max_steps: How often the model may answer; 0: no limit, None: `agent_max_steps`.
         options: What else `run_stream_events` takes: `deps`, `usage_limits`, and so on.
     """
     limit = configured().max_steps if max_steps is None else max_steps
