@@ -21,9 +21,9 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from syrupy.extensions.amber import AmberSnapshotExtension
+from test_agent_memory import small
 
 from refold import Refold
-from refold.view.profiles import PROFILES
 
 LONGEST = 160
 IMAGE = BinaryContent(b"\x89PNG....", media_type="image/png")
@@ -36,12 +36,6 @@ class Traffic(AmberSnapshotExtension):
 @pytest.fixture
 def traffic(snapshot):
     return snapshot.use_extension(Traffic)
-
-
-def small(**values):
-    base = PROFILES["balanced"]
-    trigger = base.trigger.model_copy(update={"at_least": 0})
-    return base.model_copy(update={"trigger": trigger, "reserve": 200, **values})
 
 
 def lines(model: Scripted) -> str:
