@@ -558,7 +558,8 @@ async def test_what_was_done_before_a_cancellation_is_kept(memory):
 
     task = asyncio.create_task(agent.run("both", conversation_id="c"))
     await at_work.wait()
-    await asyncio.sleep(0.02)
+    while not memory._runs["c", next(iter(memory._runs))[1]]._returned:  # noqa: ASYNC110
+        await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

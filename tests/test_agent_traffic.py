@@ -85,13 +85,15 @@ def _cut(text) -> str:
     return f"{words[: LONGEST // 2]} […{len(words):,} chars…] {words[-LONGEST // 2 :]}"
 
 
-def tooled(agent, size=12):
+def tooled(agent, size=12, at_work=None):
     @agent.tool_plain
     def read(path: str) -> str:
         return f"contents of {path}: " + "word " * size
 
     @agent.tool_plain
     async def slow(seconds: int) -> str:
+        if at_work is not None:
+            at_work.set()
         await asyncio.sleep(seconds)
         return "done"
 
@@ -157,15 +159,14 @@ async def test_images(traffic):
 async def test_interrupt(traffic):
     def script(scripted, messages):
         if last(messages) == "wait":
-            return [call("slow", "c1", seconds=3600), call("read", "c2", path="a.py")]
+            return [call("slow", "c1", seconds=3600)]
         return reads(scripted, messages)
 
     model, memory = Scripted(script), Refold()
-    agent = tooled(agent_with(memory, model))
+    at_work = asyncio.Event()
+    agent = tooled(agent_with(memory, model), at_work=at_work)
     task = asyncio.create_task(agent.run("wait", conversation_id="c"))
-    while not model.sent:  # noqa: ASYNC110 - there is no event for it
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.05)
+    await at_work.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
