@@ -26,7 +26,13 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
 from refold import Refold
-from refold.errors import HistoryDiffers, SessionBusy, SessionNotFound, ViewTooLarge
+from refold.errors import (
+    HistoryDiffers,
+    InvalidSetting,
+    SessionBusy,
+    SessionNotFound,
+    ViewTooLarge,
+)
 from refold.log import Message, Opened
 from refold.models import ModelSettings
 from refold.session import Session
@@ -634,6 +640,12 @@ async def test_a_conversation_can_be_steered(memory):
     await agent.run("and now", conversation_id="c")
     assert "look up 1" in model.texts[-1]
     assert await check_rebuilt(memory, "c") == len(model.sent)
+
+
+def test_what_is_wrong_of_a_model_is_named():
+    with pytest.raises(InvalidSetting, match="windw") as raised:
+        Refold(models={"x": {"windw": 3}})
+    assert "window" in raised.value.fix
 
 
 async def test_only_a_conversation_that_is_there_can_be_steered(memory):

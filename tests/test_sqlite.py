@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from refold.errors import Conflict, ErasureUnfinished, WrittenByNewer
+from refold.errors import Conflict, ErasureUnfinished, NotAStore, WrittenByNewer
 from refold.log import (
     Appended,
     Artifact,
@@ -415,3 +415,11 @@ async def test_another_table_of_characters_indexes_anew(path, monkeypatch):
 
 def test_migrations_are_numbered_without_gaps():
     assert [one.number for one in shipped()] == list(range(1, len(shipped()) + 1))
+
+
+@pytest.mark.parametrize(("content", "create"), [(b"x", True), (b"x", False), (b"", False)])
+async def test_a_file_of_a_byte_or_none_is_not_written_over(path, content, create):
+    path.write_bytes(content)
+    with pytest.raises(NotAStore):
+        await SqliteStore(path, create=create).open()
+    assert path.read_bytes() == content

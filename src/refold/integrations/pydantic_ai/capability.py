@@ -1,10 +1,10 @@
 """Refold as a capability of a Pydantic AI agent."""
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
+from pydantic import ValidationError
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -13,7 +13,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
-from refold.errors import InvalidInput
+from refold.errors import InvalidInput, InvalidSetting
 from refold.integrations.pydantic_ai.keeping import Keeping
 from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
 from refold.integrations.pydantic_ai.places import Place, calling, place_of
@@ -70,8 +70,7 @@ class Refold(AbstractCapability[Any]):
         self.id = "refold"
         self._profile = named(profile) if isinstance(profile, str) else profile
         self._keeping = Keeping(store, tenant, wait=wait, before=before, host=host)
-        known = {name: ModelSettings.model_validate(one) for name, one in models.items()}
-        self._models = Models(self._profile, known)
+        self._models = Models(self._profile, {name: _known(name, models[name]) for name in models})
         self._cache = cache
         self._runs: dict[tuple[str | None, str | None], Run] = {}
         self._tools = (
@@ -212,4 +211,14 @@ class Refold(AbstractCapability[Any]):
         return self._runs[ctx.conversation_id, ctx.run_id]
 
 
-__all__: Sequence[str] = ["Refold"]
+def _known(name: str, given: object) -> ModelSettings:
+    """What is known better of a model; a dict will do, if its names are right."""
+    try:
+        return ModelSettings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise InvalidSetting(
+            f"What `models` says of {name!r} cannot be: {where}: {first['msg']}.",
+            f"It may have: {', '.join(ModelSettings.model_fields)}.",
+        ) from error

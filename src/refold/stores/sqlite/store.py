@@ -168,6 +168,10 @@ class SqliteStore(Store):
             raise StoreNotFound(f"There is no folder {self.path.parent}.", "Make it first.")
         if not self._create and not self.path.exists():
             raise StoreNotFound(f"There is no store at {self.path}.")
+        size = self.path.stat().st_size if self.path.exists() else None
+        # SQLite takes a file of one byte for an empty database, and would write over it.
+        if size == 1 or (size == 0 and not self._create):
+            raise NotAStore(f"The store {self.path} is not a database.")
 
     async def _finish_erasure(self) -> None:
         """Finish a forget that a crash interrupted; if readers are in its way, later."""
