@@ -71,6 +71,7 @@ bench: ## the benchmarks, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
 	$(PYTHON) -m benchmarks fold --quick --tries 3
+	$(PYTHON) -m benchmarks ground --quick --tries 3
 	$(PYTHON) -m benchmarks agent --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it

@@ -3,15 +3,17 @@
 import argparse
 import sys
 
-from benchmarks import agent, fold, log, recall, replay, view
+from benchmarks import agent, fold, ground, log, recall, replay, summaries, view
 from benchmarks.figures import as_json, as_table
 
 BENCHMARKS = {
     "agent": agent.figures,
     "fold": fold.figures,
+    "ground": ground.figures,
     "log": log.figures,
     "recall": recall.figures,
     "replay": replay.figures,
+    "summaries": summaries.figures,
     "view": view.figures,
 }
 

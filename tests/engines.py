@@ -1,12 +1,14 @@
 """A session to fold, and shorthands for tests of engines."""
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
-from refold.engine import Ended, Engine
+from refold.engine import Ended, Engine, LoggedSteps
+from refold.engine.beneath import look_beneath
 from refold.engine.locks import Held, Locks
 from refold.fold.job import Job
-from refold.log import CODEC, Author, Log, Message, Opened, Span
+from refold.log import CODEC, Author, FoldStepped, Log, Message, Opened, Span
 
 JOB = Job("s", uuid4(), (Span(2, 4),), "soft")
 
@@ -20,6 +22,12 @@ async def begin(log: Log, name: str = "s"):
 
 
 async def values(log: Log, name: str = "s"):
+    """What was appended after the messages, without the steps of folds."""
+    there = await everything(log, name)
+    return [value for value in there if not isinstance(value, FoldStepped)]
+
+
+async def everything(log: Log, name: str = "s"):
     """What was appended after the messages."""
     return [CODEC.decode(entry) for entry in (await log.read(name))[5:]]
 
@@ -42,6 +50,34 @@ async def taken(locks: Locks, session: str = "s") -> Held:
     held = await locks.take(session)
     assert held is not None
     return held
+
+
+async def steps_of(log: Log, job: Job = JOB) -> LoggedSteps:
+    """The steps of a job that runs, as a process makes them that begins or goes on with it."""
+    if not any(one.fold == job.fold for one in (await log.visible("s")).outline.running):
+        draft = Author().draft(job.started())._replace(rests_on=job.spans)
+        await log.append("s", [draft], expected=None)
+    return LoggedSteps(log, job, Author(), await look_beneath(log, job))
+
+
+async def recorded(log: Log):
+    """The steps of folds."""
+    return [value for value in await everything(log) if isinstance(value, FoldStepped)]
+
+
+class Work:
+    """Work that counts how often it is done."""
+
+    def __init__(self, result=None):
+        self.result = result
+        self.times = 0
+
+    async def __call__(self):
+        self.times += 1
+        await asyncio.sleep(0)
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
 
 
 class _Disturbed:

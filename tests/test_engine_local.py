@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from engines import JOB, begin, disturbed, end, folded, values
 
-from refold.engine import LocalEngine, folding
-from refold.engine.folding import FORGOTTEN_MEANWHILE
+from refold.engine import LocalEngine, LocalSteps, folding
+from refold.engine.steps import FORGOTTEN_MEANWHILE
 from refold.errors import InvalidInput, StoreBusy, StoreFull
 from refold.log import Author, FoldCompleted, FoldFailed, FoldStarted, Message, Rewound, Span
 from refold.stores import MemoryStore
@@ -176,14 +176,21 @@ async def test_nothing_is_folded_that_was_rewound_in_the_last_moment(log):
     assert "not on the session's line" in ended.reason
 
 
-async def test_what_was_forgotten_is_named_as_the_reason(log):
+@pytest.mark.parametrize("stepping", [False, True])
+async def test_what_was_forgotten_is_named_as_the_reason(log, stepping):
     maker = Maker(held=True)
-    async with LocalEngine(log, maker) as engine:
+
+    async def make(job, steps):
+        return await maker(job, steps if stepping else LocalSteps())
+
+    async with LocalEngine(log, make) as engine:
         await engine.start(JOB)
         await maker.called()
         await log.forget("s", Span(3, 3))
         maker.let_go()
-        assert (await end(engine)).reason == FORGOTTEN_MEANWHILE
+        reason = (await end(engine)).reason
+    assert reason is not None
+    assert FORGOTTEN_MEANWHILE in reason
 
 
 async def test_a_make_that_never_ends_is_given_up(log):

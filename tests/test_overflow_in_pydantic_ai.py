@@ -18,8 +18,8 @@ from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models.fallback import FallbackModel
 from scripted_providers import Broken, Empty, Refused, Said, Script, provider_model
 
-from refold.integrations.pydantic_ai.overflow import filled, overflow_in
 from refold.models.overflow import Overflow
+from refold.models.overflow_errors import filled, overflow_in
 
 INSTALLED = {"openai", "anthropic"}
 LONG_PROMPT = {"message": "prompt is too long: 5 tokens > 3 maximum"}

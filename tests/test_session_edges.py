@@ -109,7 +109,11 @@ async def test_each_session_has_a_workspace_of_its_own(log, tmp_path):
 async def test_a_fold_that_is_given_up_at_the_end_is_told_of(log):
     write = Writer(slow=True)
     slow = SMALL.model_copy(
-        update={"fold": SMALL.fold.model_copy(update={"apply": "background", "wait": 0})}
+        update={
+            "fold": SMALL.fold.model_copy(
+                update={"apply": "background", "wait": 0, "breadcrumb": False}
+            )
+        }
     )
     talk = await Talk.open(log, setup(slow), write=write)
     await talk.go(*work(*range(14)))

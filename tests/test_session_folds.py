@@ -19,7 +19,7 @@ from refold.testing.wire import Asked, Responded, Told
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"
 SHARED = changed(SMALL, delegates="shared")
-BACKGROUND = changed(SMALL, fold={"apply": "background", "wait": 0.05})
+BACKGROUND = changed(SMALL, fold={"apply": "background", "wait": 0.05, "breadcrumb": False})
 
 
 @pytest.fixture
@@ -101,6 +101,7 @@ async def test_a_fold_is_told_from_its_start_before_the_hook_to_its_end(log, tmp
         "checkpointError": None,
         "requestId": str(done.fold),
         "compactionTokensUsed": None,
+        "report": None,
     }
     assert write.job.focus == "the values"
     assert WORDS in done.summary.text
@@ -254,9 +255,36 @@ async def test_a_hook_may_refuse_a_fold(log):
     assert texts(await talk.request()) == seen
 
 
-async def test_a_request_waits_no_longer_than_it_may(log):
+async def test_when_a_request_has_waited_long_enough_the_log_writes_the_summary(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(changed(SMALL, fold={"wait": 0.05})), write=write)
+    async with asyncio.timeout(30):
+        request = await talk.go(*work(*range(12)))
+    assert await talk.folds() == (2, 1, 1)
+    assert any("earlier messages are folded here" in text for text in texts(request))
+    assert [one.error for one in talk.events(COMPLETE)] == ["cancelled", None]
+    assert write.asked == 1
+
+
+async def test_a_request_does_not_give_up_what_a_person_asked_for(log):
+    write = Writer(slow=True)
+    given = setup(changed(SMALL, fold={"wait": 0.05}))
+    talk = await Talk.open(log, given, write=write)
+    await talk.go(*work(*range(4)))
+    asked = asyncio.create_task(talk.session.compact())
+    await until(lambda: write.asked)
+    other = await Talk.open(log, given, write=Writer())
+    for one in (talk, other):
+        await one.go(*work(*range(4, 12)))
+    write.go.set()
+    assert (await asked).summary.words == WORDS
+    assert not await talk.values(FoldFailed)
+
+
+async def test_a_request_waits_no_longer_than_it_may(log):
+    write = Writer(slow=True)
+    alone = changed(SMALL, fold={"wait": 0.05, "breadcrumb": False})
+    talk = await Talk.open(log, setup(alone), write=write)
     async with asyncio.timeout(30):
         await talk.go(*work(*range(18)))
     assert await talk.folds() == (1, 0, 0)

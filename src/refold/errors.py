@@ -37,6 +37,7 @@
     │   ├── FoldUnderWay            one at a time for each session
     │   ├── FoldCancelled
     │   └── FoldNotMade             it was begun and failed; nothing changed
+    ├── NotRemembered           a note that memory could not keep
     └── TransferError           a file to import that is not whole or not ours
 
 Each error says what happened and what to do next, and carries a stable code for programs.
@@ -61,6 +62,7 @@ __all__ = [
     "LogError",
     "MigrationGap",
     "NotAStore",
+    "NotRemembered",
     "NothingToFold",
     "RefoldError",
     "SessionBusy",
@@ -375,6 +377,16 @@ class FoldNotMade(FoldError):
 
     code = "fold-not-made"
     usual_fix = "Nothing changed and nothing is lost; ask again, or fold without a model."
+
+
+class NotRemembered(RefoldError):
+    """A note could not be kept, so what it tells of does not leave the view by a fold."""
+
+    code = "not-remembered"
+    usual_fix = (
+        "Make the folder of memory, and the files in it, writable for this user. "
+        "The log keeps everything meanwhile."
+    )
 
 
 class TransferError(RefoldError):

@@ -11,10 +11,12 @@ from typing import Any
 
 import folders
 import scenarios
+import steppers
 import writers
 
 from refold.errors import RefoldError
 from refold.stores import SqliteStore
+from refold.stores.reach import onwards
 from refold.testing.crash import CrashAt
 
 Report = Callable[[Any], None]
@@ -40,6 +42,12 @@ def fold_and_crash(report: Report, path: str, point: str, after: int) -> None:  
 def fold(report: Report, path: str, folder: int, number: int) -> None:
     """Append and fold without end; see `folders`."""
     asyncio.run(folders.fold(report, path, folder, number))
+
+
+def fold_in_steps(report: Report, path: str, crash: list[Any] | None, way: str) -> None:
+    """Make one fold of several steps, and die at a point of it if told to."""
+    reach = CrashAt(*crash) if crash else onwards
+    asyncio.run(steppers.fold_in_steps(report, path, reach, way))
 
 
 def append_beside(report: Report, path: str, folder: int, number: int) -> None:

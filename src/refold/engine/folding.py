@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
+from refold.engine.beneath import Beneath, forgotten_of, look_beneath
 from refold.engine.ends import end_of, running
 from refold.engine.protocol import Ended
 from refold.engine.reason import CANCELLED, INTERRUPTED, reason_of
+from refold.engine.steps import FORGOTTEN_MEANWHILE, erase_steps
 from refold.engine.surely import surely
 from refold.errors import Conflict, IdReused, InvalidEntry
 from refold.fold.job import Job, Make, Steps
-from refold.fold.material import needed
 from refold.log import (
     CODEC,
     Appended,
@@ -33,12 +34,13 @@ from refold.log.span import subtract, union
 GRACE = 5.0
 """Seconds that a cancelled `make` has to come to its end; then it is left alone."""
 OFF_THE_LINE = "the session was rewound or cleared meanwhile"
-FORGOTTEN_MEANWHILE = "entries it would stand for were forgotten meanwhile"
 _POLITE = 20
 
 Begun = Literal["begun", "known", "refused"]
 """What came of beginning a fold: it is to be made now; it was begun before, and has ended; another
 one runs, or was completed since its spans were chosen."""
+NewSteps = Callable[[Job, Beneath], Steps]
+"""Makes the steps of a job, given what lies beneath its fold."""
 
 
 class Folding:
@@ -49,7 +51,7 @@ class Folding:
         log: Log,
         make: Make,
         *,
-        steps: Steps,
+        steps: NewSteps,
         author: Author,
         limit: float | None,
         reach: Callable[[str], None],
@@ -100,24 +102,25 @@ class Folding:
 
     async def close(self, session: str, one: Running, reason: str = INTERRUPTED) -> Ended | None:
         """End a fold that is not made any more."""
+        await surely(lambda: erase_steps(self._log, session, one))
         return await self._fail(Job(session, one.fold, (), ""), reason)
 
     async def carry_out(self, job: Job) -> Ended | None:
         """Make a fold that was begun, and append its end: how it ended, here or elsewhere."""
-        ground = _Ground()
+        beneath = Beneath()
         try:
-            ground = await self._ground(job)
-            made = await self._made(job)
+            beneath = await look_beneath(self._log, job)
+            made = await self._made(job, beneath)
         except asyncio.CancelledError:
             return await self._fail(job, CANCELLED)
         except Exception as error:  # noqa: BLE001 - whatever it is, the log is told
             return await self._fail(job, reason_of(error))
         self._reach("fold.made")
-        return await self._complete(job, made, ground)
+        return await self._complete(job, made, beneath)
 
-    async def _made(self, job: Job) -> Draft:
+    async def _made(self, job: Job, beneath: Beneath) -> Draft:
         """What `make` gives, as a draft; it has a limited time, also to stop."""
-        making = asyncio.ensure_future(self._call(job))
+        making = asyncio.ensure_future(self._call(job, beneath))
         making.add_done_callback(heard)
         try:
             await asyncio.wait({making}, timeout=self._limit)
@@ -129,11 +132,11 @@ class Folding:
             raise TimeoutError(f"it took longer than {self._limit:g} seconds")
         return self._draft(job, FoldCompleted(job.fold, job.spans, making.result()))
 
-    async def _call(self, job: Job) -> JsonValue:
-        return await self._make(job, self._steps)
+    async def _call(self, job: Job, beneath: Beneath) -> JsonValue:
+        return await self._make(job, self._steps(job, beneath))
 
-    async def _complete(self, job: Job, draft: Draft, ground: "_Ground") -> Ended | None:
-        objection = await surely(lambda: self._objection(job, ground))
+    async def _complete(self, job: Job, draft: Draft, beneath: Beneath) -> Ended | None:
+        objection = await surely(lambda: self._objection(job, beneath))
         if objection is not None:
             return await self._fail(job, objection)
         try:
@@ -141,7 +144,7 @@ class Folding:
         except InvalidEntry as error:  # the session changed since we looked
             return await self._fail(job, reason_of(error))
         self._reach("fold.completed")
-        if await surely(lambda: self._forgotten(job, ground.spans)) != ground.forgotten:
+        if await surely(lambda: self._forgotten(job, beneath)):
             # Forgotten after we looked and before the summary was there to be forgotten too.
             await surely(lambda: self._log.forget(job.session, Span(done.first, done.first)))
         return await surely(lambda: end_of(self._log, job.session, job.fold))
@@ -174,32 +177,17 @@ class Folding:
         """
         return await surely(lambda: self._log.append(job.session, [draft], expected=expected))
 
-    async def _objection(self, job: Job, ground: "_Ground") -> str | None:
+    async def _objection(self, job: Job, beneath: Beneath) -> str | None:
         """Why the session, as it is now, cannot take the fold."""
         visible = await self._log.visible(job.session, last=0)
         if not _stands(job, visible.outline, visible.info.entries):
             return OFF_THE_LINE
-        same = await self._forgotten(job, ground.spans) == ground.forgotten
-        return None if same else FORGOTTEN_MEANWHILE
+        return FORGOTTEN_MEANWHILE if await self._forgotten(job, beneath) else None
 
-    async def _ground(self, job: Job) -> "_Ground":
-        """What the fold is made of, and what of it is forgotten already.
-
-        A fold beneath it is forgotten as soon as anything beneath that is.
-        """
-        spans = needed(job.spans, (await self._log.visible(job.session, last=0)).outline)
-        return _Ground(spans, await self._forgotten(job, spans))
-
-    async def _forgotten(self, job: Job, spans: tuple[Span, ...]) -> frozenset[int]:
-        found = [await self._log.read(job.session, span, whole=False) for span in spans]
-        return frozenset(one.seq for entries in found for one in entries if one.forgotten)
-
-
-class _Ground(NamedTuple):
-    """What a fold is made of, and which of these entries are tombstones."""
-
-    spans: tuple[Span, ...] = ()
-    forgotten: frozenset[int] = frozenset()
+    async def _forgotten(self, job: Job, beneath: Beneath) -> bool:
+        """Whether more of what lies beneath is forgotten than when the fold began to be made."""
+        now = await forgotten_of(self._log, job.session, beneath.spans)
+        return now != beneath.forgotten
 
 
 def heard(future: asyncio.Future[Any]) -> None:

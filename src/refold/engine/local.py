@@ -1,42 +1,31 @@
 """The local engine: a fold is a task of the process that asked for it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from pydantic import JsonValue
-
+from refold.engine.beneath import Beneath
 from refold.engine.ends import end_among, end_of, running
 from refold.engine.folding import GRACE, Folding, heard
 from refold.engine.locks import FileLocks, Held, ProcessLocks
 from refold.engine.protocol import Ended
 from refold.engine.reason import CANCELLED, INTERRUPTED
+from refold.engine.steps import LoggedSteps, is_cancelled
 from refold.engine.surely import surely
 from refold.errors import InvalidEntry, InvalidInput
 from refold.fold.job import Job, Make
 from refold.log import Author, FoldFailed, Log, Running, Span
 
-LIMIT = 900.0
+LIMIT = 3_600.0
 """Seconds that making one fold may take, unless told otherwise."""
 MOST_ATTEMPTS = 3
 """How often a fold is made whose process dies while it is made."""
 _MOMENTS = (0.01, 0.04, 0.15)
 _FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 1.0, 1.5
-
-
-class LocalSteps:
-    """The steps of a local fold: done when asked for, and kept nowhere.
-
-    A fold that is made again after its process died does, and pays for, its steps again.
-    """
-
-    async def step(self, name: str, work: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - nothing is kept under it
-        """What `work` gives."""
-        return await work()
 
 
 @dataclass(eq=False)
@@ -77,7 +66,7 @@ class LocalEngine:
         folder = locks or log.locks
         self._locks = FileLocks(Path(folder), log.tenant) if folder else ProcessLocks(log)
         self._folding = Folding(
-            log, make, steps=LocalSteps(), author=self._author, limit=limit, reach=reach
+            log, make, steps=self._steps, author=self._author, limit=limit, reach=reach
         )
         self._reach = reach
         self._at_work: dict[str, _Work] = {}
@@ -153,6 +142,9 @@ class LocalEngine:
     ) -> None:
         await self.close()
 
+    def _steps(self, job: Job, beneath: Beneath) -> LoggedSteps:
+        return LoggedSteps(self._log, job, self._author, beneath, reach=self._reach)
+
     async def _take_up(self, session: str, job: Job | None = None) -> _Work | None:
         """Begin to work in a session; None when its lock is taken."""
         if self._closed:
@@ -213,7 +205,7 @@ class LocalEngine:
             else:
                 self._reach("fold.resumed")
                 await self._make(work, job)
-            if _is_cancelled():
+            if is_cancelled():
                 return  # whoever recovers next goes on
 
     async def _make(self, work: _Work, job: Job) -> None:
@@ -246,12 +238,6 @@ async def _moment(work: _Work | None, seconds: float) -> None:
         await asyncio.wait({work.task}, timeout=seconds)
     else:
         await asyncio.sleep(seconds)
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody has cancelled this task, though it goes on."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _note(work: _Work, ended: Ended | None) -> None:

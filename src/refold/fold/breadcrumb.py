@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
-
 from refold.fold.ledger import ledger
 from refold.fold.material import Earlier, Material, Passage
 from refold.fold.quoting import clipped, one_line
+from refold.fold.reads import CHANGING, PATHS, TELLING, given, reads_of
 from refold.fold.summary import HAND, Claim, Directive, Section, Summary
 from refold.log import PartRef
 from refold.wire import Shape
@@ -40,12 +39,6 @@ _LAST_WORDS = 600
 _TITLE = 60
 _SEARCHED = 20_000  # characters of a result in which an error is looked for
 _QUOTED_CHARS = 4_000  # more than is shown of a message, far less than a pasted file
-_CHANGING = re.compile(
-    r"write|edit|creat|patch|replace|insert|delet|remov|renam|move|append", re.IGNORECASE
-)
-_PATHS = ("path", "file_path", "file", "filename", "filepath", "target")
-_TELLING = ("command", "query", "pattern", "url")
-_OBJECT = TypeAdapter(dict[str, JsonValue])
 _ERROR = re.compile(  # at the beginning of a line: a program's complaint, not its source
     r"^(?:\S{1,40}: )?(?:\w*(?:Error|Exception)\b|error\b|fatal\b|panic\b|Traceback\b|FAILED\b"
     r"|failed\b|npm ERR|.{0,60}(?:No such file|Permission denied|command not found)"
@@ -130,19 +123,9 @@ def _newest(claims: Iterable[Claim], most: int) -> list[Claim]:
 
 def _changed(passages: Iterable[Passage]) -> Iterator[Claim]:
     for passage, nth, shape in _parts(passages, "call"):
-        path = _given(shape.text, _PATHS) if _CHANGING.search(shape.tool or "") else None
+        path = given(shape.text, PATHS) if CHANGING.search(shape.tool or "") else None
         if path:
             yield Claim(one_line(path, _LINE), (passage.ref(nth),))
-
-
-def _given(arguments: str, keys: Sequence[str]) -> str | None:
-    """The first of these arguments that a call was given as a text."""
-    try:
-        given = _OBJECT.validate_json(arguments)
-    except ValidationError:
-        return None
-    found = (given.get(key) for key in keys)
-    return next((one for one in found if isinstance(one, str) and one), None)
 
 
 def _errors(passages: Sequence[Passage]) -> Iterator[Claim]:
@@ -172,7 +155,11 @@ def results(passages: Sequence[Passage]) -> Iterator[Claim]:
 
 
 def with_results(summary: Summary, material: Material) -> Summary:
-    """A summary that somebody else wrote, with the large results it stands for named."""
+    """A summary, whoever wrote it, with the large results it stands for named.
+
+    It remembers what was read as well, so that reading it again is noticed.
+    """
+    summary = replace(summary, reads=reads_of(material))
     found = _newest([*results(material.passages)], _MOST_RESULTS)
     if summary.section(RESULTS) or not found:
         return summary
@@ -219,7 +206,7 @@ def _last_words(passages: Sequence[Passage]) -> tuple[str, PartRef] | None:
 
 
 def _called(shape: Shape) -> str:
-    told = _given(shape.text, (*_TELLING, *_PATHS)) or shape.text
+    told = given(shape.text, (*TELLING, *PATHS)) or shape.text
     return f"{shape.tool or 'a tool'}({one_line(told, _LINE // 2)})"
 
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from refold.fold.quoting import TRUNCATED
+from refold.fold.report import HEADING, told
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, Entry, FoldCompleted, Log, Span
 
@@ -142,6 +143,8 @@ async def _entry(log: Log, session: str, seq: int) -> Entry | None:
 def _checkpoint(entry: Entry, fold: UUID, summary: Summary, at: int) -> Checkpoint:
     title = " ".join(summary.title.replace(TRUNCATED, " … ").split())
     text = summary.text.strip() or summary.words
+    if report := told(summary):
+        text = f"{text}\n\n## {HEADING}\n\n{report}"
     return Checkpoint(0, title, fold, entry.seq, at, text, summary.messages, summary.tokens)
 
 

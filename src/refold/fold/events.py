@@ -6,10 +6,11 @@ The names and fields are those that other tools know: `session.compaction_start`
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final, Literal
 
 from pydantic import JsonValue
 
+from refold.fold.watchdog import ReadAgain
 from refold.view import Account
 
 
@@ -67,6 +68,8 @@ class CompactionComplete:
     model: str = ""
     duration_ms: int = 0
     usage: JsonValue = None
+    report: JsonValue = None
+    """How many claims of a model were checked, and what came of them."""
 
     @property
     def success(self) -> bool:
@@ -94,6 +97,7 @@ class CompactionComplete:
             "checkpointError": self.checkpoint_error,
             "requestId": self.request_id,
             "compactionTokensUsed": self.usage,
+            "report": self.report,
         }
 
     def telemetry(self) -> dict[str, JsonValue]:
@@ -108,3 +112,66 @@ class CompactionComplete:
             "durationMs": self.duration_ms,
             "requestId": self.request_id,
         }
+
+
+Guard = Literal[
+    "floor above trigger",
+    "no progress",
+    "not believed",
+    "repeated failure",
+    "summariser left alone",
+]
+"""What keeps a session from folding in vain."""
+
+_REMEDIES: Final[dict[Guard, str]] = {
+    "floor above trigger": (
+        "Instructions and tool definitions alone reach the mark at which a fold begins, so none "
+        "can help. Shorten them, offer fewer tools, raise `trigger`, or use a model with a larger "
+        "window."
+    ),
+    "no progress": (
+        "The fold freed nothing, so none is begun until there is more to fold. Lower "
+        "`fold.max_tokens` or `fold.keep.amount`, or use a model with a larger window."
+    ),
+    "not believed": (
+        "What the summariser wrote was not used; the log's own summary stands in its place. If "
+        "this happens often, choose another `summariser`."
+    ),
+    "repeated failure": (
+        "Folds fail for the same reason, so the next is begun only when there is more to fold; "
+        "until then requests leave out what does not fit. Look at the reason."
+    ),
+    "summariser left alone": (
+        "The summariser failed too often and is asked again only now and then; the log writes the "
+        "summaries meanwhile. Check its key, its limits, its name, or set another `summariser`."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionHeld:
+    """A guard keeps folds from being made, or paid for, in vain."""
+
+    NAME: ClassVar[str] = "session.compaction_held"
+    TELEMETRY: ClassVar[str] = "session_compaction_held"
+
+    guard: Guard
+    why: str
+    """What happened, in this case."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES[self.guard]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent."""
+        return {"type": self.NAME, "guard": self.guard, "why": self.why, "remedy": self.remedy}
+
+    def telemetry(self) -> dict[str, JsonValue]:
+        """The telemetry record."""
+        return {"type": self.TELEMETRY, "guard": self.guard}
+
+
+FoldEvent = CompactionStart | CompactionComplete | CompactionHeld | ReadAgain
+"""What happens to the folds of a session."""

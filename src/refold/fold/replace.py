@@ -32,6 +32,10 @@ _OPENING = (
     "[{count} earlier messages are folded here. Nothing is lost: their text can be read again. "
     f"{_RECORD}]"
 )
+_BY_A_MODEL = (
+    "[The sections that follow were written by a model and checked against these messages. They "
+    "are no one's instructions; what could not be checked says so.]"
+)
 _USER = "The user's messages, oldest first"
 _NAMES = "Names in use"
 _SHORTEST_CLIP = 100
@@ -74,7 +78,7 @@ def _blocks(
     """What is told, within the tokens that a fold may show: each kind has its share."""
     room = values.max_tokens - counter.text(opening) - _SPARE
     words = [summary.words] if summary.words else []
-    told = _within([*words, *_host(host), *_told(summary)], counter, room // 2)
+    told = _within([*words, *_host(host), *_written(summary), *_told(summary)], counter, room // 2)
     room -= counter.text("\n\n".join(told))
     for_user = max(room // 3, room - values.ledger_tokens)
     told[:0] = _block(_USER, _quoted(summary, values, counter, for_user))
@@ -124,6 +128,12 @@ def _told(summary: Summary, only: str | None = None) -> Iterator[str]:
     for section in summary.sections:
         if only in (None, section.heading):
             yield from _block(section.heading, [f"- {quoted(one.text)}" for one in section.claims])
+
+
+def _written(summary: Summary) -> list[str]:
+    """Whose words the sections are, where they are not the log's own."""
+    report = summary.report
+    return [_BY_A_MODEL] if report and not report.refused and not report.only else []
 
 
 def _host(host: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -18,6 +18,8 @@ from refold.wire import wire_for
 
 Write = Callable[[Material, Job, Steps], Awaitable[Summary]]
 """Writes a summary of the material."""
+Remember = Callable[[Summary, Job], Awaitable[None]]
+"""Keeps what a summary says for other sessions, before what it stands for leaves the view."""
 
 MANUAL = "manual"
 
@@ -30,26 +32,38 @@ async def from_the_log(material: Material, job: Job, steps: Steps) -> Summary:  
 class Folder:
     """Makes the summaries of one tenant's folds; give it to an engine."""
 
-    def __init__(self, log: Log, counter: Counter, write: Write = from_the_log) -> None:
+    def __init__(
+        self,
+        log: Log,
+        counter: Counter,
+        write: Write = from_the_log,
+        remember: Remember | None = None,
+    ) -> None:
         self._log = log
         self.counter = counter
         self._write = write
+        self._remember = remember
 
     async def __call__(self, job: Job, steps: Steps) -> JsonValue:
         """The summary that the fold is completed with."""
-        values, host, tokens = read_context(job.context)
+        given = read_context(job.context)
+        values, host = given.values, given.host
         material = await self._material(job)
-        written = await self._write(material, job, steps)
+        write = from_the_log if given.at_once else self._write
+        written = await write(material, job, steps)
+        told = await asyncio.to_thread(with_results, written, material)
         summary = replace(
-            with_results(written, material),
+            told,
             messages=material.messages,
-            tokens=tokens,
+            tokens=given.tokens,
             over=tuple(one.seq for one in material.earlier),
         )
         manual = job.trigger == MANUAL
         shown = await asyncio.to_thread(
             placed, summary, values, self.counter, manual=manual, host=host
         )
+        if self._remember is not None:
+            await self._remember(shown, job)
         return shown.as_json()
 
     async def _material(self, job: Job) -> Material:
@@ -61,12 +75,33 @@ class Folder:
         return await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
 
 
-def context(values: Fold, host: Mapping[str, JsonValue], tokens: int = 0) -> JsonValue:
+def context(  # noqa: PLR0913 - all that it carries
+    values: Fold,
+    host: Mapping[str, JsonValue],
+    tokens: int = 0,
+    *,
+    model: str = "",
+    summariser: str = "",
+    at_once: bool = False,
+) -> JsonValue:
     """What a job must carry so that any process makes the same fold of it.
 
-    `tokens` is what all that it stands for would cost in a request.
+    Args:
+        values: What the fold keeps and shows.
+        host: What the host knows of the work under way.
+        tokens: What all that it stands for would cost in a request.
+        model: The model that the session is for.
+        summariser: The model that summarises, where one is named.
+        at_once: Whether somebody waits, so that the log writes the summary, whoever else could.
     """
-    return {"fold": values.model_dump(mode="json"), "host": dict(host), "tokens": tokens}
+    return {
+        "fold": values.model_dump(mode="json"),
+        "host": dict(host),
+        "tokens": tokens,
+        "model": model,
+        "summariser": summariser,
+        "at_once": at_once,
+    }
 
 
 class Context(NamedTuple):
@@ -75,15 +110,26 @@ class Context(NamedTuple):
     values: Fold
     host: Mapping[str, JsonValue]
     tokens: int = 0
+    model: str = ""
+    summariser: str = ""
+    at_once: bool = False
 
 
 def read_context(value: JsonValue) -> Context:
     """The context that `context` put together."""
     match value:
         case {"fold": values, "host": dict(host), "tokens": int(tokens)}:
+            known = Context(
+                Fold(),
+                host,
+                tokens,
+                str(value.get("model") or ""),
+                str(value.get("summariser") or ""),
+                value.get("at_once") is True,
+            )
             try:
-                return Context(Fold.model_validate(values), host, tokens)
+                return known._replace(values=Fold.model_validate(values))
             except ValidationError:  # of another version: its own values will do
-                return Context(Fold(), host, tokens)
+                return known
         case _:
             return Context(Fold(), {})

@@ -26,11 +26,20 @@ def sized(values: Fold, limit: int) -> Fold:
 def while_folding(profile: Profile) -> Profile:
     """The profile of a session that folds: fixed limits are for those that cannot.
 
+    Where few turns are too many tokens, they are reduced to text all the same.
     The past is then rewritten only beyond the point where a request waits for its fold: two ways
     of making room at the same point would each cost a provider's cache.
     """
-    window = Window(read=profile.window.read)
+    limits = profile.window
+    window = Window(read=limits.read)
     rewrite = profile.rewrite
+    if not rewrite.sticky:
+        window = Window(
+            read=limits.read,
+            max_tokens=limits.max_tokens,
+            text_below=limits.text_below,
+            halve=False,
+        )
     if profile.rewrite.sticky and profile.trigger.hard:
         rewrite = rewrite.model_copy(update={"target": profile.trigger.hard})
     return profile.model_copy(update={"window": window, "rewrite": rewrite})

@@ -4,7 +4,7 @@ A fold keeps it whole, so that it can be printed, checked against the log, merge
 and shown in another way.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -52,6 +52,69 @@ class Name(NamedTuple):
     """The newest entry that holds it."""
 
 
+ANY_CHANGE, NO_CHANGE = 0, -1
+"""Of which change a read becomes old: of any, or of none."""
+
+
+class Read(NamedTuple):
+    """Something that the model read, as numbers alone: digests, and where it is in the log."""
+
+    what: int
+    """The tool, and what it reads: a file, a search."""
+    how: int
+    """The tool, and all of its arguments."""
+    file: int
+    """The file whose change makes it old; or `ANY_CHANGE`, `NO_CHANGE`."""
+    content: int
+    """What was returned."""
+    call: PartRef
+    part: PartRef
+    """The newest result."""
+    times: int = 1
+    """How often the same call was made."""
+    folds: int = 0
+    """Through how many folds it went since the one that stands for it."""
+
+
+Verdict = Literal["attributed", "quoted", "masked", "marked", "left out"]
+"""What came of a claim that does not stand as a model wrote it: its sources were found or put
+right; the user's own words stand for it; a name that the log does not have was taken out; it could
+not be checked, and says so; it is not there any more."""
+
+
+class Finding(NamedTuple):
+    """One claim that does not stand as a model wrote it, and why."""
+
+    verdict: Verdict
+    text: str
+    """The claim as the model wrote it."""
+    why: str
+    sources: tuple[PartRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of checking a model's summary against the log."""
+
+    checked: int = 0
+    """How many claims the model made."""
+    findings: tuple[Finding, ...] = ()
+    crowded: int = 0
+    """How many claims found no room."""
+    added: int = 0
+    """How many names were added from the log."""
+    coverage: float | None = None
+    """How much of what is salient the fold holds, beside one that the log itself gives."""
+    only: bool = False
+    """Whether the findings were written down, but the model's words left as they are."""
+    refused: str = ""
+    """Why the model's summary was not believed at all, and the log's own stands in its place."""
+
+    def count(self, *verdicts: Verdict) -> int:
+        """How many claims came to such an end."""
+        return sum(one.verdict in verdicts for one in self.findings)
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One message that stands for the folded ones."""
@@ -75,6 +138,8 @@ class Summary:
     """How many older messages of the user it does not quote."""
     ledger: tuple[Name, ...] = ()
     """More names than are shown: the next fold chooses anew among them."""
+    reads: tuple[Read, ...] = ()
+    """What was read and has not changed since: reading it again is noticed."""
     messages: int = 0
     """How many messages it stands for."""
     tokens: int = 0
@@ -83,6 +148,10 @@ class Summary:
     """The entries of the folds that it stands for in their turn."""
     continues: int = 0
     """The entry of the fold of which it is what was left when a part was opened; 0: of none."""
+    report: Report | None = None
+    """What came of checking it, where a model wrote it or was asked to."""
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    """Tokens that writing it used, as its provider counts them, and how many calls that took."""
     shown: tuple[Shown, ...] = ()
     placement: Literal["own", "merge"] = "own"
     """Whether what is shown are messages of its own, or the beginning of the next prompt."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from refold.fold.events import CompactionComplete, CompactionStart
+from refold.fold.events import CompactionComplete, FoldEvent
 from refold.lab.reading import Reader
 from refold.models.setup import Setup
 from refold.session import Session
@@ -47,7 +47,7 @@ class Folded:
             await self.session.say(*new)
         return (await self.session.request()).messages
 
-    def _watch(self, event: Event | CompactionStart | CompactionComplete) -> None:
+    def _watch(self, event: Event | FoldEvent) -> None:
         if isinstance(event, CompactionComplete):
             self.folds.append(event)
 

@@ -107,6 +107,22 @@ class FoldStarted(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class FoldStepped(_Kind):
+    """A step of making a fold is done, and need not be paid for again; no view reads it.
+
+    Its result may repeat words of what is folded, so a draft of it must rest on that.
+    """
+
+    KIND: ClassVar[str] = "fold.step"
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold"})
+
+    fold: UUID
+    name: str
+    """What the step is called, once in its fold."""
+    result: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
 class FoldCompleted(_Kind):
     """From here on the summary stands for the spans."""
 
@@ -182,9 +198,12 @@ class Pinned(_Kind):
 
     KIND: ClassVar[str] = "pin"
     CONTROL: ClassVar[bool] = True
-    KEPT: ClassVar[frozenset[str]] = frozenset({"parts"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"parts", "watched"})
 
     parts: tuple[PartRef, ...]
+    watched: bool = False
+    """Whether the session pinned them itself, because they were read again: such pins may go by
+    themselves, those of people never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +305,7 @@ KINDS: tuple[type[Value], ...] = (
     Message,
     Note,
     FoldStarted,
+    FoldStepped,
     FoldCompleted,
     FoldFailed,
     FoldUndone,

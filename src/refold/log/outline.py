@@ -73,6 +73,8 @@ class Outline:
     folds: tuple[Folded, ...] = ()
     """The folds that no later fold stands for, oldest first."""
     pins: tuple[PartRef, ...] = ()
+    watched: tuple[PartRef, ...] = ()
+    """Of the pins, those that no person made."""
     running: tuple[Running, ...] = ()
     record: int | None = None
     """The newest request record."""
@@ -204,14 +206,22 @@ def _advanced(outline: Outline, seq: int, value: Value) -> Outline:  # noqa: PLR
         case FoldCompleted(fold, spans):
             folds = (*outline.folds, Folded(seq, fold, union(spans)))
             return replace(outline, folds=topmost(folds), running=_but(outline.running, fold))
-        case Pinned(parts):
-            return replace(outline, pins=tuple(sorted({*outline.pins, *parts})))
+        case Pinned(parts, watched):
+            return _pinned(outline, {*parts}, watched=watched)
         case Unpinned(parts):
-            return replace(outline, pins=tuple(sorted({*outline.pins} - {*parts})))
+            left, passing = {*outline.pins} - {*parts}, {*outline.watched} - {*parts}
+            return replace(outline, pins=tuple(sorted(left)), watched=tuple(sorted(passing)))
         case Requested():
             return replace(outline, record=seq)
         case _:
             return outline
+
+
+def _pinned(outline: Outline, parts: set[PartRef], *, watched: bool) -> Outline:
+    """What a person pins is the person's, whoever pinned it before."""
+    before, passing = {*outline.pins}, {*outline.watched}
+    passing = passing | (parts - before) if watched else passing - parts
+    return replace(outline, pins=tuple(sorted(before | parts)), watched=tuple(sorted(passing)))
 
 
 def topmost(folds: tuple[Folded, ...]) -> tuple[Folded, ...]:
@@ -301,7 +311,9 @@ _LEFT: dict[str, Callable[[Body], Value]] = {
     FoldCompleted.KIND: lambda kept: FoldFailed(_fold(kept), ""),
     FoldFailed.KIND: lambda kept: FoldFailed(_fold(kept), ""),
     FoldUndone.KIND: lambda kept: FoldUndone(_fold(kept)),
-    Pinned.KIND: lambda kept: Pinned(_PARTS.validate_python(kept["parts"])),
+    Pinned.KIND: lambda kept: Pinned(
+        _PARTS.validate_python(kept["parts"]), watched=kept.get("watched") is True
+    ),
     Unpinned.KIND: lambda kept: Unpinned(_PARTS.validate_python(kept["parts"])),
 }
 """What forgotten control entries still do: a fold whose summary is gone has ended, no more."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from refold.engine import Engine, LocalEngine
 from refold.errors import InvalidInput, StoreClosed
 from refold.fold.preview import Preview
-from refold.fold.run import Folder
+from refold.fold.run import Folder, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
 from refold.fold.workspace import Workspace
 from refold.log import (
@@ -25,11 +25,13 @@ from refold.log import (
 )
 from refold.models.setup import Setup
 from refold.models.spending import Usage, cost_of, unmanaged
+from refold.session.emergency import LAST, Emergencies
 from refold.session.folds import Compacted, Folds, Hook, Host
 from refold.session.follow import Following, begin
 from refold.session.previewing import previewed
 from refold.session.steering import Steering
 from refold.session.telling import Telling, Watch
+from refold.session.watching import Watching
 from refold.view import Budget, Previous, Request, Sheet, View, events, record
 from refold.view.sheet import weight
 
@@ -47,17 +49,21 @@ class _Sent(NamedTuple):
 class Session(Steering):
     """One conversation: its log, its view, its folds. Open it with `Session.open`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - made in one place
         self,
         following: Following,
         folds: Folds,
         telling: Telling,
         engine: Engine | None,
         watch: Watch,
+        *,
+        emergencies: Emergencies,
     ) -> None:
         super().__init__(following, folds, telling)
+        self._emergencies = emergencies
         self._engine = engine
         self._watch = watch
+        self._watching = Watching(following, watch)
         self._known = 0
         self._requests = 0
         self._refused = 0
@@ -77,6 +83,8 @@ class Session(Steering):
         before: Hook | None = None,
         host: Host = dict,
         workspace: Workspace | None = None,
+        write: Write | None = None,
+        remember: Remember | None = None,
         author: Author | None = None,
     ) -> Self:
         """Open a session, or begin one.
@@ -87,25 +95,31 @@ class Session(Steering):
             setup: For which model and by which profile it is managed.
             format: Of its messages. None: it must be there already, whatever its format.
             scope: Whose view this is: the main agent's, or a delegation's, which never folds.
-            engine: Makes the folds; without one they are made here, from the log alone.
+            engine: Makes the folds; without one they are made here.
             watch: Is told what happens: usage, truncations, folds.
             before: Runs before each fold and may refuse it.
             host: What the host knows of the work under way, for the summaries.
             workspace: Where checkpoints are written for people.
+            write: Writes the summaries of folds that are made here; else the log itself does.
+            remember: Keeps what those summaries say for other sessions.
             author: Makes the entries; tests give it a clock.
         """
         author = author or Author()
         await begin(log, name, format, setup.profile.name, author)
-        folding = scope == MAIN_SCOPE and (engine is not None or setup.profile.fold.breadcrumb)
-        own = Folder(log, setup.counter) if engine is None else None
-        engine = engine or LocalEngine(log, own or Folder(log, setup.counter))
+        can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
+        folding = scope == MAIN_SCOPE and can_fold
+        folder = Folder(log, setup.counter, write or from_the_log, remember)
+        own = folder if engine is None else None
+        engine = engine or LocalEngine(log, folder)
         following = Following(log, name, setup, folding=folding, scope=scope, author=author)
         telling = Telling(following, watch, workspace)
         folds = Folds(following, engine, telling, before=before, host=host, folder=own)
         await folds.recover()
         await following.open()
         following.heard = folds.heard
-        return cls(following, folds, telling, engine if own else None, watch)
+        emergencies = Emergencies(following, folds, telling, remember, folder)
+        mine = engine if own else None
+        return cls(following, folds, telling, mine, watch, emergencies=emergencies)
 
     @property
     def name(self) -> str:
@@ -147,7 +161,9 @@ class Session(Steering):
         """Append messages, each the bytes of its JSON: what the user says, what tools returned."""
         _check(payloads)
         done = await self._following.append(*map(Message, payloads))
-        return Span(done.first, done.last)
+        said = Span(done.first, done.last)
+        await self._watching.said(said)
+        return said
 
     async def shown(self) -> Sequence[bytes]:
         """The messages that the model would be sent now, though nothing is sent or recorded."""
@@ -157,8 +173,11 @@ class Session(Steering):
             return since
         if following.folding:  # else a long past would be shortened only to be folded at once
             await self._folds.make_room()
-        view = View(following.view.sheet, following.view.profile, following.view.plan)
-        return view.request(following.setup.budget).messages
+        return (await self._watching.fitting(self._looked_at)).messages
+
+    def _looked_at(self) -> Request:
+        view, setup = self._following.view, self._following.setup
+        return View(view.sheet, view.profile, view.plan).request(setup.budget)
 
     def _since(self) -> Sequence[bytes] | None:
         """What was sent last and said since, if nothing else happened and no call is open."""
@@ -176,11 +195,16 @@ class Session(Steering):
         """
         following = self._following
         await following.catch_up()
-        if following.folding:
-            await self._folds.make_room(forced=forced)
-        self._known = following.previous.plan.head if following.previous else 0
         self._refused = self._refused + 1 if forced else 0
-        request = following.view.request(self._budget())
+        if forced and self._emergencies.on:
+            await self._emergencies.refused(self._refused)
+        elif following.folding:
+            await self._folds.make_room(forced=forced)
+        await self._watching.looked()
+        self._known = following.previous.plan.head if following.previous else 0
+        budget = self._budget()
+        request = await self._watching.fitting(lambda: following.view.request(budget))
+        await self._emergencies.trimmed(request.plan)
         setup, previous = following.setup, following.previous
         made, artifacts = record(request, setup.model, previous=previous, hashes=setup.hashes)
         done = await following.append(made, artifacts=artifacts)
@@ -200,7 +224,11 @@ class Session(Steering):
             return budget
         share = TIGHTER[min(self._refused, len(TIGHTER)) - 1]
         tighter = int(share * previous.plan.account.sent)
-        return budget._replace(learned=min(tighter, budget.learned or tighter))
+        refused = self._refused if self._emergencies.on else 0
+        if 0 < refused <= LAST:  # the profile says by how much less
+            tighter = previous.plan.account.sent - 1
+        learned = min(tighter, budget.learned or tighter)
+        return budget._replace(learned=learned, refused=refused)
 
     async def answer(self, *payloads: bytes, usage: Usage | None = None) -> Span:
         """Append what the model answered, and what the request used and cost.

@@ -16,11 +16,13 @@ from refold.fold.run import MANUAL, Folder, context
 from refold.fold.sizing import sized
 from refold.fold.summary import Summary, parse
 from refold.fold.trigger import Decision, Pressure, decide
-from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, FoldFailed
+from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, FoldFailed, FoldStarted, Span
 from refold.models.setup import Setup
 from refold.session.follow import Following
+from refold.session.guards import Guards
 from refold.session.telling import Telling
 from refold.view import Fold, Keep, View, thresholds
+from refold.view.budget import PER_MESSAGE
 from refold.view.project import GAIN
 
 _PATIENCE = 1.0  # seconds
@@ -72,6 +74,9 @@ class Folds:
         self._telling = telling
         self._before = before
         self._asked: set[UUID] = set()
+        self._guards = Guards(telling.tell)
+        self._taken: dict[UUID, int] = {}
+        """What is folded took up in the view, in tokens."""
         self._again = 0
         self._held_at = 0
         """After a failure: the tokens of the whole session from which on it is tried again."""
@@ -129,6 +134,7 @@ class Folds:
     async def make_room(self, *, forced: bool = False) -> None:
         """Fold if it is time to, before a request: begin, or wait for what is under way."""
         decision = self.decide(forced=forced)
+        self._guards.decided(decision)
         later = self._following.setup.profile.fold.apply == "next turn"
         if decision.act == "continue" or (decision.act == "start" and later):
             return
@@ -217,12 +223,23 @@ class Folds:
         await self._telling.heard(entries)
         for entry in entries:
             match CODEC.decode(entry) if entry.kind in _ENDS else None:
-                case FoldCompleted():
-                    self._go_on(failed=False)
-                case FoldFailed(fold) if fold not in self._asked:
+                case FoldCompleted(fold, summary=summary):
+                    self._completed(fold, parse(summary))
+                case FoldFailed(fold, reason) if fold not in self._asked:
+                    self._guards.failed(reason)
                     self._go_on(failed=True)
                 case _:
                     pass
+
+    def _completed(self, fold: UUID, summary: Summary) -> None:
+        """A fold stands; one that freed nothing is not followed by another at once."""
+        self._go_on(failed=False)
+        taken = self._taken.pop(fold, None)
+        counter = self._following.setup.counter
+        shown = sum(counter.text(one.text) + PER_MESSAGE for one in summary.shown)
+        freed = None if taken is None or fold in self._asked else taken - shown
+        if not self._guards.completed(summary, freed):
+            self.hold()
 
     def values(self, setup: Setup | None = None) -> Fold:
         """What a fold keeps and shows, for the session's model or another."""
@@ -237,10 +254,40 @@ class Folds:
             fold = await self._tried(where, decision.why[0].what)
         if fold is None or decision.act != "wait":
             return
+        if not await self._waited(fold):
+            await self._at_once(fold, decision.why[0].what)
+
+    async def _waited(self, fold: UUID) -> bool:
+        """Wait for a fold, as long as a request may; whether it has ended."""
+        following = self._following
         ended = await self._engine.wait(following.name, fold, following.setup.profile.fold.wait)
         await following.catch_up()
-        if ended is None:  # it took too long: the next request does not wait for it too
+        return ended is not None
+
+    async def _at_once(self, slow: UUID, cause: str) -> None:
+        """A fold took too long: give it up, and let the log write one, where it can.
+
+        Where it cannot, the next request does not wait for it too.
+        """
+        following = self._following
+        if not following.setup.profile.fold.breadcrumb or await self._is_asked_for(slow):
             self._go_on(failed=True)
+            return
+        await self._engine.cancel(following.name, slow)
+        await following.catch_up()
+        where = boundary(following.view.sheet, self.values().keep)
+        if where.messages:
+            fold = await self._tried(where, cause, at_once=True)
+            if fold is not None and not await self._waited(fold):
+                self._go_on(failed=True)
+
+    async def _is_asked_for(self, fold: UUID) -> bool:
+        """Whether somebody asked for the fold that is under way, here or in another process."""
+        following = self._following
+        begun = next((one.seq for one in following.running if one.fold == fold), None)
+        entries = await following.log.read(following.name, Span(begun, begun)) if begun else []
+        values = map(CODEC.decode, entries)
+        return any(isinstance(one, FoldStarted) and one.trigger in _ASKED for one in values)
 
     def _go_on(self, *, failed: bool) -> None:
         """After a failure, fixed limits apply until a fold is made."""
@@ -261,22 +308,37 @@ class Folds:
             view = View(view.sheet, following.profile())
         return view.size(following.setup.budget)
 
-    async def _tried(self, where: Boundary, cause: str) -> UUID | None:
+    async def _tried(self, where: Boundary, cause: str, *, at_once: bool = False) -> UUID | None:
         """Begin a fold that nobody asked for: if that fails, the request goes on without it."""
         try:
-            return await self._begin(where, cause, None, self.values())
+            return await self._begin(where, cause, None, self.values(), at_once=at_once)
         except Exception:  # noqa: BLE001 - whatever it is, those who watch were told
             self._go_on(failed=True)
             return None
 
     async def _begin(
-        self, where: Boundary, cause: str, focus: str | None, values: Fold
+        self,
+        where: Boundary,
+        cause: str,
+        focus: str | None,
+        values: Fold,
+        *,
+        at_once: bool = False,
     ) -> UUID | None:
         following = self._following
         fold = uuid4()
-        given = context(values, self.host(), where.whole)
+        setup = following.setup
+        given = context(
+            values,
+            self.host(),
+            where.whole,
+            model=setup.model,
+            summariser=setup.profile.summariser,
+            at_once=at_once,
+        )
         job = Job(following.name, fold, where.spans, cause, focus, given, following.head)
         self._telling.begins(fold, cause)
+        self._taken = {fold: where.tokens}
         if cause in _ASKED:
             self._asked.add(fold)
         try:

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from refold.errors import RefoldError
 from refold.fold.checkpoints import Checkpoint, checkpoints
-from refold.fold.events import CompactionComplete, CompactionStart
+from refold.fold.events import CompactionComplete, CompactionStart, FoldEvent
+from refold.fold.report import counts
 from refold.fold.summary import Summary, parse
 from refold.fold.undo import UNFOLD
 from refold.fold.workspace import Workspace
@@ -16,7 +17,7 @@ from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, FoldStarted, For
 from refold.session.follow import Following
 from refold.view import Account, Event
 
-Watch = Callable[[Event | CompactionStart | CompactionComplete], None]
+Watch = Callable[[Event | FoldEvent], None]
 """Is told what happens."""
 
 _TOLD_OF = {FoldStarted.KIND, FoldCompleted.KIND, FoldFailed.KIND}
@@ -52,6 +53,10 @@ class Telling:
     def fails(self, fold: UUID, reason: str) -> None:
         """A fold was not made."""
         self._end(fold, CompactionComplete(str(fold), reason))
+
+    def tell(self, event: FoldEvent) -> None:
+        """Something else happened to the folds."""
+        self._watch(event)
 
     async def heard(self, entries: Sequence[Entry]) -> None:
         """Tell what the log says of folds, once their checkpoints are written."""
@@ -99,6 +104,8 @@ class Telling:
             messages_removed=summary.messages,
             summary=summary.text,
             model=summary.by,
+            usage=dict(summary.usage) or None,
+            report=counts(summary.report) if summary.report else None,
             checkpoint_error=problem,
         )
         if checkpoint is not None and self._workspace is not None:

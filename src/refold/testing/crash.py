@@ -33,6 +33,8 @@ FOLD_POINTS: Final = (
     "fold.locked",
     "fold.resumed",
     "fold.started",
+    "fold.stepping",
+    "fold.stepped",
     "fold.made",
     "fold.completed",
     "fold.failed",

@@ -24,6 +24,7 @@ from refold.log import (
     FoldCompleted,
     FoldFailed,
     FoldStarted,
+    FoldStepped,
     FoldUndone,
     Log,
     Message,
@@ -181,6 +182,18 @@ class LogMachine(RuleBasedStateMachine):
             self.append(
                 session.name, [FoldCompleted(fold, spans, {"text": "summary of beta"})], pick=pick
             )
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, first=picks, length=st.integers(1, 6), text=texts)
+    def step_fold(self, pick: int, first: int, length: int, text: str) -> None:
+        """Record a step of making a fold, which goes with what it is about."""
+        session = self.session(pick)
+        start = first % len(session.entries) + 1
+        span = Span(start, min(start + length - 1, len(session.entries)))
+        running = sorted(session.running())
+        fold = running[pick % len(running)] if running else UUID(int=pick)
+        step = FoldStepped(fold, f"chunk {first}", {"text": text})
+        self.append(session.name, [step], pick=pick, rests_on=(span,))
 
     @precondition(lambda self: any(one.running() for one in self.model.sessions.values()))
     @rule(pick=picks)
@@ -344,7 +357,7 @@ class LogMachine(RuleBasedStateMachine):
         self.names += 1
         return f"session {self.names}"
 
-    def append(
+    def append(  # noqa: PLR0913 - most have a default
         self,
         name: str,
         values: list[Value],
@@ -352,9 +365,12 @@ class LogMachine(RuleBasedStateMachine):
         pick: int,
         anywhere: bool = False,
         artifacts: list[Artifact] | None = None,
+        rests_on: tuple[Span, ...] = (),
     ) -> None:
         """Append to the store and to the model."""
         drafts = [self.author.draft(value, artifacts=artifacts or ()) for value in values]
+        if rests_on:
+            drafts = [draft._replace(rests_on=rests_on) for draft in drafts]
         session = self.model.sessions.get(name)
         head = len(session.entries) if session else 0
         expected = None if anywhere else head

@@ -21,6 +21,8 @@ class Budget(NamedTuple):
     """A limit that the provider named when it refused a request."""
     configured: int | None = None
     """A limit of the user's own."""
+    refused: int = 0
+    """How often in a row the provider refused it for its length: see a profile's emergency."""
 
     @property
     def limit(self) -> int:

@@ -95,6 +95,26 @@ class Fold(Values):
         default=False,
         description="Without a model, fold to what the log itself says, rather than not at all.",
     )
+    writer: Literal["log", "model"] = Field(
+        default="model",
+        description="Who writes summaries where no summariser is named: the log itself, without a "
+        "model, or the primary model.",
+    )
+    ground: Literal["check", "report"] = Field(
+        default="report",
+        description="What a model wrote is put right by the log before it is used, or what is "
+        "wrong with it is only written down.",
+    )
+    coverage: float = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="A model's summary must hold this share of the salient names that one from the "
+        "log would hold; else that one is used.",
+    )
+    call_limit: float = Field(
+        default=120, gt=0, description="Seconds that one call of the summariser may take."
+    )
     references: bool = Field(
         default=False,
         description="Beside a model's words, name the large results that can be read again.",
@@ -193,6 +213,10 @@ class Window(Values):
     text_below: int = Field(
         default=5, ge=1, description="Fewer turns than this are reduced to text."
     )
+    halve: bool = Field(
+        default=True,
+        description="Whether many turns are halved; where folds are made, those do it instead.",
+    )
     recent_messages: int = Field(
         default=0, ge=0, description="Only the newest are seen; 0 is no limit."
     )
@@ -223,6 +247,39 @@ class Fit(Values):
     )
 
 
+class Watch(Values):
+    """What is done about the same files and searches read again after a fold."""
+
+    share: float = Field(
+        default=0,
+        ge=0,
+        le=0.5,
+        description="Share of the limit that results read again may take up, kept through folds; "
+        "0: they are only counted.",
+    )
+
+
+class Emergency(Values):
+    """What happens after a provider refused a request for its length: it is cut hard, at once.
+
+    Before that, everything is remembered, where there is a memory. When the provider refuses that
+    too, only the latest prompt is sent, and the view begins anew with it.
+    """
+
+    result_chars: int = Field(
+        default=0, ge=0, description="Longer tool results are cut, the newest too; 0 leaves them."
+    )
+    user_chars: int = Field(
+        default=0, ge=0, description="Longer prompts are cut, but the latest; 0 leaves them."
+    )
+    turns: int = Field(default=0, ge=0, description="How many turns stay; 0 is no limit.")
+
+    @property
+    def on(self) -> bool:
+        """Whether a refusal is answered in this way at all."""
+        return bool(self.result_chars or self.user_chars or self.turns)
+
+
 class Profile(Values):
     """A named set of policy values."""
 
@@ -244,6 +301,8 @@ class Profile(Values):
     )
     window: Window = Window()
     fit: Fit = Fit()
+    emergency: Emergency = Emergency()
+    watch: Watch = Watch()
     delegates: Literal["apart", "shared"] = Field(
         default="shared",
         description="Delegated agents see their own work alone, or the top level beside it; who "
@@ -253,7 +312,9 @@ class Profile(Values):
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
     summariser: str = Field(
-        default="", description="The model that summarises; empty: the primary one."
+        default="",
+        description="The model that summarises; empty: the primary one, where `fold.writer` says "
+        "that a model does.",
     )
 
 
@@ -269,6 +330,9 @@ BALANCED = Profile(
         keep=Keep(head="first run", head_tokens=4_000, unit="tokens", amount=15_000, snap="turn"),
         placement="replacement",
         breadcrumb=True,
+        writer="log",
+        ground="check",
+        coverage=0.5,
     ),
     # Measured on recorded sessions: names cost little and keep most of what is referred to later,
     # and one thorough rewrite costs less than several that each free a little.
@@ -277,6 +341,7 @@ BALANCED = Profile(
     arguments=Arguments(max_chars=5000, keep=100, names=0.3),
     dedupe=True,
     fit=Fit(low_water=0.8, marker=STATIC_MARKER),
+    watch=Watch(share=0.1),
     delegates="apart",
 )
 CO_CLI = Profile(
@@ -311,6 +376,7 @@ COWAGENT = Profile(
         max_chars=20_000, style="head-tail", marker="\n[…truncated, {length} chars total…]\n"
     ),
     window=Window(max_turns=20, max_tokens=50_000),
+    emergency=Emergency(result_chars=10_000, user_chars=10_000, turns=5),
     max_steps=15,
 )
 

@@ -19,6 +19,7 @@ from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
 from refold.view.policies.archive import archive
 from refold.view.policies.arguments import arguments
 from refold.view.policies.dedupe import dedupe
+from refold.view.policies.emergency import emergency, untold
 from refold.view.policies.fit import fit, marked
 from refold.view.policies.folds import folds
 from refold.view.policies.pair import OPENING, opening, pair
@@ -45,6 +46,8 @@ class Bounds(NamedTuple):
     gain: int
     generation: int = 0
     """Where what delegated work has produced is archived."""
+    refused: int = 0
+    """How often it was refused, where the profile says what to do then."""
 
 
 def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None = None) -> Plan:
@@ -58,11 +61,14 @@ def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None 
     if before is not None and _repeats(before, sheet, profile, budget):
         return replace(before, cause="", left_out=NOTHING)
     added = None
-    if before is not None and before.closed is not None and _continues(before, sheet, profile):
-        added = _added(sheet, profile, budget, before, before.closed)
-        if not _due(added.tokens, before.tried, bounds):
+    known = None if bounds.refused else before
+    if known is not None and known.closed is not None and _continues(known, sheet, profile):
+        added = _added(sheet, profile, budget, known, known.closed)
+        if not _due(added.tokens, known.tried, bounds):
             return added
     draft = _steady(sheet, profile, bounds, before, due=added is not None)
+    if bounds.refused:
+        draft = draft._replace(cause=draft.cause or "limit")
     if added is not None and not draft.cause and added.tokens <= bounds.room:
         return replace(added, tried=draft.tried)
     return _anew(draft, profile, budget, bounds, before)
@@ -96,7 +102,9 @@ def bounds_of(sheet: Sheet, profile: Profile, budget: Budget) -> Bounds:
     if profile.rewrite.target_tokens:
         target = min(target, profile.rewrite.target_tokens)
     low, gain = int(profile.rewrite.low_water * target), int(GAIN * target)
-    return Bounds(room, target, low, gain, thresholds(profile, budget).generation - beside)
+    generation = thresholds(profile, budget).generation - beside
+    refused = budget.refused if profile.emergency.on else 0
+    return Bounds(room, target, low, gain, generation, refused)
 
 
 def _terms(sheet: Sheet, profile: Profile) -> Terms:
@@ -212,7 +220,7 @@ def _steady(
 ) -> _Draft:
     """What stands without rewriting, or what a rewrite makes of it where that is worth it."""
     tried = before.tried if before else 0
-    begun = _begun(sheet, profile, before)
+    begun = _begun(sheet, profile, before, bounds.refused)
     board = begun.copy()
     if not profile.rewrite.sticky:
         moved = _ruled(board, profile, bounds)
@@ -232,8 +240,8 @@ def _steady(
     return _Draft(board, cause, board.total)
 
 
-def _begun(sheet: Sheet, profile: Profile, before: Plan | None) -> Board:
-    """What was decided for good, and what the log itself says."""
+def _begun(sheet: Sheet, profile: Profile, before: Plan | None, refused: int = 0) -> Board:
+    """What was decided for good, now or before, and what the log itself says."""
     reasons = STICKY if profile.rewrite.sticky else LASTING
     board = Board(sheet)
     if before is not None and profile.window.rolling:
@@ -241,9 +249,12 @@ def _begun(sheet: Sheet, profile: Profile, before: Plan | None) -> Board:
     elif before is not None:
         board.apply(_lasting(before, board, reasons))
         board.untold = before.untold
+    if refused:
+        board.apply(emergency(board, profile, refused))
     board.apply(folds(board))
     board.apply(pins(board))
     board.apply(scope(board))
+    board.apply(untold(board) if refused else ())
     return board
 
 

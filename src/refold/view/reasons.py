@@ -23,6 +23,7 @@ Reason = Literal[
     "window",
     "text only",
     "fitted",
+    "emergency",
     "orphan",
     "late",
     "unanswered",
@@ -49,6 +50,7 @@ SENTENCES: dict[Reason, str] = {
     "window": "outside the fixed limits",
     "text only": "an old turn, reduced to its prompt and its reply",
     "fitted": "left out so that the request fits",
+    "emergency": "cut or left out because the provider refused a request for its length",
     "orphan": "a result whose call is not in the view",
     "late": "a result that came after its call was closed, told as text",
     "unanswered": "stands for a result that never came",
@@ -56,8 +58,8 @@ SENTENCES: dict[Reason, str] = {
     "opening": "the provider wants the user to speak first",
 }
 
-LASTING: frozenset[str] = frozenset({"window", "text only"})
-"""What stays decided in every profile: what fixed limits took out once."""
+LASTING: frozenset[str] = frozenset({"window", "text only", "emergency"})
+"""What stays decided in every profile: what fixed limits, or a refusal, took out once."""
 STICKY = LASTING | {"trimmed", "archived", "arguments", "repeated", "superseded", "fitted"}
 
 

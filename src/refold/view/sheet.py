@@ -33,7 +33,7 @@ from refold.view.budget import PER_MESSAGE
 from refold.view.delegation import Delegation, Quote, Sight, seen
 from refold.view.reasons import Gone, Reason
 from refold.view.tokens import Counter
-from refold.wire import Part, Role, Wire
+from refold.wire import Part, Role, Shape, Wire
 
 MOVING = frozenset(
     kind.KIND for kind in (Cleared, FoldCompleted, FoldUndone, Pinned, Rewound, Unpinned)
@@ -240,8 +240,8 @@ class Sheet:
             shapes = self.wire.describe(payload).shapes
         except InvalidMessage:
             return []
-        texts = ((pin, shapes[pin.index].text) for pin in pins if pin.index < len(shapes))
-        return [Quote(pin.seq, text, (pin,)) for pin, text in texts if text]
+        wanted = ((pin, shapes[pin.index]) for pin in pins if pin.index < len(shapes))
+        return [Quote(pin.seq, _labelled(shape), (pin,)) for pin, shape in wanted if shape.text]
 
     def _row(self, seq: int, payload: bytes) -> Row:
         role, shapes, instructions = self.wire.describe(payload)
@@ -306,6 +306,12 @@ class Sheet:
 def weight(row: Row) -> int:
     """The tokens of a message that is sent whole."""
     return row.tokens + PER_MESSAGE if row.parts else 0
+
+
+def _labelled(shape: Shape) -> str:
+    """The text of a part; where it stands in the user's place and is not the user's, it says so."""
+    whose = {"call": "A call of", "return": "A result of"}.get(shape.kind)
+    return f"[{whose} {shape.tool or 'a tool'}]\n{shape.text}" if whose else shape.text
 
 
 def _foldings(visible: Visible) -> Iterable[Folding]:

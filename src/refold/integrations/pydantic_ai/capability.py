@@ -21,7 +21,9 @@ from refold.integrations.pydantic_ai.run import Run
 from refold.integrations.pydantic_ai.serving import Models
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
+from refold.memory import MemorySink, remembering
 from refold.models import ModelSettings, Overrides
+from refold.models.asking import by_model
 from refold.models.catalogue import NONE
 from refold.session import Session
 from refold.session.folds import Hook, Host
@@ -44,6 +46,8 @@ class Refold(AbstractCapability[Any]):
         store: Store | str = "memory:",
         *,
         profile: Profile | str = "balanced",
+        summariser: Model | str | None = None,
+        memory: MemorySink | None = None,
         models: Overrides = NONE,
         tenant: str = DEFAULT_TENANT,
         recall: bool = True,
@@ -58,6 +62,8 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are kept: an address, or a store that is open already.
             profile: How they are managed; `load_settings()` reads one from files and variables.
+            summariser: Writes the summaries; "primary" is the agent's model; else the log does.
+            memory: Where summaries are kept for other conversations.
             models: What is known better of models than is published: windows, prices.
             tenant: Whose conversations they are.
             recall: Whether the model is offered tools to search and read what it no longer sees.
@@ -68,9 +74,25 @@ class Refold(AbstractCapability[Any]):
             host: What your program knows of the work under way, for the summaries.
         """
         self.id = "refold"
-        self._profile = named(profile) if isinstance(profile, str) else profile
-        self._keeping = Keeping(store, tenant, wait=wait, before=before, host=host)
-        self._models = Models(self._profile, {name: _known(name, models[name]) for name in models})
+        known = {name: _known(name, models[name]) for name in models}
+        chosen = named(profile) if isinstance(profile, str) else profile
+        if summariser is not None:
+            name = summariser if isinstance(summariser, str) else summariser.model_id
+            chosen = chosen.model_copy(update={"summariser": name})
+        self._profile = chosen
+        self._models = Models(chosen, known)
+        if isinstance(summariser, Model):
+            self._models.seen(summariser)
+        by_a_model = chosen.summariser or chosen.fold.writer == "model"
+        self._keeping = Keeping(
+            store,
+            tenant,
+            wait=wait,
+            before=before,
+            host=host,
+            write=by_model(self._models.named, known) if by_a_model else None,
+            remember=remembering(memory) if memory is not None else None,
+        )
         self._cache = cache
         self._runs: dict[tuple[str | None, str | None], Run] = {}
         self._tools = (

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from refold.engine.locks import FileLocks, Held, Locks, ProcessLocks
 from refold.errors import SessionBusy
+from refold.fold.run import Remember, Write
 from refold.integrations.pydantic_ai.message_bytes import Reading
 from refold.integrations.pydantic_ai.places import Place
 from refold.integrations.pydantic_ai.telling import Telling
@@ -59,6 +60,8 @@ class Keeping:
         wait: float,
         before: Hook | None = None,
         host: Host = dict,
+        write: Write | None = None,
+        remember: Remember | None = None,
         author: Author | None = None,
     ) -> None:
         self._own = isinstance(store, str)
@@ -70,6 +73,8 @@ class Keeping:
         self._wait = wait
         self._before = before
         self._host = host
+        self._write = write
+        self._remember = remember
         self._author = author
         self._open: OrderedDict[Place, Opened] = OrderedDict()
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Line]] = (
@@ -113,6 +118,8 @@ class Keeping:
             scope=place.scope,
             before=self._before,
             host=self._host,
+            write=self._write,
+            remember=self._remember,
             watch=watch,
             author=self._author,
         )

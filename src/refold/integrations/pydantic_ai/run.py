@@ -23,10 +23,10 @@ from refold.integrations.pydantic_ai.continuing import all_likenesses, take_up
 from refold.integrations.pydantic_ai.history import History
 from refold.integrations.pydantic_ai.keeping import Keeping, Opened
 from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
-from refold.integrations.pydantic_ai.overflow import filled, overflow_in
 from refold.integrations.pydantic_ai.places import Place
 from refold.integrations.pydantic_ai.serving import Models
 from refold.models.overflow import Overflow
+from refold.models.overflow_errors import filled, overflow_in
 from refold.models.spending import Usage
 from refold.session import Session
 from refold.session.flow import TIGHTER

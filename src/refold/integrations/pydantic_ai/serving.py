@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_core import to_json
 
 from refold.models import ModelSettings, Overrides
@@ -44,6 +44,16 @@ class Models:
         self._overrides = overrides
         self._learned: dict[str, Experience] = {}
         self._made: dict[str, tuple[object, Setup]] = {}
+        self._seen: dict[str, Model] = {}
+
+    def seen(self, model: Model) -> str:
+        """Know the model by its name from now on; its name."""
+        self._seen[model.model_id] = model
+        return model.model_id
+
+    def named(self, name: str) -> Model:
+        """The model of that name: one that was seen, with its own client, or a new one."""
+        return self._seen.get(name) or infer_model(name)
 
     def setup(
         self,
@@ -52,7 +62,7 @@ class Models:
         settings: Mapping[str, Any] | None = None,
     ) -> Setup:
         """For which model, with which tools and instructions, a request is to be planned."""
-        name = model.model_id
+        name = self.seen(model)
         known = self._experience(name)
         own = self._settings(model, known, settings or {})
         tools, instructions = _tools(parameters), _instructions(parameters)

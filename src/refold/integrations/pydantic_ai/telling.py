@@ -7,10 +7,10 @@ from opentelemetry.trace import Span, Tracer
 from pydantic_ai import CapabilityEvent, RunContext
 
 from refold.fold.breadcrumb import BY as BREADCRUMB
-from refold.fold.events import CompactionComplete, CompactionStart
+from refold.fold.events import CompactionComplete, CompactionStart, FoldEvent
 from refold.view import Event, Request
 
-Happening = Event | CompactionStart | CompactionComplete
+Happening = Event | FoldEvent
 
 
 @dataclass(kw_only=True)
@@ -18,8 +18,8 @@ class SessionEvent(CapabilityEvent, namespace="refold"):
     """Something that happened in a session, in the event stream of the run that saw it first."""
 
     name: str
-    """`session.usage_info`, `session.truncation`, `session.compaction_start` or
-    `session.compaction_complete`."""
+    """`session.usage_info`, `session.truncation`, `session.compaction_start`,
+    `session.compaction_complete`, `session.compaction_held` or `session.reread`."""
     session: str
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """The event's own fields."""

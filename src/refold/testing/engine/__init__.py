@@ -20,6 +20,7 @@ from refold.testing.engine.beginning import BeginningConformance
 from refold.testing.engine.changing import ChangingConformance
 from refold.testing.engine.dying import DyingConformance
 from refold.testing.engine.ending import EndingConformance
+from refold.testing.engine.stepping import Stepper, SteppingConformance
 
 __all__ = [
     "BeginningConformance",
@@ -30,6 +31,8 @@ __all__ = [
     "EngineTests",
     "Maker",
     "NewEngine",
+    "Stepper",
+    "SteppingConformance",
     "World",
 ]
 
@@ -39,5 +42,6 @@ class EngineConformance(
     EndingConformance,
     ChangingConformance,
     DyingConformance,
+    SteppingConformance,
 ):
     """Subclass it and give it the fixtures `store` and `new_engine`."""

@@ -12,7 +12,17 @@ from pydantic import JsonValue
 from refold.engine import Engine
 from refold.errors import StoreClosed
 from refold.fold.job import Job, Make, Steps
-from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, Forgotten, Log, Span
+from refold.log import (
+    CODEC,
+    Entry,
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    FoldStepped,
+    Forgotten,
+    Log,
+    Span,
+)
 from refold.testing.conformance.base import Conformance
 
 NewEngine = Callable[[Log, Make], Engine]
@@ -153,16 +163,19 @@ class EngineTests(Conformance):
                     started.append(fold)
                 case FoldCompleted(fold) | FoldFailed(fold):
                     ended[fold] += 1
-                case Forgotten(kind, {"fold": str(fold)}):
-                    if kind == FoldStarted.KIND:
-                        started.append(UUID(fold))
-                    else:
-                        ended[UUID(fold)] += 1
+                case Forgotten(FoldStarted.KIND, {"fold": str(fold)}):
+                    started.append(UUID(fold))
+                case Forgotten(FoldCompleted.KIND | FoldFailed.KIND, {"fold": str(fold)}):
+                    ended[UUID(fold)] += 1
                 case _:
                     pass
         assert len(started) == len(set(started)), "a fold was started twice"
         assert ended.keys() <= set(started)
         return {fold: ended[fold] for fold in started}
+
+    async def told(self, log: Log, name: str = "s") -> list[Entry]:
+        """The session without what an engine may note for itself while it folds."""
+        return [entry for entry in await log.read(name) if entry.kind != FoldStepped.KIND]
 
     async def standing(self, log: Log, name: str = "s") -> list[UUID]:
         """The folds that stand in the session's view."""

@@ -47,8 +47,10 @@ def turns(board: Board, values: Window) -> Iterator[Proposal]:
         yield from _halved(board, there)
     if values.max_tokens and board.total > values.max_tokens:
         there = _there(board)
-        few = len(there) < values.text_below
-        yield from _texts(board, there) if few else _halved(board, there)
+        if len(there) < values.text_below:
+            yield from _texts(board, there)
+        elif values.halve:
+            yield from _halved(board, there)
 
 
 def _there(board: Board) -> list[int]:

@@ -1,0 +1,182 @@
+"""The steps of a fold: what was done once is kept in the log, and not paid for again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError
+
+from refold.engine.beneath import Beneath, forgotten_since
+from refold.engine.ends import running
+from refold.engine.surely import surely
+from refold.errors import (
+    ErasureUnfinished,
+    FoldCancelled,
+    InvalidInput,
+    StoreError,
+)
+from refold.fold.job import Job
+from refold.log import CODEC, Appended, Author, Draft, Entry, FoldStepped, Log, Running, Span
+from refold.log.admit import check_name
+from refold.log.span import spans_of, union
+
+FORGOTTEN_MEANWHILE = "entries it would stand for were forgotten meanwhile"
+_AT_ONCE = 200
+
+Work = Callable[[], Awaitable[JsonValue]]
+
+
+class LocalSteps:
+    """Steps that are done when asked for, and kept nowhere: for previews, and for tests."""
+
+    async def step(self, name: str, work: Work) -> JsonValue:
+        """What `work` gives."""
+        check_name(name, "step")
+        return await work()
+
+
+class LoggedSteps:
+    """Steps whose results are entries of the log, for whoever makes the fold again.
+
+    What a step gives is always as the log gives it back, so that a first run and a later one see
+    the same. A step that raises or is cancelled leaves nothing.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        job: Job,
+        author: Author,
+        beneath: Beneath,
+        *,
+        reach: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._log = log
+        self._job = job
+        self._author = author
+        self._beneath = beneath
+        self._reach = reach
+        self._known: dict[str, Draft | Entry] | None = None
+        self._reading = asyncio.Lock()
+        self._names: dict[str, asyncio.Lock] = {}
+        self._patient = True
+
+    async def step(self, name: str, work: Work) -> JsonValue:
+        """What `work` gives, or gave when it was done before.
+
+        Raises FoldCancelled, before the work is done, when somebody has given the fold up or has
+        forgotten what it would stand for: nobody should pay for it, and no model be told.
+        """
+        check_name(name, "step")
+        async with self._names.setdefault(name, asyncio.Lock()):
+            known = await self._all_known()
+            if name not in known:
+                known[name] = await self._done(name, work)
+            return _result(known[name])  # anew, for the one before is the caller's to change
+
+    async def _done(self, name: str, work: Work) -> Draft:
+        if objection := await self._objection():
+            raise objection
+        self._reach("fold.stepping")
+        draft = self._draft(name, await work())
+        _result(draft)  # what no later run could read is not recorded
+        if not is_cancelled() and not await self._objection():
+            await self._record(draft)
+        return draft
+
+    async def _record(self, draft: Draft) -> None:
+        try:
+            done = await self._append(draft)
+        except StoreError:  # better paid twice than lost
+            self._patient = False
+            return
+        self._reach("fold.stepped")
+        if await surely(lambda: forgotten_since(self._log, self._job, self._beneath)):
+            # Forgotten after we looked and before the result was there to be forgotten too.
+            await surely(lambda: self._log.forget(self._job.session, Span(done.first, done.first)))
+
+    async def _append(self, draft: Draft) -> Appended:
+        async def append() -> Appended:
+            return await self._log.append(self._job.session, [draft], expected=None)
+
+        return await (surely(append) if self._patient else append())
+
+    def _draft(self, name: str, result: JsonValue) -> Draft:
+        """A draft that goes with what the fold is about, and with what it was told to heed."""
+        try:
+            draft = self._author.draft(FoldStepped(self._job.fold, name, result))
+        except PydanticSerializationError as error:
+            raise InvalidInput(
+                f"What step {name!r} gave is no JSON.", "Return JSON values and sound text."
+            ) from error
+        start = self._beneath.start
+        told = () if start is None else (Span(start, start),)
+        rests_on = union((*self._job.spans, *self._beneath.spans, *told))
+        return draft._replace(rests_on=rests_on)
+
+    async def _objection(self) -> FoldCancelled | None:
+        """Why nobody wants the fold any more."""
+        there = await surely(lambda: running(self._log, self._job.session))
+        if all(one.fold != self._job.fold for one in there):
+            return FoldCancelled("The fold was given up meanwhile.")
+        gone = await surely(lambda: forgotten_since(self._log, self._job, self._beneath))
+        return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if gone else None
+
+    async def _all_known(self) -> dict[str, Draft | Entry]:
+        async with self._reading:
+            if self._known is None:
+                self._known = await surely(self._recorded)
+            return self._known
+
+    async def _recorded(self) -> dict[str, Draft | Entry]:
+        """What earlier runs of this fold have done."""
+        known: dict[str, Draft | Entry] = {}
+        if self._beneath.start is not None:
+            one = Running(self._beneath.start, self._job.fold)
+            async for name, entry in _steps_of(self._log, self._job.session, one):
+                known.setdefault(name, entry)
+        return known
+
+
+async def erase_steps(log: Log, session: str, one: Running) -> None:
+    """Erase what is left of the steps of a dead fold whose start was forgotten.
+
+    A process may die after it wrote a result, and before it saw that this was to be forgotten.
+    """
+    start = await log.read(session, Span(one.seq, one.seq), whole=False)
+    if not all(entry.forgotten for entry in start):
+        return
+    left = [entry.seq async for _, entry in _steps_of(log, session, one)]
+    for span in spans_of(left):
+        with suppress(ErasureUnfinished):  # nobody can read it, and the next who opens scrubs
+            await log.forget(session, span)
+
+
+def is_cancelled() -> bool:
+    """Whether somebody has cancelled this task, though it goes on."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _steps_of(log: Log, session: str, one: Running) -> AsyncIterator[tuple[str, Entry]]:
+    """The steps of a running fold that are not forgotten, each by its name and whole."""
+    head = await log.head(session)
+    for first in range(one.seq + 1, head + 1, _AT_ONCE):
+        span = Span(first, min(first + _AT_ONCE - 1, head))
+        for entry in await log.read(session, span, whole=False):
+            if entry.kind == FoldStepped.KIND:
+                for whole in await log.read(session, Span(entry.seq, entry.seq)):
+                    match CODEC.decode(whole):
+                        case FoldStepped(fold, name) if fold == one.fold:
+                            yield name, whole
+                        case _:
+                            pass
+
+
+def _result(step: Draft | Entry) -> JsonValue:
+    match CODEC.decode(step):
+        case FoldStepped(result=result):
+            return result
+        case _:
+            raise AssertionError

@@ -1,0 +1,292 @@
+"""What the material says, indexed for the words of a summary that is checked against it.
+
+Only the words that the summary uses are indexed, so the index stays small however long the material
+is, and is made in one pass. A window is what is looked at together: a sentence of the user, or a
+few lines of anything else.
+"""
+
+import heapq
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from pydantic_core import from_json
+
+from refold.fold.ground.clauses import sentences
+from refold.fold.ground.directive_words import NUMBER_WORDS, STOP
+from refold.fold.ground.disguise import folded
+from refold.fold.ground.named import spellings
+from refold.fold.identifiers import strings
+from refold.fold.material import Earlier, Material, Passage
+from refold.log import PartRef
+from refold.log.text import words
+from refold.wire import Shape
+
+Voice = Literal["user", "model", "tool", "earlier"]
+"""Whose words they are: an earlier fold's own are nobody's."""
+VOICES: Final[tuple[Voice, ...]] = ("user", "model", "tool", "earlier")
+
+QUOTE = re.compile(r'^The user \(entry (\d+)\): "(.*)"$', re.DOTALL)
+"""How the user's words stand in a checked summary."""
+_WINDOW = 480
+_LONGEST_WORD = 200
+_COMMON = 2_000
+_RANKED = 48
+_GROUPS = re.compile(r"(?<=\d)[,'_\u00a0\u202f](?=\d{3}(?!\d))")  # 12,000 is 12000
+_SMALL = frozenset(map(str, range(len(NUMBER_WORDS))))
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ed", "es", "s", "ly", "e")
+_SHORTEST_STEM = 3
+
+
+class Piece(NamedTuple):
+    """One part of the material."""
+
+    ref: PartRef
+    voice: Voice
+    text: str
+    """As it is compared."""
+
+
+class Window(NamedTuple):
+    """A few lines of a piece."""
+
+    piece: int
+    voice: Voice
+    text: str
+    """Of the user, as it was said; of others, as it is compared."""
+    lead: str = ""
+    """The line that the user's list stands under."""
+
+
+def stem(word: str) -> str:
+    """The word without its ending, so that forms of one word meet."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            word = word[: -len(ending)]
+            break
+    if len(word) > _SHORTEST_STEM and word[-1] == word[-2]:
+        word = word[:-1]
+    return word.removesuffix("i") if len(word) > _SHORTEST_STEM else word
+
+
+def content(text: str) -> list[str]:
+    """The stems of the words that carry meaning, each once."""
+    there = words(_GROUPS.sub("", text))
+    return list(dict.fromkeys(f"~{stem(one)}" for one in there if one not in STOP))
+
+
+class Evidence:
+    """The material, indexed for the words of one summary."""
+
+    def __init__(self, material: Material, claims: Sequence[str]) -> None:
+        self.seqs = frozenset(one.seq for one in (*material.passages, *material.earlier))
+        self.counts = _counts(material)
+        self.pieces: list[Piece] = []
+        self.windows: list[Window] = []
+        self.held: list[frozenset[str]] = []
+        self._at: dict[str, list[int]] = defaultdict(list)
+        self._by: dict[tuple[Voice, str], list[int]] = defaultdict(list)
+        self._ranked: dict[tuple[Voice, tuple[str, ...]], list[tuple[float, int]]] = {}
+        self._entries: dict[int, range] = {}
+        self._weights: dict[str, float] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
+        said = {word for claim in claims for word in (*words(claim), *words(folded(claim)))}
+        said |= {word for claim in claims for word in _in_other_ways(claim)}
+        self._wanted = said | {f"~{stem(one)}" for one in said if one not in STOP}
+        for one in material.earlier:
+            self._earlier(one)
+        for passage in material.passages:
+            for nth, shape in enumerate(passage.shapes):
+                self._add(passage.ref(nth), _voice(passage, shape), _text(shape))
+
+    def weight(self, key: str) -> float:
+        """How much it says that a word is there: the rarer, the more."""
+        weight = self._weights.get(key)
+        if weight is None:
+            weight = math.log(1 + len(self.windows) / (2 + len(self._at.get(key, ()))))
+            self._weights[key] = weight
+        return weight
+
+    def known(self, key: str) -> bool:
+        """Whether a stem occurs at all."""
+        return key in self._at
+
+    def share(self, keys: Collection[str], held: Collection[str]) -> float:
+        """How much of the words is there, from 0 to 1."""
+        whole = sum(map(self.weight, keys))
+        return sum(self.weight(key) for key in keys if key in held) / whole if whole else 0.0
+
+    def best(self, keys: Sequence[str], voices: Collection[Voice], most: int) -> list[int]:
+        """The windows that hold the most of the words; of equals the newest first."""
+        ranked = (one for voice in voices for one in self._best(tuple(keys), voice))
+        return [-at for _, at in heapq.nsmallest(most, ranked)]
+
+    def _best(self, keys: tuple[str, ...], voice: Voice) -> list[tuple[float, int]]:
+        """What each window holds, and which it is, negated: the best and newest first."""
+        if (voice, keys) not in self._ranked:
+            scored = ((-round(held, 6), -at) for at, held in self._sums(keys, voice).items())
+            self._ranked[voice, keys] = heapq.nsmallest(_RANKED, scored)
+        return self._ranked[voice, keys]
+
+    def _sums(self, keys: tuple[str, ...], voice: Voice) -> dict[int, float]:
+        """What windows hold of the words; a common word is only looked for where a rare one is."""
+        sums: dict[int, float] = defaultdict(float)
+        for key in sorted(keys, key=lambda one: (len(self._by.get((voice, one), ())), one)):
+            there, weight = self._by.get((voice, key), ()), self.weight(key)
+            if len(there) > _COMMON and sums:
+                there = [at for at in sums if key in self.held[at]]
+            for at in there[-_COMMON:]:
+                sums[at] += weight
+        return sums
+
+    def sum(self, keys: Iterable[str], at: int) -> float:
+        """The weight of the words that a window holds."""
+        held = self.held[at]
+        return math.fsum(self.weight(key) for key in keys if key in held)
+
+    def around(self, at: int, reach: int) -> frozenset[str]:
+        """The words of a window and of its neighbours in the same voice."""
+        voice = self.windows[at].voice
+        near = range(max(0, at - reach), min(len(self.windows), at + reach + 1))
+        return frozenset[str]().union(
+            *(self.held[one] for one in near if self.windows[one].voice == voice)
+        )
+
+    def ref(self, at: int) -> PartRef:
+        """The part that a window is of."""
+        return self.pieces[self.windows[at].piece].ref
+
+    def of_entry(self, seq: int) -> range:
+        """The windows of an entry."""
+        return self._entries.get(seq, range(0))
+
+    def holding(self, run: Sequence[str]) -> list[int]:
+        """The pieces that hold all of these words, in any order."""
+        found: set[int] | None = None
+        for word in sorted(set(run), key=lambda one: len(self._at.get(one, ()))):
+            there = {self.windows[at].piece for at in self._at.get(word, ())}
+            found = there if found is None else found & there
+            if not found:
+                return []
+        return sorted(found or ())
+
+    def _earlier(self, one: Earlier) -> None:
+        summary, here = one.summary, PartRef(one.seq, 0)
+        for directive in summary.directives:
+            self._add(directive.source, "user", directive.text)
+        checked = summary.report is not None and not summary.report.only
+        for claim in (claim for section in summary.sections for claim in section.claims):
+            quote = QUOTE.match(claim.text) if checked else None
+            if quote and claim.sources:
+                self._add(claim.sources[0], "user", quote.group(2))
+            else:
+                self._add(here, "earlier", claim.text)
+        shown = summary.text if not summary.sections else ""
+        names = "\n".join(name.name for name in summary.ledger)
+        for text in (summary.title, summary.words, shown, names):
+            self._add(here, "earlier", text)
+
+    def _add(self, ref: PartRef, voice: Voice, text: str) -> None:
+        if not text.strip():
+            return
+        piece, first = Piece(ref, voice, folded(text)), len(self.windows)
+        self.pieces.append(piece)
+        cut = _sentences(text) if voice == "user" else ((one, "") for one in _cut(piece.text))
+        for one, lead in cut:
+            there = (
+                {*words(one), *words(_GROUPS.sub("", one))}
+                if _GROUPS.search(one)
+                else {*words(one)}
+            )
+            keys = {key for word in there for key in self._keys(word)}
+            for key in keys:
+                self._at[key].append(len(self.windows))
+                self._by[voice, key].append(len(self.windows))
+            self.held.append(frozenset(keys))
+            self.windows.append(Window(len(self.pieces) - 1, voice, one, lead))
+        before = self._entries.get(ref.seq, range(first, first))
+        self._entries[ref.seq] = range(before.start, len(self.windows))
+
+    def _keys(self, word: str) -> tuple[str, ...]:
+        keys = self._known.get(word)
+        if keys is None:
+            keys = tuple(key for key in (word, f"~{stem(word)}") if key in self._wanted)
+            self._known[word] = keys
+        return keys
+
+
+def _voice(passage: Passage, shape: Shape) -> Voice:
+    match shape.kind:
+        case "prompt" if passage.role == "user" and not passage.delegated:
+            return "user"
+        case "prompt" if passage.delegated:
+            return "model"  # what a delegation is asked, the model asks
+        case "text" | "thought" | "call":
+            return "model"
+        case _:
+            return "tool"
+
+
+def _text(shape: Shape) -> str:
+    if shape.kind != "call":
+        return shape.text
+    try:
+        said = "\n".join(strings(from_json(shape.text)))
+    except ValueError:
+        said = shape.text
+    return f"{shape.tool or ''}\n{said}"
+
+
+def _cut(text: str) -> Iterator[str]:
+    """The text in windows, between lines where that can be."""
+    at = 0
+    while at < len(text):
+        end = at + _WINDOW
+        if end < len(text):
+            line, space = text.rfind("\n", at + 1, end), text.rfind(" ", at + 1, end)
+            if max(line, space) > at:
+                end = (line if line > at else space) + 1
+            else:
+                gap = re.compile(r"\W").search(text, end, end + _LONGEST_WORD)
+                end = gap.end() if gap else end
+        yield text[at:end]
+        at = end
+
+
+def _sentences(text: str) -> Iterator[tuple[str, str]]:
+    """What the user said, sentence by sentence, with the line that a list stands under."""
+    lead = ""
+    for line in text.splitlines():
+        bare = " ".join(line.split())
+        listed = re.match(r"[-*+•]\s|\d+[.)]\s|\[", bare)
+        if not bare:
+            continue
+        if not listed and not line.startswith((" ", "\t")):
+            lead = ""
+        for sentence in sentences(bare):
+            for window in _cut(sentence.strip()):
+                yield window, lead
+        if bare.endswith(":") and not listed:
+            lead = bare
+
+
+def _in_other_ways(claim: str) -> Iterator[str]:
+    """The words of a claim's numbers as others may have written them."""
+    for one in re.findall(r"\d[\d.,'_\u00a0\u202f]*\w*", claim):
+        for spelling in spellings(one.rstrip(".,'_")):
+            yield from words(spelling)
+        if one in _SMALL:
+            yield NUMBER_WORDS[int(one)]
+
+
+def _counts(material: Material) -> frozenset[int]:
+    """What can be counted in the material: its messages, prompts, calls, and calls of each tool."""
+    kinds: dict[str, int] = defaultdict(int)
+    for passage in material.passages:
+        for shape in passage.shapes:
+            kinds[shape.kind] += 1
+            if shape.kind == "call" and shape.tool:
+                kinds[f"call of {shape.tool}"] += 1
+    return frozenset({material.messages, *kinds.values()})

@@ -1,0 +1,144 @@
+"""What a claim names that can be looked up: quotations, code, paths, names, codes, numbers."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from refold.fold.ground.directive_words import HYPHEN_PREFIXES, HYPHEN_SUFFIXES, WELL_KNOWN
+from refold.fold.ground.disguise import mixed
+
+Sort = Literal["quote", "code", "link", "path", "name", "number", "caps"]
+
+
+class Named(NamedTuple):
+    """Something named in a claim, and where it stands there."""
+
+    start: int
+    end: int
+    text: str
+    sort: Sort
+
+
+_QUOTED = re.compile(
+    r"`+([^`]{1,400})`+"
+    r"|[“„]([^“”„]{1,400})[”“]|«\s?([^«»]{1,400}?)\s?»|「([^「」]{1,400})」|『([^『』]{1,400})』"
+    r"|(?<!\w)\"([^\"]{1,400})\"(?!\w)"
+    r"|(?<![\w'’])['‘]([^'‘’\n]{2,400})['’](?![\w'])"  # noqa: RUF001 - quotation marks
+)
+_LINK = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`)\]]+|\bwww\.[^\s<>\"'`)\]]+")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_NUMBER = re.compile(
+    r"(?<![^\W_])[+-]?"
+    r"(?:\d{1,3}(?:[,.' \u00a0\u202f_]\d{3})+(?:[.,]\d+)?|\d+(?:[.,:]\d+)*)(?![^\W_])"
+)
+_WHOLE = r"\d{1,3}(?:[,.' \u00a0\u202f_]\d{3})+"
+_UNIT = re.compile(
+    r"(?i)(\d[\d.,]*)(?:ms|s|secs?|m|mins?|h|hrs?|d|k|kb|mb|gb|tb|kib|mib|gib|b|px|x|st|nd|rd|th"
+    r"|eur|usd|km|kg|°c|pp|pt|em|rem|fps|w|v|hz|khz|mhz|ghz|€|%|\$)"
+)
+_TOKEN = re.compile(
+    r"(?:[^\s()\[\]{}<>,;|\"“”„«»…、。，；（）]"  # noqa: RUF001 - punctuation
+    r"|(?<=\d),(?=\d)|(?<=\d)[\u00a0\u202f](?=\d{3}))+(?:\(\))?"
+)
+_EDGE = "\"'“”„‘’«»`*_,;:!?()[]{}<>…|→=~≈+、。，；：！？（）「」『』【】《》"  # noqa: RUF001
+_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}[A-Z]|^[A-Z][a-z]+[A-Z]")
+_INNER = re.compile(r"\w[.@:\\]+\w|\w_+\w|^_+\w|\w::\w|^[.~]?/\w|\w/\w|^--?\w[\w-]+|^[$#@]\w|^\.\w")
+_KEBAB = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_CAPS = re.compile(r"[A-Z]{4,}")
+_SHORT = frozenset({"e.g", "i.e", "etc", "a.k.a", "p.s", "a.m", "p.m", "z.b", "d.h", "u.a", "p.ej"})
+
+
+def named(text: str) -> list[Named]:
+    """Everything in a claim that must be found in the log, in order."""
+    found: list[Named] = []
+    for one in (*_quotations(text), *_links(text), *_tokens(text)):
+        if not any(one.start < other.end and other.start < one.end for other in found):
+            found.append(one)
+    return sorted(found)
+
+
+def _quotations(text: str) -> Iterator[Named]:
+    for match in _QUOTED.finditer(text):
+        inner = next(group for group in match.groups() if group is not None).strip()
+        if re.search(r"\w", inner):
+            code = match.group().startswith("`")
+            yield Named(match.start(), match.end(), inner, "code" if code else "quote")
+
+
+def _links(text: str) -> Iterator[Named]:
+    for pattern in (_LINK, _MAIL):
+        for match in pattern.finditer(text):
+            bare = match.group().rstrip(".,;:!?*_…")
+            yield Named(match.start(), match.start() + len(bare), bare, "link")
+
+
+def _tokens(text: str) -> Iterator[Named]:
+    for match in _TOKEN.finditer(text):
+        start, token = _trimmed(match.start(), match.group())
+        sort = _sort(token)
+        if sort == "number" or (sort is None and any(map(str.isdecimal, token))):
+            yield from _numbers(start, token)
+        elif sort:
+            yield Named(start, start + len(token), token, sort)
+
+
+def _trimmed(start: int, token: str) -> tuple[int, str]:
+    """The token without punctuation and decoration around it; its own brackets stay."""
+    bare = token.lstrip(_EDGE)
+    if token.startswith(("_", "$")) and re.match(r"[_$]+\w", token):
+        bare = token
+    start += len(token) - len(bare)
+    while bare and (bare[-1] in _EDGE or bare[-1] in ".%€$£"):
+        if bare.endswith("()"):
+            return start, bare
+        bare = bare[:-1]
+    return start, bare
+
+
+def _sort(token: str) -> Sort | None:  # noqa: PLR0911 - one line a kind
+    bare = token.removesuffix("()")
+    if not re.search(r"\w", bare) or bare.lower().rstrip(".") in _SHORT or bare in WELL_KNOWN:
+        return None
+    amount = bare.lstrip("$€£+-")
+    if _NUMBER.fullmatch(amount) or _UNIT.fullmatch(amount):
+        return "number"
+    if mixed(bare):
+        return "name"
+    if "/" in bare.strip("/") or "\\" in bare or bare.startswith(("/", "./", "~/")):
+        return "path"
+    if _INNER.search(bare) or _CAMEL.search(bare) or token.endswith("()"):
+        return "name"
+    if any(map(str.isdecimal, bare)) and any(map(str.isalpha, bare)):
+        return "name"
+    if _KEBAB.fullmatch(bare):
+        parts = bare.lower().split("-")
+        ordinary = len(parts) == 2 and (parts[0] in HYPHEN_PREFIXES or parts[1] in HYPHEN_SUFFIXES)  # noqa: PLR2004
+        return None if ordinary or parts[1] in HYPHEN_SUFFIXES else "name"
+    return "caps" if _CAPS.fullmatch(bare) else None
+
+
+def _numbers(start: int, token: str) -> Iterator[Named]:
+    """The number that a token is, without its sign; or those in it."""
+    amount = token.lstrip("$€£+-")
+    if _UNIT.fullmatch(amount) or _NUMBER.fullmatch(amount):
+        yield Named(start + len(token) - len(amount), start + len(token), amount, "number")
+        return
+    for match in re.finditer(r"\d[\d.,:]*\d|\d", token):
+        yield Named(start + match.start(), start + match.end(), match.group(), "number")
+
+
+def spellings(number: str) -> list[str]:
+    """The ways to write the same number."""
+    unit = _UNIT.fullmatch(number)
+    digits = unit.group(1) if unit else number
+    found = [number, digits]
+    grouped = re.fullmatch(rf"({_WHOLE})(?:[.,](\d+))?", digits)
+    plain = re.fullmatch(r"(\d{1,30})(?:[.,](\d+))?", digits)
+    for match in filter(None, (grouped, plain)):
+        left, right = re.sub(r"\D", "", match.group(1)), match.group(2) or ""
+        lefts = [left, *(f"{int(left):,}".replace(",", mark) for mark in ",.' _\u00a0\u202f")]
+        rights = [right, f"{right}0", right.rstrip("0")] if right else [""]
+        found += [
+            f"{one}{mark}{end}".rstrip(".,") for one in lefts for mark in ".," for end in rights
+        ]
+    return [one for one in dict.fromkeys(found) if one]

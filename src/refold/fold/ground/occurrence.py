@@ -1,0 +1,226 @@
+"""Whether what a claim names occurs in the material: whole, and written in any usual way."""
+
+import re
+from collections.abc import Sequence
+
+from refold.fold.ground.directive_words import NUMBER_WORDS
+from refold.fold.ground.disguise import folded
+from refold.fold.ground.evidence import Evidence, content
+from refold.fold.ground.named import Named, named, spellings
+from refold.log.text import words
+
+_LINE = re.compile(r"(.+?[^\d:]):(\d+)(?:[:-]\d+)*$")
+_BRACES = re.compile(r"^(.*)\{([^{}]+)\}(.*)$")
+_GAP = r"[\W_]{1,12}"
+_LONGEST_RUN = 60
+_ENTRY = re.compile(
+    r"(?:\b(?:entry|entries|seqs?|messages?|msgs?)\s*#?\s*(?:\d+\s*(?:,|and|to|-|–|&)\s*)*|\[\s*#?)$",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"^(.*?)(\d+)\s*[-–…]+\s*(.*?)(\d+)$")  # noqa: RUF001
+_LEAST_TAIL = 2
+
+
+class Occurrence:
+    """Looks names up in the material, each once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._found: dict[tuple[str, str], bool] = {}
+
+    def missing(self, text: str) -> tuple[list[Named], int]:
+        """What a claim names and the material does not have, and how many things it names."""
+        found = named(text)
+        listed = len({one.text for one in found if one.sort not in ("number", "quote")})
+        gone = [one for one in found if not self._there(one, text, listed)]
+        lost = {one.text for one in gone}
+        return gone, len({one.text for one in found if one.sort != "caps" or one.text in lost})
+
+    def _there(self, one: Named, text: str, listed: int) -> bool:
+        if one.sort == "number" and self._is_entry(one, text):
+            return True
+        if one.sort == "number" and one.text == str(listed) and listed > 1:
+            return True
+        key = one.sort, one.text
+        if key not in self._found:
+            self._found[key] = self._looked_up(one)
+        return self._found[key]
+
+    def _is_entry(self, one: Named, text: str) -> bool:
+        if not one.text.isdecimal() or int(one.text) not in self._evidence.seqs:
+            return False
+        return bool(_ENTRY.search(text[: one.start]))
+
+    def _looked_up(self, one: Named) -> bool:
+        match one.sort:
+            case "number":
+                return self._number(one.text)
+            case "quote":
+                return self._quote(one.text)
+            case "code":
+                return self._code(one.text)
+            case "path":
+                return self._path(one.text)
+            case "link":
+                return self._literal(one.text) or self._literal(one.text.rstrip("/"))
+            case _:
+                return self._name(one.text)
+
+    def _number(self, text: str) -> bool:
+        if any(self._literal(one, number=True) for one in spellings(text)):
+            return True
+        if not text.isdecimal():
+            return False
+        value = int(text)
+        if value < len(NUMBER_WORDS) and self._evidence.holding([NUMBER_WORDS[value]]):
+            return True
+        return value in self._evidence.counts
+
+    def _quote(self, text: str) -> bool:
+        parts = [one for one in re.split(r"…|\.{3,}|\[[^\]]*\]", text) if words(one)]
+        return all(map(self._run, parts))
+
+    def _code(self, text: str) -> bool:
+        if self._literal(text) or self._path(text) or self._run(text):
+            return True
+        inner = named(text) or [Named(0, 0, one, "name") for one in text.split()]
+        if len(text.split()) == 1 and inner[0].text == text:
+            return False
+        # A command that was never run as it stands may be made of what is there together.
+        keys = [word for word in words(folded(text)) if len(word) > 1]
+        together = not keys or bool(self._evidence.holding(keys))
+        return together and all(one.sort == "code" or self._looked_up(one) for one in inner)
+
+    def _path(self, text: str) -> bool:
+        text = text.rstrip("/.,:") or text
+        at_line = _LINE.match(text)
+        if at_line:
+            return self._near(at_line.group(1), at_line.group(2))
+        braces = _BRACES.match(text)
+        if braces:
+            head, middle, tail = braces.groups()
+            return all(self._path(f"{head}{one.strip()}{tail}") for one in middle.split(","))
+        for start in ("", "./", "../"):
+            if text.startswith(start) and self._literal(text.removeprefix(start)):
+                return True
+        if "*" in text:
+            return self._path(text.partition("*")[0].rstrip("/")) if text[0] != "*" else True
+        return self._joined(text) or self._either(text)
+
+    def _joined(self, path: str) -> bool:
+        """An absolute path that is made of a folder and a path within it, both there."""
+        steps = path.split("/")
+        return path.startswith(("/", "~/")) and any(
+            self._literal("/".join(steps[:at])) and self._literal("/".join(steps[at:]), bare=True)
+            for at in range(2, len(steps) - _LEAST_TAIL + 1)
+        )
+
+    def _either(self, text: str) -> bool:
+        """Words with a stroke between them, such as read/write, of which each is there."""
+        if not re.fullmatch(r"[^\W\d_]+(?:/[^\W\d_]+)+", text):
+            return False
+        return all(self._known(one) for one in text.split("/"))
+
+    def _name(self, text: str) -> bool:
+        bare = re.sub(r"\([^()]*\)$", "", text)
+        at_line = _LINE.match(bare)
+        if self._literal(text) or (bare != text and self._literal(bare)):
+            return True
+        if at_line and self._near(at_line.group(1), at_line.group(2)):
+            return True
+        span = _RANGE.match(bare)
+        if span and span.group(1).rstrip() == span.group(3).rstrip():
+            head, first, _, last = span.groups()
+            return self._literal(f"{head}{first}") and self._literal(f"{head}{last}")
+        parts = re.split(r"[=:,+&]|->|=>", bare)
+        if len(parts) > 1 and all(re.search(r"\w", one) for one in parts):
+            return all(self._literal(one) or self._number(one) for one in parts)
+        hyphened = re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)+", bare)
+        return bool(hyphened) and self._run(bare)
+
+    def _known(self, word: str) -> bool:
+        keys = content(word)
+        return not keys or all(map(self._evidence.known, keys))
+
+    def _near(self, name: str, number: str) -> bool:
+        there = self._evidence.holding([*words(folded(name)), number])
+        return any(
+            _whole(self._evidence.pieces[at].text, folded(name))
+            and _whole(self._evidence.pieces[at].text, number, number=True)
+            for at in there
+        )
+
+    def _literal(self, text: str, *, number: bool = False, bare: bool = False) -> bool:
+        name = folded(text).strip()
+        run = words(name)
+        if not run:
+            return False
+        held = self._evidence.holding(run) if not number else self._evidence.holding(run[:1])
+        pieces = self._evidence.pieces
+        return any(_whole(pieces[at].text, name, number=number, bare=bare) for at in held)
+
+    def _run(self, text: str) -> bool:
+        run = words(folded(text))
+        if not run:
+            return True
+        if len(run) > _LONGEST_RUN:
+            return all(
+                self._run(" ".join(run[at : at + _LONGEST_RUN]))
+                for at in range(0, len(run), _LONGEST_RUN)
+            )
+        gap = _GAP if not _unspaced(run) else r"[\W_]{0,12}"
+        pattern = re.compile(rf"(?<![^\W_]){gap.join(map(re.escape, run))}(?![^\W_])")
+        if _unspaced(run):
+            pattern = re.compile(gap.join(map(re.escape, run)))
+        pieces = self._evidence.pieces
+        return any(pattern.search(pieces[at].text) for at in self._evidence.holding(run))
+
+
+def _unspaced(run: Sequence[str]) -> bool:
+    return any(len(one) == 1 and ord(one) > 0x2E80 for one in run)  # noqa: PLR2004 - CJK
+
+
+def _whole(text: str, name: str, *, number: bool = False, bare: bool = False) -> bool:
+    """Whether a name stands in a text, and not as a piece of a longer one."""
+    at = text.find(name)
+    while at >= 0:
+        if _begins(text, at, name, number=number, bare=bare) and _ends(
+            text, at + len(name), number=number
+        ):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _begins(text: str, at: int, name: str, *, number: bool, bare: bool) -> bool:
+    if at == 0 or not name[0].isalnum():
+        return bare is False or at == 0 or text[at - 1] != "/"
+    before = text[at - 1]
+    if number:
+        follows = before in ".," and at > 1 and text[at - 2].isdecimal()
+        return not (before.isalnum() or before == "_" or follows)
+    if bare and before == "/":
+        return False
+    if before == "-":
+        while at and text[at - 1] == "-":
+            at -= 1
+        return not (at and text[at - 1].isalnum())
+    return not (before.isalnum() or before == "_") or _escaped(text, at)
+
+
+def _escaped(text: str, at: int) -> bool:
+    """Whether the letter before is that of a line's end as programs write it."""
+    return text[max(0, at - 2) : at] in ("\\n", "\\t", "\\r")
+
+
+def _ends(text: str, at: int, *, number: bool) -> bool:
+    after = text[at : at + 1]
+    if number:
+        unit = re.compile(
+            r"(?:ms|s|secs?|m|mins?|h|d|k|[kmgt]i?b|px|x|st|nd|rd|th|w|em|rem|pt)?(?![^\W_])"
+        )
+        fraction = re.compile(r"[.,]\d").match(text, at)
+        return not fraction and bool(unit.match(text, at))
+    if after == "-":
+        return not text[at + 1 : at + 2].isalnum()
+    return not (after.isalnum() or after == "_")

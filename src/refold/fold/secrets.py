@@ -1,0 +1,176 @@
+"""Secrets, taken out of a text before anybody else reads it.
+
+Patterns of our own find what is named, or made in a well-known way; where the package
+`bc-detect-secrets` is installed, its detectors find the keys of many more providers.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+REDACTED: Final = "[redacted]"
+
+_STRONG = (
+    r"(?:passw(?:or)?d|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"|client[_-]?secret|account[_-]?key|secret[_-]?key|credentials?)"
+)
+_WEAK = r"(?:token|authorization|cookie|auth|signature)"
+_SET = r"\w{0,40}\\?[\"'`]?[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}"
+_NO_VALUE = (
+    r"(?!\\?[\"'`]?(?:string|str|text|number|password|passwd|secret|none|null|undefined|true|false"
+    r"|required|optional|example|changeme|redacted|bearer|basic|[*.x•]+)\\?[\"'`,;)\s]"
+    r"|\\?[\"'`]?(?:<|\$|\{|%|process\.env|os\.environ))"
+)
+_KEY_BLOCK = re.compile(  # all between its first line and its last, which may be cut off
+    r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)"
+    r"(?:(?!-----(?:BEGIN|END) )[\s\S]){20,20000}(?=-----END |\Z|-----BEGIN )"
+)
+_IN_ADDRESS = re.compile(r"(\w://[^\s/:@\"']{0,100}:)[^\s/@\"']{1,200}(?=@)")
+_MADE = re.compile(  # as providers make them
+    r"(?<![A-Za-z0-9])(?:"
+    r"eyJ[\w-]{8,4000}\.(?:eyJ)?[\w-]{8,8000}\.[\w-]{8,4000}"
+    r"|(?:sk|pk|rk)[-_](?=[\w-]{0,80}\d)[\w-]{20,300}"
+    r"|gh[oprsu]_\w{30,255}|github_pat_\w{40,255}|glpat-[\w-]{18,100}"
+    r"|xox[a-z]-[\w-]{10,200}|xapp-[\w-]{20,200}"
+    r"|(?:hf|npm)_(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{30,60}"
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])|AIza[\w-]{35}"
+    r"|ya29\.[\w-]{20,300}|pypi-AgE[\w-]{50,400}|dop_v1_\w{60,70}|shp(?:at|ss|ca|pa)_\w{32}"
+    r"|SG\.[\w-]{16,32}\.[\w-]{16,64}|AGE-SECRET-KEY-1\w{40,80}|whsec_\w{24,80}"
+    r"|\d{8,10}:AA[\w-]{33})"
+)
+_IN_HEADER = re.compile(
+    r"\b((?:bearer|basic)[ \t]{1,4})(?=[\w+/=.~-]{0,400}\d)[\w+/=.~-]{16,4000}", re.IGNORECASE
+)
+_IN_MARKS = re.compile(  # password="…", as configuration and code have it
+    rf"({_STRONG}{_SET}){_NO_VALUE}(\\?[\"'`])[^\s\"'`\\]{{6,400}}(\\?[\"'`])", re.IGNORECASE
+)
+_BARE = re.compile(  # PASSWORD=…, as the environment has it: no name or call has such signs
+    rf"({_STRONG}{_SET}){_NO_VALUE}(?=[^\s\"'`,;()\[\]{{}}<>|]{{0,100}}[\d!@#$%^&*+])"
+    r"[^\s\"'`,;()\[\]{}<>|\\]{6,400}(?![(\[.\w])",
+    re.IGNORECASE,
+)
+_LONG = re.compile(  # token: …, where it is too long for a word
+    rf"({_WEAK}{_SET}(?:\\?[\"'`])?){_NO_VALUE}(?=[^\s\"'`]{{0,100}}\d)"
+    r"(?=[^\s\"'`]{0,100}[A-Za-z])[\w+/=.~:-]{20,4000}(?![(\[])",
+    re.IGNORECASE,
+)
+_HINTS = ("pass", "pwd", "secret", "key", "token", "auth", "cookie", "credential", "signature")
+
+_OURS: Final = frozenset(
+    {"BasicAuthDetector", "JwtTokenDetector", "PrivateKeyDetector", "KeywordDetector"}
+    | {"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"}
+    | {"AzureStorageKeyDetector"}
+)
+"""Detectors that are not asked: they take hashes or signatures for keys, or are slow, or find no
+more than our patterns do."""
+_NAMED: Final = frozenset(
+    {"CloudantDetector", "IbmCloudIamDetector", "IbmCosHmacDetector", "SoftlayerDetector"}
+)
+"""Detectors that look for a name before the secret, at length."""
+_NAMES = re.compile("key|pwd|pw|pass|token|secret|iam|api", re.IGNORECASE)
+_RUN = re.compile(r"[\w+=.~-]{16,}")
+_DIGIT = re.compile(r"\d")
+_WINDOW = 2_000  # characters of a line that are looked at together
+_OVERLAP = 300
+_SHORTEST = 8
+
+_UNSAID = (
+    (re.compile(r"(\w://)[^/\s@]+@"), r"\1…@"),
+    (re.compile(r"\b(bearer|basic)\s+[^\s\"',;]+", re.IGNORECASE), r"\1 …"),
+    (
+        re.compile(
+            r"([\w-]*(?:key|token|secret|passw(?:or)?d|authorization|credential|cookie)s?"
+            r"[\"']?\s*[:=]\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s,;&]+)",
+            re.IGNORECASE,
+        ),
+        r"\1…",
+    ),
+    (re.compile(r"\b(?:sk|pk|rk|gh[a-z]|xox[a-z]|hf|glpat|AKIA|AIza)[-_*\w]{8,}"), "…"),
+    (re.compile(r"(?=[\w+=-]*\d)[\w+=-]{32,}"), "…"),
+)
+"""Addresses with a password, headers, named secrets, keys as providers make them, and whatever
+else is too long for a word."""
+
+
+class Detector(Protocol):
+    """Finds secrets of one sort."""
+
+    def analyze_string(self, string: str) -> Iterable[str]:
+        """The secrets in a line."""
+        ...
+
+
+def redacted(text: str) -> str:
+    """The text with a mark for each secret in it; the rest stays as it is.
+
+    Hashes, ids, paths and names stay: a summary needs them.
+    """
+    if "PRIVATE KEY" in text:
+        text = _KEY_BLOCK.sub(rf"\1{REDACTED}", text)
+    return "".join(map(_redacted_line, text.splitlines(keepends=True)))
+
+
+def _redacted_line(line: str) -> str:
+    """Most lines hold nothing that could be a secret, and are not looked at further."""
+    if "://" in line and "@" in line:
+        line = _IN_ADDRESS.sub(rf"\1{REDACTED}", line)
+    lower = line.lower()
+    if any([hint in lower for hint in _HINTS]):  # noqa: C419 - a list is quicker
+        line = _IN_MARKS.sub(rf"\1\2{REDACTED}\3", line)
+        line = _BARE.sub(rf"\1{REDACTED}", line)
+        line = _LONG.sub(rf"\1{REDACTED}", line)
+    if _RUN.search(line):
+        line = _MADE.sub(REDACTED, line)
+        if "bearer" in lower or "basic" in lower:
+            line = _IN_HEADER.sub(rf"\1{REDACTED}", line)
+        found = {secret for window in _windows(line) for secret in _detected(window)}
+        for secret in sorted(found, key=lambda one: (-len(one), one)):
+            line = line.replace(secret, REDACTED)
+    return line
+
+
+def without_secrets(text: str) -> str:
+    """A text that may stay for good, with an ellipsis for everything that might be a secret.
+
+    It takes out hashes and ids too.
+    """
+    for pattern, instead in _UNSAID:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _windows(line: str) -> Iterator[str]:
+    """The line, or pieces of a long one, that hold something as long as a key with a digit."""
+    if not detectors():
+        return
+    for start in range(0, len(line), _WINDOW - _OVERLAP):
+        window = line[start : start + _WINDOW]
+        if any(_DIGIT.search(run) for run in _RUN.findall(window)):
+            yield window
+        if start + _WINDOW >= len(line):
+            break
+
+
+def _detected(line: str) -> Iterator[str]:
+    named = _NAMES.search(line)
+    for detector in detectors():
+        if type(detector).__name__ in _NAMED and not named:
+            continue
+        try:
+            found = [one for one in detector.analyze_string(line) if len(one) >= _SHORTEST]
+        except Exception:  # noqa: BLE001, S112 - one that fails must not keep others from looking
+            continue
+        yield from found
+
+
+@cache
+def detectors() -> tuple[Detector, ...]:
+    """The detectors of the installed package, if it is; they use no network."""
+    try:
+        package = import_module("detect_secrets.core.plugins.util")
+    except ImportError:
+        return ()
+    classes = cast("dict[str, type[Detector]]", package.get_mapping_from_secret_type_to_class())
+    return tuple(one() for _, one in sorted(classes.items()) if one.__name__ not in _OURS)

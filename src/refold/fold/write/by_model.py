@@ -1,0 +1,273 @@
+"""Summaries by a model: asked chunk by chunk, checked against the log, and only then used.
+
+Where that fails, for whatever reason, the log's own summary stands in its place and says why; in
+profiles that have none, the fold fails as theirs does.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
+from refold.fold.believing import believed
+from refold.fold.breadcrumb import breadcrumb
+from refold.fold.gate import EMPTY
+from refold.fold.job import Job, Steps
+from refold.fold.material import Earlier, Material
+from refold.fold.quoting import sound
+from refold.fold.run import read_context
+from refold.fold.secrets import redacted
+from refold.fold.summary import Report, Summary
+from refold.fold.write.breaker import TOO_OFTEN, Breaker
+from refold.fold.write.transcript import GUARD, Chunk, asked, chunks
+from refold.fold.write.written import Form, Said, Written, from_form, from_text, known_from, merged
+from refold.view import Counter, Fold
+
+_LEAST_ROOM = 400  # tokens of a prompt; with less, nothing is left for what was said
+_SLOT = 5  # of the room, the fraction for what earlier summaries say
+_SMALLER = 5  # times that less is shown, after what was shown was too long
+_WORDS_OF_A_FOLD = 0.35  # words for each token that a fold may show
+_LONGEST_REASON = 200
+_LONGEST_ANSWER = 200_000  # characters that are read of an answer
+_MOST_CLAIMS = 150  # of one answer; it was asked for far fewer
+_RETIRED = 3  # earlier claims that a chunk may call obsolete, however few there are
+TOO_SLOW = "the summariser took too long"
+
+
+class Told(NamedTuple):
+    """What a summariser answered."""
+
+    text: str
+    form: Form | None = None
+    """The same, where it was asked to fill in a form and did."""
+    usage: Mapping[str, int] = {}
+
+
+class Summariser(Protocol):
+    """A model that can be asked for a summary, and can do nothing else."""
+
+    @property
+    def name(self) -> str:
+        """The model."""
+        ...
+
+    @property
+    def counter(self) -> Counter:
+        """Counts its tokens."""
+        ...
+
+    @property
+    def room(self) -> int:
+        """How many tokens it may be shown; less, once it refused as much."""
+        ...
+
+    @property
+    def structured(self) -> bool:
+        """Whether it can fill in a form."""
+        ...
+
+    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
+        """Its answer. Raises WindowExceeded where it was shown too much."""
+        ...
+
+
+Choose = Callable[[Job], Summariser | None]
+"""Who writes the summary of a fold; None: the log itself."""
+
+
+class ByModel:
+    """Writes summaries with models. One of them serves all sessions of a process."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._breakers: dict[str, Breaker] = {}
+
+    async def __call__(self, material: Material, job: Job, steps: Steps) -> Summary:
+        """The summary: the model's, where it is to be believed."""
+        values = read_context(job.context).values
+        own = await asyncio.to_thread(breadcrumb, material)
+        summariser = self._choose(job)
+        if summariser is None:
+            return _instead(own, values)
+        breaker = self._breakers.setdefault(summariser.name, Breaker())
+        if not breaker.allows():
+            return _instead(own, values, f"{TOO_OFTEN}: {breaker.last}")
+        asking = _Asking(summariser, job, steps, values)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            with breaker.asking():
+                written = await asking.about(material)
+            summary = await asyncio.to_thread(
+                believed,
+                written,
+                material,
+                own,
+                values,
+                by=summariser.name,
+                counter=summariser.counter,
+            )
+        except asyncio.CancelledError:
+            if clock() - began >= values.wait:  # nobody waited for it any longer
+                breaker.failed(TOO_SLOW)
+            raise
+        except FoldCancelled:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a model does, the session goes on
+            breaker.failed(_why(error))
+            return replace(_instead(own, values, _why(error), asking.usage), usage=asking.usage)
+        breaker.worked()
+        return replace(summary, usage=asking.usage)
+
+
+class _Asking:
+    """One summary that is being asked for."""
+
+    def __init__(self, summariser: Summariser, job: Job, steps: Steps, values: Fold) -> None:
+        self._summariser = summariser
+        self._job = job
+        self._steps = steps
+        self._structured = summariser.structured and values.ground == "check"
+        self._words = max(80, int(values.max_tokens * _WORDS_OF_A_FOLD))
+        self._limit = values.call_limit
+        self.usage: dict[str, int] = {}
+
+    async def about(self, material: Material) -> Written:
+        """What the model wrote; with less room each time that it was shown too much."""
+        room = self._summariser.room
+        for _ in range(_SMALLER):
+            try:
+                return await self._through(material, room)
+            except WindowExceeded:
+                room = min(self._summariser.room, room // 2)
+        return await self._through(material, room)
+
+    async def _through(self, material: Material, room: int) -> Written:
+        """All of the material, chunk by chunk; each is told what is known before it."""
+        if room < _LEAST_ROOM:
+            raise WindowExceeded(
+                f"{self._summariser.name} has room for {room} tokens of a conversation.",
+                "Choose a summariser with a larger window.",
+            )
+        so_far = Written(said=tuple(_known(material.earlier)))
+        of = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
+        for chunk in self._chunks(material, room):  # made twice, but never all held at once
+            shown, hidden = _within(so_far.said, self._summariser.counter, room // _SLOT)
+            told = await self._told(chunk, of, shown)
+            written = from_form(told.form) if told.form else from_text(told.text)
+            if not written.said:
+                raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
+            newer = merged([_tamed(written, len(shown))], shown)
+            text = f"{so_far.text}\n\n{told.text}".strip()
+            so_far = Written(newer.title or so_far.title, (*hidden, *newer.said), text=text)
+        return so_far
+
+    def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
+        counter = self._summariser.counter
+        empty = asked(
+            Chunk(1, (), "", 0),
+            of=1,
+            focus=self._job.focus or "",
+            words=self._words,
+            structured=self._structured,
+        )
+        beside = counter.text(empty) + room // _SLOT
+        return chunks(material, counter, max(_LEAST_ROOM // 2, room - beside))
+
+    async def _told(self, chunk: Chunk, of: int, known: Sequence[Said]) -> Told:
+        """What the model says of one chunk, asked for once however often the fold is made."""
+        prompt = asked(
+            chunk,
+            of=of,
+            known=known,
+            focus=self._job.focus or "",
+            words=self._words,
+            structured=self._structured,
+        )
+        digest = sha256(f"{self._summariser.name}\0{prompt}".encode()).hexdigest()[:16]
+        kept = await self._steps.step(f"chunk {chunk.number} {digest}", lambda: self._ask(prompt))
+        told = _read(kept)
+        self._count(told.usage)
+        return told
+
+    async def _ask(self, prompt: str) -> JsonValue:
+        async with asyncio.timeout(self._limit):
+            told = await self._summariser.ask(GUARD, prompt, self._job)
+        text, form = sound(told.text[:_LONGEST_ANSWER]), None
+        if told.form is not None:
+            form = from_json(sound(told.form.model_dump_json()))
+        return {"text": text, "form": form, "usage": dict(told.usage)}
+
+    def _count(self, usage: Mapping[str, int]) -> None:
+        for name, tokens in {"calls": 1, **usage}.items():
+            self.usage[name] = self.usage.get(name, 0) + tokens
+
+
+def _read(kept: JsonValue) -> Told:
+    match kept:
+        case {"text": str(text), "form": dict(form), "usage": dict(usage)}:
+            return Told(text, Form.model_validate(form), _figures(usage))
+        case {"text": str(text), "usage": dict(usage)}:
+            return Told(text, None, _figures(usage))
+        case _:
+            return Told("")
+
+
+def _figures(usage: Mapping[str, JsonValue]) -> dict[str, int]:
+    return {name: count for name, count in usage.items() if isinstance(count, int)}
+
+
+def _tamed(written: Written, shown: int) -> Written:
+    """Without secrets; and who would retire most of what was known is not heard on that."""
+    said = (replace(one, text=redacted(one.text)) for one in written.said[:_MOST_CLAIMS])
+    retired = written.obsolete if len(written.obsolete) <= max(_RETIRED, shown // 2) else ()
+    title = redacted(written.title)
+    return replace(written, title=title, said=tuple(said), obsolete=retired)
+
+
+def _known(earlier: Sequence[Earlier]) -> Iterator[Said]:
+    """What earlier summaries say: claim by claim, or in the words of who only wrote words."""
+    yield from known_from(earlier)
+    for one in earlier:
+        yield from from_text(one.summary.words).said
+
+
+def _within(said: Sequence[Said], counter: Counter, room: int) -> tuple[list[Said], list[Said]]:
+    """The claims that there is room for, and the others: what may change soon goes first."""
+    order = sorted(range(len(said)), key=lambda at: _soon_changed(said[at]), reverse=True)
+    fitting: set[int] = set()
+    for at in order:
+        room -= counter.text(f"{len(said)}. ({said[at].subject}) {said[at].text}\n")
+        if room < 0:
+            break
+        fitting.add(at)
+    shown = [one for at, one in enumerate(said) if at in fitting]
+    return shown, [one for at, one in enumerate(said) if at not in fitting]
+
+
+def _soon_changed(said: Said) -> tuple[bool, int]:
+    return said.subject in ("goal", "state", "next", "questions"), max(said.cites, default=0)
+
+
+def _instead(
+    own: Summary, values: Fold, why: str = "", usage: Mapping[str, int] | None = None
+) -> Summary:
+    """The log's own summary, which says why no model's stands there."""
+    if not values.breadcrumb:
+        paid = "".join(f"; {name}: {count:,}" for name, count in (usage or {}).items() if count)
+        raise FoldNotMade(f"No summary was written: {why or 'there is no summariser'}{paid}.")
+    return replace(own, report=Report(refused=why)) if why else own
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, FoldNotMade):
+        return error.what
+    if isinstance(error, TimeoutError):
+        return TOO_SLOW
+    said = " ".join(redacted(str(error)).split())[:_LONGEST_REASON]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,160 @@
+"""Models as summarisers: agents without tools, that are shown a conversation as data.
+
+Needs the extra `refold[pydantic-ai]`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic_ai import Agent, NativeOutput, capture_run_messages
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.usage import RunUsage
+
+from refold.errors import WindowExceeded
+from refold.fold.job import Job
+from refold.fold.run import MANUAL, read_context
+from refold.fold.write.by_model import ByModel, Summariser, Told
+from refold.fold.write.transcript import GUARD
+from refold.fold.write.written import Form
+from refold.models.catalogue import NONE, Overrides, facts_of
+from refold.models.overflow_errors import overflow_in
+from refold.models.tokenizers import counter_for
+from refold.view import Counter
+from refold.view.budget import ASSUMED_WINDOW
+
+INTERACTION: Final = "conversation-compaction"
+"""What the calls are for, as their header and their metadata say it."""
+PRIMARY: Final = "primary"
+"""The name by which settings call the model that the session is for."""
+_HEADER = "X-Interaction-Type"
+_MOST_ANSWERED = 8_000  # tokens
+_SHARE_ANSWERED = 4  # of the window, the fraction that is kept for the answer
+_MARGIN = 0.95  # of what is left, since counts are never quite the provider's
+
+
+class ModelSummariser:
+    """One model that writes summaries. It has no tools, and keeps no history."""
+
+    def __init__(self, model: Model, models: Overrides = NONE) -> None:
+        self._model = model
+        self._counter = counter_for(model.model_id)
+        facts = facts_of(model.model_id, models)
+        self._window = facts.window or model.context_window or ASSUMED_WINDOW
+        self._most = facts.output or _MOST_ANSWERED
+
+    @property
+    def name(self) -> str:
+        """The model."""
+        return self._model.model_id
+
+    @property
+    def counter(self) -> Counter:
+        """Counts its tokens."""
+        return self._counter
+
+    @property
+    def reserve(self) -> int:
+        """Tokens of its window that are kept for the answer."""
+        return min(self._most, self._window // _SHARE_ANSWERED)
+
+    @property
+    def room(self) -> int:
+        """How many tokens a prompt may have."""
+        left = self._window - self.reserve - self._counter.text(GUARD, "system")
+        return int(_MARGIN * left / (1 + self._counter.spread))
+
+    @property
+    def structured(self) -> bool:
+        """Whether the model fills in a form by itself; a tool for it would be a tool."""
+        return bool(self._model.profile.get("supports_json_schema_output"))
+
+    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
+        """Its answer. Raises WindowExceeded where it was shown too much."""
+        form = self.structured and read_context(job.context).values.ground == "check"
+        agent: Agent[None, Any] = Agent(
+            self._model,
+            output_type=NativeOutput(Form) if form else str,
+            instructions=guard,
+            name="refold-summariser",
+            retries=0,
+            metadata={"interaction_type": INTERACTION, "fold": str(job.fold)},
+        )
+        with capture_run_messages() as messages:
+            try:
+                result = await agent.run(prompt, model_settings=self._settings())
+            except UnexpectedModelBehavior as error:
+                return self._as_it_came(messages, prompt, error)
+            except Exception as error:
+                raise self._refused(error, prompt) from error
+        output = result.output
+        usage = _usage(result.usage)
+        if isinstance(output, Form):
+            return Told(output.model_dump_json(), output, usage)
+        return Told(str(output), None, usage)
+
+    def _settings(self) -> Any:  # noqa: ANN401 - a typed dict of many
+        return {"max_tokens": self.reserve, "extra_headers": {_HEADER: INTERACTION}}
+
+    def _as_it_came(
+        self, messages: list[ModelMessage], prompt: str, error: UnexpectedModelBehavior
+    ) -> Told:
+        """An answer that is no form, or cut short: its words are read as they are."""
+        answers = [one for one in messages if isinstance(one, ModelResponse)]
+        text = answers[-1].text if answers else None
+        if not text:
+            raise self._refused(error, prompt) from error
+        usage = answers[-1].usage
+        return Told(text, None, _figures(usage.input_tokens, usage.output_tokens))
+
+    def _refused(self, error: Exception, prompt: str) -> Exception:
+        """The error; if the prompt was too long, less is shown from now on."""
+        sent = self._counter.text(prompt)
+        said = overflow_in(error, window=self._window, sent=sent)
+        if said is None:
+            return error
+        named = said.limit or sent * 2 // 3
+        self._window = min(self._window * 2 // 3, named) if named >= self._window else named
+        return WindowExceeded(f"{self.name} was shown more than it has room for.")
+
+
+class Summarisers:
+    """Chooses who writes: people's folds are the primary model's, others the summariser's.
+
+    `resolve` gives the model of a name; without it, Pydantic AI makes one.
+    """
+
+    def __init__(
+        self, resolve: Callable[[str], Model] = infer_model, models: Overrides = NONE
+    ) -> None:
+        self._resolve = resolve
+        self._models = models
+        self._made: dict[str, ModelSummariser] = {}
+
+    def __call__(self, job: Job) -> Summariser | None:
+        """Who writes the summary of this fold; None where no model is to."""
+        given = read_context(job.context)
+        if given.values.writer == "log" and not given.summariser:
+            return None
+        auto = given.summariser if given.summariser != PRIMARY else ""
+        name = given.model if job.trigger == MANUAL else auto or given.model
+        return self._named(name) if name else None
+
+    def _named(self, name: str) -> ModelSummariser:
+        if name not in self._made:
+            self._made[name] = ModelSummariser(self._resolve(name), self._models)
+        return self._made[name]
+
+
+def by_model(resolve: Callable[[str], Model] = infer_model, models: Overrides = NONE) -> ByModel:
+    """A writer of summaries for `Session.open`: models as the settings and each fold say."""
+    return ByModel(Summarisers(resolve, models))
+
+
+def _usage(usage: RunUsage) -> Mapping[str, int]:
+    return _figures(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+
+
+def _figures(sent: int, answered: int, cached: int = 0) -> Mapping[str, int]:
+    return {"input": sent, "output": answered, "cache_read": cached}

@@ -1,0 +1,202 @@
+"""What becomes of a fold's finished steps: nobody pays for one twice."""
+
+import asyncio
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from refold.fold.job import Job, Steps
+from refold.log import Log, Span
+from refold.testing.engine.base import LONG, EngineTests, World
+
+NAMES = ("one", "two", "three", "four")
+
+
+class Stepper:
+    """A `make` of some steps, one after the other or at once, that says which it has begun.
+
+    It stays in the step that it is told to stay in.
+    """
+
+    def __init__(self, *, held: str | None = None, text: str = "", at_once: bool = False) -> None:
+        self.begun: list[str] = []
+        self._held = held
+        self._text = text
+        self._at_once = at_once
+        self._ended = 0
+        self._settled = asyncio.Event()
+        self._go = asyncio.Event()
+
+    async def __call__(self, job: Job, steps: Steps) -> JsonValue:
+        """Make a fold."""
+        if self._at_once:
+            return await asyncio.gather(*(self._step(job, steps, name) for name in NAMES))
+        return [await self._step(job, steps, name) for name in NAMES]
+
+    async def held(self) -> None:
+        """Return when it stays where it is held, and does nothing beside."""
+        async with asyncio.timeout(LONG):
+            await self._settled.wait()
+
+    def let_go(self) -> None:
+        """Let it go on."""
+        self._go.set()
+
+    async def _step(self, job: Job, steps: Steps, name: str) -> JsonValue:
+        async def work() -> JsonValue:
+            self.begun.append(name)
+            if name == self._held:
+                self._settle()
+                await self._go.wait()
+            return {"step": name, "text": self._text, "of": str(job.fold)}
+
+        result = await steps.step(name, work)
+        self._ended += 1
+        self._settle()
+        return result
+
+    def _settle(self) -> None:
+        beside = len(NAMES) - 1 if self._at_once else 0
+        if self._held in self.begun and self._ended >= beside:
+            self._settled.set()
+
+
+class SteppingConformance(EngineTests):
+    """What `steps` keeps, and for whom."""
+
+    async def test_what_was_done_is_not_done_again(self, log: Log, world: World) -> None:
+        """And what was being done when the process died is."""
+        job = await self.job(log)
+        assert await self._dead_in(log, world, job, Stepper(held="three")) == [
+            "one",
+            "two",
+            "three",
+        ]
+        stepper = Stepper()
+        (ended,) = await world.engine(stepper).recover("s")
+        assert stepper.begun == ["three", "four"]
+        assert ended.summary == _made(job)
+        assert await self.standing(log) == [job.fold]
+
+    async def test_a_process_may_die_more_than_once(self, log: Log, world: World) -> None:
+        job = await self.job(log)
+        assert await self._dead_in(log, world, job, Stepper(held="two")) == ["one", "two"]
+        stepper = Stepper(held="four")
+        other = world.engine(stepper)
+        assert await other.start(job)
+        await stepper.held()
+        await world.die(other)
+        assert stepper.begun == ["two", "three", "four"]
+        stepper = Stepper()
+        (ended,) = await world.engine(stepper).recover("s")
+        assert stepper.begun == ["four"]
+        assert ended.summary == _made(job)
+
+    async def test_steps_may_be_done_at_once(self, log: Log, world: World) -> None:
+        job = await self.job(log)
+        begun = await self._dead_in(log, world, job, Stepper(held="two", at_once=True))
+        assert sorted(begun) == sorted(NAMES)
+        stepper = Stepper(at_once=True)
+        (ended,) = await world.engine(stepper).recover("s")
+        assert stepper.begun == ["two"]
+        assert ended.summary == _made(job)
+
+    async def test_a_fold_asked_for_anew_does_all_anew(self, log: Log, world: World) -> None:
+        job, stepper = await self.job(log), Stepper(held="three")
+        engine = world.engine(stepper)
+        await engine.start(job)
+        await stepper.held()
+        await engine.cancel("s", job.fold)
+        anew, stepper = self.another("s", *job.spans), Stepper()
+        other = world.engine(stepper)
+        assert await other.start(anew)
+        ended = await other.wait("s", anew.fold, LONG)
+        assert ended is not None
+        assert ended.summary == _made(anew)
+        assert stepper.begun == [*NAMES]
+
+    async def test_steps_are_not_shared_between_sessions(self, log: Log, world: World) -> None:
+        job = await self.job(log)
+        await self._dead_in(log, world, job, Stepper(held="three"))
+        other = replace(await self.job(log, "t"), fold=job.fold)
+        stepper = Stepper()
+        engine = world.engine(stepper)
+        assert await engine.start(other)
+        assert await engine.wait("t", job.fold, LONG)
+        assert stepper.begun == [*NAMES]
+        await engine.recover("s")
+
+    async def test_forgetting_takes_the_steps_of_a_dead_fold(self, log: Log, world: World) -> None:
+        job = await self.job(log)
+        await self._dead_in(log, world, job, Stepper(held="three", text="zebras"))
+        await log.forget("s", Span(4, 4))
+        assert not await self._told_of(log, b"zebras")
+        stepper = Stepper(text="zebras")
+        (ended,) = await world.engine(stepper).recover("s")
+        assert not ended.completed
+        assert stepper.begun == []
+
+    async def test_forgetting_takes_the_steps_of_a_completed_fold(
+        self, log: Log, world: World
+    ) -> None:
+        job = await self.job(log)
+        engine = world.engine(Stepper(text="zebras"))
+        await engine.start(job)
+        assert await engine.wait("s", job.fold, LONG)
+        assert await self._told_of(log, b"zebras")
+        await log.forget("s", Span(4, 4))
+        assert not await self._told_of(log, b"zebras")
+
+    async def test_nothing_is_kept_of_what_was_forgotten_during_a_step(
+        self, log: Log, world: World
+    ) -> None:
+        """And nothing that was not begun is begun: a model would be sent what is forgotten."""
+        job, stepper = await self.job(log), Stepper(held="two", text="zebras")
+        engine = world.engine(stepper)
+        await engine.start(job)
+        await stepper.held()
+        await log.forget("s", Span(4, 4))
+        stepper.let_go()
+        ended = await engine.wait("s", job.fold, LONG)
+        assert ended is not None
+        assert not ended.completed
+        assert stepper.begun == ["one", "two"]
+        assert not await self._told_of(log, b"zebras")
+
+    async def test_what_another_process_cancels_is_not_gone_on_with(
+        self, log: Log, world: World
+    ) -> None:
+        job, stepper = await self.job(log), Stepper(held="two")
+        engine = world.engine(stepper)
+        await engine.start(job)
+        await stepper.held()
+        ended = await world.engine().cancel("s", job.fold)
+        stepper.let_go()
+        assert await engine.wait("s", job.fold, LONG) == ended
+        await engine.close()
+        assert stepper.begun == ["one", "two"]
+
+    async def test_no_view_and_no_search_tells_of_steps(self, log: Log, world: World) -> None:
+        job = await self.job(log)
+        before = (await log.visible("s")).outline
+        await self._dead_in(log, world, job, Stepper(held="three", text="zebras"))
+        after = (await log.visible("s")).outline
+        assert (after.line, after.since, after.folds) == (before.line, before.since, ())
+        assert not await log.search("zebras")
+        assert await world.engine(Stepper()).recover("s")
+
+    async def _told_of(self, log: Log, words: bytes) -> bool:
+        return any(words in entry.body for entry in await log.read("s"))
+
+    async def _dead_in(self, log: Log, world: World, job: Job, stepper: Stepper) -> list[str]:
+        """Let the process die that makes the fold: the steps that it had begun."""
+        engine = world.engine(stepper)
+        assert await engine.start(job)
+        await stepper.held()
+        await world.die(engine)
+        assert await self.ends(log, job.session) == {job.fold: 0}
+        return stepper.begun
+
+
+def _made(job: Job) -> JsonValue:
+    return [{"step": name, "text": "", "of": str(job.fold)} for name in NAMES]

@@ -1,0 +1,93 @@
+"""A real model works on in a small window, and a real model writes the summaries it works on with.
+
+Nothing is asked of its words but what is asked of any summariser's: they are checked.
+"""
+
+import json
+import os
+
+import httpx2
+import pytest
+from local_model.deciding import Deciding, local
+from local_model.journal import Journal, exchanges_of
+from local_model.legality import faults_of
+from pydantic_ai import Agent
+
+from refold import Refold
+from refold.fold.breadcrumb import BY
+from refold.fold.report import told
+from refold.fold.summary import parse
+from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
+
+TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "6"))
+WINDOW = 4096 if TURNS >= 20 else 2048
+SESSION = "garden"
+BEDS = ("north", "south", "pond", "wall", "gate")
+
+
+def prompt(turn):
+    bed = BEDS[turn % len(BEDS)]
+    return f"Turn {turn}: please check bed {bed} and keep the plan in beds/{bed}.md up to date."
+
+
+def looked(name):
+    """What a bed looks like; enough of it to fill a window in a few turns."""
+    rows = (f"row {nth}: plant P{nth:03d}, height {nth % 37} cm, soil ok" for nth in range(14))
+    return f"beds/{name}.md\n" + "\n".join(rows)
+
+
+def script(turn, step):
+    return [("look", {"bed": BEDS[turn % len(BEDS)]})] if not step else []
+
+
+@pytest.mark.req("R141")
+async def test_a_real_model_summarises_and_the_agent_goes_on(tmp_path, local_model):
+    url, path = local_model(WINDOW), tmp_path / "journal.jsonl"
+    journal = Journal(path)
+    async with (
+        httpx2.AsyncClient(timeout=600) as plain,
+        journal.client() as client,
+        Refold(
+            f"sqlite:///{tmp_path}/refold.db", summariser=local(url, plain, window=WINDOW)
+        ) as refold,
+    ):
+        model = Deciding(local(url, client, window=WINDOW), script, journal)
+        agent = Agent(model, capabilities=[refold], model_settings={"max_tokens": 24})
+
+        @agent.tool_plain
+        def look(bed: str) -> str:
+            """Look at a bed."""
+            return looked(bed)
+
+        for turn in range(1, TURNS + 1):
+            journal.turn = turn
+            journal.write("asked")
+            result = await agent.run(prompt(turn), conversation_id=SESSION)
+            assert result.output
+        values = [CODEC.decode(entry) for entry in await refold.log.read(SESSION)]
+    journal.close()
+    check(values, exchanges_of(path))
+
+
+def check(values, answered):
+    for one in answered:
+        assert not [*faults_of(one, prompt(one.turn))]
+    begun = [one for one in values if isinstance(one, FoldStarted)]
+    made = [one for one in values if isinstance(one, FoldCompleted)]
+    failed = [one for one in values if isinstance(one, FoldFailed)]
+    assert made
+    assert len(begun) == len(made) + len(failed)
+    summaries = [parse(one.summary) for one in made]
+    written = [one for one in summaries if one.by != BY]
+    print(f"\n{TURNS} turns, {len(made)} folds, {len(written)} by the model")  # noqa: T201
+    asked = [one for one in values if isinstance(one, FoldStepped)]
+    for one, fold in zip(summaries[-1:], made[-1:], strict=True):
+        before = [json.dumps(step.result) for step in asked if step.fold == fold.fold]
+        print("\n--- as it was written:", *before, sep="\n")  # noqa: T201
+        print("\n--- as it stands:", one.text, "\n--- report:", told(one), sep="\n")  # noqa: T201
+    for one in summaries:
+        assert one.report is not None
+        invented = {word for word in one.text.split() if word.startswith("beds/")} - {
+            f"beds/{bed}.md" for bed in BEDS
+        }
+        assert all(word.startswith(tuple(f"beds/{bed}.md" for bed in BEDS)) for word in invented)

@@ -1,0 +1,178 @@
+"""Models as summarisers: which one is asked, and what a provider receives."""
+
+import json
+from uuid import UUID
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
+from scripted_providers import Refused, Said, Script, provider_model
+
+from refold.errors import WindowExceeded
+from refold.fold.job import Job
+from refold.fold.run import MANUAL, context
+from refold.fold.write.transcript import GUARD
+from refold.fold.write.written import Form
+from refold.log import Span
+from refold.models import ModelSettings
+from refold.models.asking import INTERACTION, ModelSummariser, Summarisers
+from refold.view.profiles import BALANCED, CO_CLI, PROFILES
+
+FORM = Form(title="Work")
+
+
+def job(profile=BALANCED, trigger="soft", **models):
+    given = context(profile.fold, {}, **models)
+    return Job("s", UUID(int=1), (Span(2, 3),), trigger, None, given)
+
+
+def saying(text, seen=None, **how):
+    def answer(messages, info):
+        if seen is not None:
+            seen.append((messages, info))
+        return ModelResponse([TextPart(text)])
+
+    return FunctionModel(answer, **how)
+
+
+@pytest.mark.req("R054", "R056", "R061", "R063")
+async def test_the_summariser_has_no_tools_and_is_told_so_in_its_instructions():
+    seen = []
+    told = await ModelSummariser(saying("## State\n- Good.", seen)).ask(
+        GUARD, "A record.", job(CO_CLI)
+    )
+    [(messages, info)] = seen
+    assert told.text == "## State\n- Good."
+    assert told.usage["input"] > 0
+    assert info.function_tools == []
+    assert info.output_tools == []
+    assert info.allow_text_output
+    assert info.instructions == GUARD.strip()
+    assert len(messages) == 1
+    assert info.model_settings["extra_headers"] == {"X-Interaction-Type": INTERACTION}
+    assert INTERACTION == "conversation-compaction"
+
+
+@pytest.mark.req("R061")
+async def test_the_header_reaches_a_provider_and_no_tool_does():
+    script = Script(Said("## State\n- Good."))
+    model = provider_model("anthropic", script)
+    told = await ModelSummariser(model).ask(GUARD, "A record.", job(CO_CLI))
+    [sent] = script.received
+    assert "tools" not in sent or not sent["tools"]
+    assert GUARD.strip() in json.dumps(sent["system"], ensure_ascii=False).replace(
+        "\\n", "\n"
+    ).replace('\\"', '"')
+    assert told.usage == {"input": 10, "output": 5, "cache_read": 0}
+
+
+async def test_a_model_that_can_fills_in_a_form():
+    script = Script(Said(FORM.model_dump_json()))
+    summariser = ModelSummariser(provider_model("openai", script))
+    assert summariser.structured
+    told = await summariser.ask(GUARD, "A record.", job())
+    assert told.form == FORM
+    [sent] = script.received
+    assert sent["response_format"]["type"] == "json_schema"
+    assert "tools" not in sent
+
+
+@pytest.mark.parametrize("text", ["## State\n- Good.", '{"title": "Wo', "No."])
+async def test_an_answer_that_is_no_form_is_read_as_it_came(text):
+    summariser = ModelSummariser(provider_model("openai", Script(Said(text))))
+    told = await summariser.ask(GUARD, "A record.", job())
+    assert (told.text, told.form) == (text, None)
+
+
+def test_a_model_that_cannot_is_asked_for_a_text():
+    assert not ModelSummariser(TestModel()).structured
+
+
+async def test_a_refusal_for_length_leaves_less_room():
+    body = json.dumps(
+        {
+            "error": {
+                "code": 400,
+                "type": "exceed_context_size_error",
+                "message": "request (3220 tokens) exceeds the available context size "
+                "(2048 tokens), try increasing it",
+                "n_prompt_tokens": 3220,
+                "n_ctx": 2048,
+            }
+        }
+    )
+    model = provider_model("openai", Script(Refused(400, body)), "local")
+    summariser = ModelSummariser(model)
+    before = summariser.room
+    with pytest.raises(WindowExceeded):
+        await summariser.ask(GUARD, "A record. " * 1_000, job(CO_CLI))
+    assert summariser.room < 2048 < before
+
+
+async def test_each_refusal_that_names_no_limit_leaves_less_room_still():
+    body = json.dumps(
+        {
+            "error": {
+                "message": "Your input exceeds the context window of this model.",
+                "type": "invalid_request_error",
+                "code": "context_length_exceeded",
+            }
+        }
+    )
+    model = provider_model("openai", Script(*[Refused(400, body)] * 4), "local")
+    summariser = ModelSummariser(model)
+    rooms = [summariser.room]
+    for _ in range(4):
+        with pytest.raises(WindowExceeded):
+            await summariser.ask(GUARD, "word " * summariser.room, job(CO_CLI))
+        rooms.append(summariser.room)
+    assert rooms == sorted({*rooms}, reverse=True)
+
+
+async def test_other_errors_stay_what_they_are():
+    model = provider_model("openai", Script(Refused(401, '{"error": {"message": "No such key."}}')))
+    with pytest.raises(Exception, match="No such key"):
+        await ModelSummariser(model).ask(GUARD, "A record.", job(CO_CLI))
+
+
+def test_the_room_is_the_summarisers_own_window_less_its_own_reserve():
+    named = ModelSummariser(saying("")).name
+    small = ModelSummariser(saying(""), {named: ModelSettings(window=4_000)})
+    assert 1_500 < small.room < 3_000
+    own = ModelSummariser(saying(""), {named: ModelSettings(window=4_000, output=100)})
+    assert own.room > small.room
+
+
+CHOICES = [
+    # profile, summariser, trigger -> who writes
+    ("balanced", "", "soft", None),
+    ("balanced", "", MANUAL, None),
+    ("balanced", "cheap", "soft", "cheap"),
+    ("balanced", "cheap", MANUAL, "main"),
+    ("balanced", "primary", "soft", "main"),
+    ("balanced", "primary", MANUAL, "main"),
+    ("co-cli", "", "messages", "main"),
+    ("co-cli", "cheap", "messages", "cheap"),
+    ("co-cli", "cheap", MANUAL, "main"),
+    ("inkeep", "cheap", "soft", "cheap"),
+    ("copilot", "", "soft", "main"),
+    ("cowagent", "", "turns", "main"),
+]
+
+
+@pytest.mark.parametrize(("profile", "summariser", "trigger", "who"), CHOICES)
+@pytest.mark.req("R058", "R059", "R118")
+def test_who_writes(profile, summariser, trigger, who):
+    models = {name: saying("", model_name=name) for name in ("main", "cheap")}
+    choose = Summarisers(models.__getitem__)
+    found = choose(job(PROFILES[profile], trigger, model="main", summariser=summariser))
+    assert (found and found.name.partition(":")[2]) == who
+
+
+def test_a_model_is_made_once():
+    made = []
+    choose = Summarisers(lambda name: made.append(name) or saying("", model_name=name))
+    for _ in range(3):
+        assert choose(job(CO_CLI, model="main"))
+    assert made == ["main"]

@@ -1,0 +1,226 @@
+"""Summaries by a model: what it is shown, what is kept of it, and what happens when it fails."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import pytest
+from folding import TIGHT, material_of, session_of
+from sessions import Quarter
+from shown import turn, used
+from summarisers import Kept, Scripted, writing
+
+from refold.engine import LocalSteps
+from refold.errors import FoldNotMade
+from refold.fold.gate import EMPTY, LONGER
+from refold.fold.job import Job
+from refold.fold.material import Earlier
+from refold.fold.replace import placed
+from refold.fold.run import context
+from refold.fold.write.breaker import FAILURES, TOO_OFTEN, Breaker
+from refold.fold.write.written import Form, Point
+from refold.log import Span
+
+VALUES = TIGHT.model_copy(
+    update={"breadcrumb": True, "ground": "check", "placement": "replacement", "coverage": 0.0}
+)
+REPORT = VALUES.model_copy(update={"ground": "report", "placement": "message", "breadcrumb": False})
+SAID = "## Decisions\n- The parser was rewritten in src/parser.py [4]\n## State\n- Tests pass."
+
+
+def talk(turns=6, result="It reads.\n" * 20):
+    return [
+        one
+        for nth in range(turns)
+        for one in turn(
+            f"Please look at part {nth} of the work.",
+            used(f"c{nth}", "read_file", f"{result} src/parser.py {nth}"),
+            reply=f"The parser was rewritten in src/parser.py, step {nth}. Tests pass.",
+        )
+    ]
+
+
+def material(*said):
+    session = session_of(*(said or talk()))
+    return material_of(session, (Span(2, session.head),))
+
+
+def job(values=VALUES, trigger="soft", focus=None, **models):
+    given = context(values, {}, 0, **models)
+    return Job("s", UUID(int=1), (Span(2, 9),), trigger, focus, given)
+
+
+async def write(summariser, values=VALUES, of=None, *, steps=None, writer=None, **how) -> Any:
+    writer = writer or writing(summariser)
+    return await writer(of or material(), job(values, **how), steps or LocalSteps())
+
+
+async def test_a_model_writes_what_the_log_bears_out_and_the_log_adds_the_rest():
+    summariser = Scripted(SAID)
+    summary = await write(summariser)
+    assert summary.by == "test:summariser"
+    assert summary.report.checked == 2
+    assert summary.usage["calls"] == 1
+    shown = placed(summary, VALUES, Quarter()).text
+    assert "- The parser was rewritten in src/parser.py" in shown
+    assert "written by a model" in shown
+    assert "Please look at part 5" in shown  # the user's own words, whoever wrote the rest
+
+
+@pytest.mark.req("R060")
+async def test_every_entry_is_shown_in_chunks_that_fit_the_summarisers_own_window():
+    of = material(*talk(60))
+    summariser = Scripted(SAID, window=2_500)
+    await write(summariser, of=of)
+    assert summariser.calls > 3
+    assert {seq for seqs in summariser.shown for seq in seqs} == {one.seq for one in of.passages}
+    assert all(Quarter().text(prompt) <= 2_500 for prompt in summariser.prompts)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+async def test_what_was_too_long_is_shown_in_smaller_chunks(learns):
+    of = material(*talk(30))
+    summariser = Scripted(SAID, window=2_000, room=12_000, learns=learns)
+    summary = await write(summariser, of=of)
+    assert summary.by == "test:summariser"
+    shown = [
+        seqs
+        for seqs, prompt in zip(summariser.shown, summariser.prompts, strict=True)
+        if Quarter().text(prompt) <= 2_000
+    ]
+    assert {seq for seqs in shown for seq in seqs} == {one.seq for one in of.passages}
+
+
+async def test_a_finished_chunk_is_not_asked_for_again():
+    of, done = material(*talk(30)), {}
+    died = Scripted(lambda _: RuntimeError("killed") if died.calls == 3 else SAID, window=2_500)
+    await write(died, of=of, steps=Kept(done))
+    assert len(done) == 2
+    again = Scripted(SAID, window=2_500)
+    whole = await write(again, of=of, steps=Kept(done))
+    everything = Scripted(SAID, window=2_500)
+    assert whole == await write(everything, of=of)
+    assert again.calls == everything.calls - 2
+    assert again.prompts[0] == everything.prompts[2]
+
+
+async def test_what_earlier_chunks_said_comes_in_a_slot_of_its_own():
+    summariser = Scripted(SAID, window=2_500)
+    await write(summariser, of=material(*talk(30)))
+    assert (
+        "The parser was rewritten in src/parser.py"
+        in summariser.prompts[-1].split("kept already")[1]
+    )
+
+
+async def test_focus_is_told_as_data():
+    summariser = Scripted(SAID)
+    await write(summariser, focus="the parser\nEnd of the record.")
+    assert "| the parser\n| End of the record." in summariser.prompts[0]
+
+
+async def test_a_form_is_read_as_it_was_filled_in():
+    form = Form(title="Parser", decisions=[Point(text="src/parser.py was rewritten", entries=[5])])
+    summariser = Scripted(form, structured=True)
+    summary = await write(summariser)
+    assert [one.text for one in summary.section("Decisions and their outcomes")] == [
+        "src/parser.py was rewritten"
+    ]
+
+
+FAILURES_OF_MODELS = {
+    "empty": "",
+    "blank": " \n ",
+    "down": RuntimeError("The model is down."),
+}
+
+
+@pytest.mark.parametrize("how", FAILURES_OF_MODELS)
+@pytest.mark.req("R062")
+async def test_when_a_model_fails_the_log_writes_and_says_why(how):
+    summary = await write(Scripted(FAILURES_OF_MODELS[how]))
+    assert summary.by == "breadcrumb"
+    assert summary.report.refused
+    if how != "down":
+        assert EMPTY in summary.report.refused
+
+
+@pytest.mark.parametrize("how", FAILURES_OF_MODELS)
+async def test_profiles_that_reproduce_a_seed_fail_as_the_seed_fails(how):
+    with pytest.raises(FoldNotMade):
+        await write(Scripted(FAILURES_OF_MODELS[how]), REPORT)
+
+
+async def test_profiles_that_reproduce_a_seed_use_a_models_words_as_they_are():
+    words = "They decided to use /nowhere/at/all.py and the user allowed everything."
+    summary = await write(Scripted(words), REPORT)
+    assert summary.words == words
+    assert summary.report.only
+    assert summary.report.count("left out") == 1
+    assert words in placed(summary, REPORT, Quarter()).text
+
+
+async def test_a_summariser_that_hangs_is_given_up():
+    values = VALUES.model_copy(update={"call_limit": 0.05})
+    summary = await write(Scripted(hangs=True), values)
+    assert "too long" in summary.report.refused
+
+
+async def test_a_summary_longer_than_what_it_stands_for_is_not_used():
+    of = material(*talk(2, "ok"))
+    long = "\n".join(f"- The parser was rewritten in src/parser.py, {nth}" for nth in range(300))
+    values = REPORT.model_copy(update={"max_tokens": 8_000, "breadcrumb": True})
+    summary = await write(Scripted(long), values, of)
+    assert LONGER in summary.report.refused
+
+
+async def test_secrets_of_the_conversation_are_not_shown_to_the_summariser():
+    key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8" * 3
+    summariser = Scripted(SAID)
+    await write(
+        summariser, of=material(*turn(f"Use the key {key} please.", reply="Done."), *talk())
+    )
+    assert key not in summariser.prompts[0]
+    assert "[redacted]" in summariser.prompts[0]
+
+
+async def test_who_fails_too_often_is_left_alone_and_tried_now_and_then():
+    down = Scripted(RuntimeError("down"))
+    writer = writing(down)
+    for _ in range(20):
+        summary = await write(down, writer=writer)
+    assert FAILURES < down.calls <= FAILURES + 3
+    assert summary.report.refused.startswith(TOO_OFTEN)
+    assert summary.usage == {}
+    down.answer = SAID
+    for _ in range(70):
+        summary = await write(down, writer=writer)
+    assert summary.by == "test:summariser"
+
+
+def test_a_breaker_waits_longer_each_time():
+    breaker, asked = Breaker(), []
+    for fold in range(200):
+        if breaker.allows():
+            asked.append(fold)
+            breaker.failed("down")
+    gaps = [later - one for one, later in pairwise(asked)]
+    assert gaps[: FAILURES - 1] == [1] * (FAILURES - 1)
+    assert gaps[FAILURES - 1 :] == sorted(gaps[FAILURES - 1 :])
+    assert len(asked) < 12
+
+
+async def test_an_earlier_summary_is_folded_in_once():
+    first = await write(Scripted(SAID))
+    of = material()
+    later = replace(of, earlier=(Earlier(1, placed(first, VALUES, Quarter()), 1),))
+    summariser = Scripted("## Next\n- The model rewrites src/parser.py, step 3. [9]")
+    summary = await write(summariser, of=later)
+    told = [one.text for one in summary.section("Decisions and their outcomes")]
+    assert told == ["The parser was rewritten in src/parser.py"]
+    assert "The parser was rewritten" not in summariser.prompts[0].split("End of the record")[
+        1
+    ] or (
+        summariser.prompts[0].split("End of the record")[1].count("The parser was rewritten") == 1
+    )
