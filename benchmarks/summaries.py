@@ -135,7 +135,8 @@ def _recorded() -> Iterator[Figure]:
             alone, held = ({*identifiers(text)} & again for text in (one.text, fold.text))
             share = f"of {len(again)} names {who} used again, held"
             yield Figure(f"{label}: {share} by it alone", len(alone) / len(again))
-            yield Figure(f"{label}: {share} by the fold", len(held) / len(again), 0.35)
+            bar = 0.35 if who == "anybody" else None
+            yield Figure(f"{label}: {share} by the fold", len(held) / len(again), bar)
         yield Figure(f"{label}: tokens of the fold", count(fold.text), ROOM, "at most")
         yield Figure(f"{label}: written by the model", fold.by == "recorded", 1)
 

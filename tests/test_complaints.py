@@ -118,15 +118,16 @@ def forgotten(requests, *words):
     return {one for one in words if any(one not in text for text in told)}
 
 
-async def test_03_forgotten_task(log):
+@pytest.mark.parametrize("window", [4_000, 20_000])
+async def test_03_forgotten_task(log, window):
     rule = "Never commit to the main branch."
     task = "Now rename value_1 everywhere, but leave src/part_2.py alone."
-    before = [*chat(1), *turn(rule, reply="Understood."), *work(*range(40), size=1_600)]
-    steps = [one for nth in range(40, 80) for one in [*work(nth, size=1_600)][1:3]]
-    naive = Naive(Scripted(), 20_000)
+    before = [*chat(1), *turn(rule, reply="Understood."), *work(*range(40), size=window * 2 // 25)]
+    steps = [one for nth in range(40, 80) for one in [*work(nth, size=window * 2 // 25)][1:3]]
+    naive = Naive(Scripted(), window)
     await naive.go(*before, Asked(task))
     assert forgotten(await requests_of(naive, *steps), rule, task) == {rule, task}
-    talk = await opened(log, Scripted(), setup(window=20_000))
+    talk = await opened(log, Scripted(), setup(window=window))
     await talk.go(*before, Asked(task))
     assert forgotten(await requests_of(talk, *steps), rule, task) == set()
     assert (await talk.folds())[1] >= 2

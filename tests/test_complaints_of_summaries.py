@@ -43,11 +43,6 @@ def pretended(request, claim, unless):
     return [one for one in lines if claim in one and "The model meant to:" not in one]
 
 
-LAST_WORD = pytest.mark.xfail(
-    strict=True,
-    reason="Where few of the user's messages fit, an old one is quoted for a claim, and not the "
-    "later one that took it back.",
-)
 PLAN = "I plan to force-push the branch release_7 once the tests pass."
 PRETENDED = {
     "invented": (
@@ -82,10 +77,8 @@ PRETENDED = {
 
 @pytest.mark.parametrize("what", PRETENDED)
 @pytest.mark.parametrize("window", [4_000, 20_000])
-async def test_04_fabricated_authority(log, request, what, window):
+async def test_04_fabricated_authority(log, what, window):
     about, answer, claim, unless = PRETENDED[what]
-    if unless and window < 20_000:
-        request.applymarker(LAST_WORD)
     said = [*chat(1), *about, *work(*range(40), size=window // 10)]
     naive = Naive(Scripted(answer), window)
     assert pretended(await naive.go(*said), claim, unless)
@@ -199,18 +192,9 @@ ACTING = {
 }
 
 
-LAUNDERED = pytest.mark.xfail(
-    strict=True,
-    reason="A path from a page is a name in the first fold; to the second, that name is evidence "
-    "that the model meant to do something with it.",
-)
-
-
 @pytest.mark.parametrize("how", ACTING)
-async def test_12_summariser_acts(log, request, how):
+async def test_12_summariser_acts(log, how):
     answer, words = ACTING[how]
-    if how == "obeys":
-        request.applymarker(LAUNDERED)
     page = used("web", "fetch", f"A page. {WEB}", url="a page")
     said = [*chat(1), *turn("What does the page say?", page), *work(*range(40))]
     naive = Naive(Scripted(answer), 4_000)

@@ -13,6 +13,7 @@ from refold.fold.ledger import ledger
 from refold.fold.material import Earlier, Material, Passage
 from refold.fold.quoting import clipped, one_line
 from refold.fold.reads import CHANGING, PATHS, TELLING, given, reads_of
+from refold.fold.rules import least_missed
 from refold.fold.summary import HAND, Claim, Directive, Section, Summary
 from refold.log import PartRef
 from refold.wire import Shape
@@ -62,7 +63,7 @@ def breadcrumb(material: Material) -> Summary:
         BY,
         title=_title(directives),
         sections=tuple(_sections(own[-_RECENT:], material.earlier)),
-        directives=directives[-_MOST_DIRECTIVES:],
+        directives=_kept(directives),
         omitted=sum(one.summary.omitted for one in material.earlier)
         + max(0, len(directives) - _MOST_DIRECTIVES),
         ledger=ledger(passages, material.earlier),
@@ -82,6 +83,11 @@ def _in_order(directives: Iterable[Directive]) -> tuple[Directive, ...]:
     """Each once: a message that was opened again is in the earlier summary too."""
     once = {one.source: one for one in directives}
     return tuple(once[source] for source in sorted(once))
+
+
+def _kept(directives: Sequence[Directive]) -> tuple[Directive, ...]:
+    order = least_missed([one.text for one in directives])
+    return tuple(directives[at] for at in sorted(order[-_MOST_DIRECTIVES:]))
 
 
 def _title(directives: Sequence[Directive]) -> str:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from refold.fold.breadcrumb import RESULTS
 from refold.fold.ledger import fitting
 from refold.fold.quoting import clipped, fair_clip, quoted, sound
+from refold.fold.rules import least_missed, rules_in
 from refold.fold.summary import Directive, Shown, Summary
 from refold.view import Counter, Fold
 
@@ -40,6 +41,7 @@ _USER = "The user's messages, oldest first"
 _NAMES = "Names in use"
 _SHORTEST_CLIP = 100
 _SHORTEST_BLOCK = 40
+_PER_RESULT = 1_000  # tokens that a fold may show, for each large result that it names
 _SPARE = 40  # tokens, for headings and what stands between
 
 
@@ -78,7 +80,8 @@ def _blocks(
     """What is told, within the tokens that a fold may show: each kind has its share."""
     room = values.max_tokens - counter.text(opening) - _SPARE
     words = [summary.words] if summary.words else []
-    told = _within([*words, *_host(host), *_written(summary), *_told(summary)], counter, room // 2)
+    written = [*_written(summary), *_told(summary, most=values.max_tokens // _PER_RESULT)]
+    told = _within([*words, *_host(host), *written], counter, room // 2)
     room -= counter.text("\n\n".join(told))
     for_user = max(room // 3, room - values.ledger_tokens)
     told[:0] = _block(_USER, _quoted(summary, values, counter, for_user))
@@ -100,16 +103,18 @@ def _within(blocks: list[str], counter: Counter, room: int) -> list[str]:
 
 
 def _quoted(summary: Summary, values: Fold, counter: Counter, room: int) -> Iterable[str]:
-    """The user's messages, the newest of them when there are too many, clipped alike to fit."""
+    """The user's messages, clipped alike to fit; of too many, the newest and the standing rules."""
     directives = summary.directives
-    newest = directives[max(0, len(directives) - values.user_messages) :]
+    order = least_missed([one.text for one in directives])
+    gone = max(0, len(directives) - values.user_messages)
     chars = min(values.user_chars, max(0, room) * 3)
-    while newest:
-        clip = fair_clip((len(one.text) for one in newest), chars, values.user_clip)
-        lines = [_line(one, max(clip, _SHORTEST_CLIP)) for one in newest]
+    while gone < len(directives):
+        chosen = [directives[at] for at in sorted(order[gone:])]
+        clip = fair_clip((len(one.text) for one in chosen), chars, values.user_clip)
+        lines = [_line(one, max(clip, _SHORTEST_CLIP)) for one in chosen]
         if clip >= _SHORTEST_CLIP and counter.text("\n".join(lines)) <= room:
-            return [*_omitted(len(directives) - len(newest) + summary.omitted), *lines]
-        newest = newest[1 + len(newest) // 16 :]
+            return [*_omitted(gone + summary.omitted), *lines]
+        gone += 1 + len(chosen) // 16
     return _omitted(len(directives) + summary.omitted)
 
 
@@ -118,16 +123,21 @@ def _omitted(count: int) -> list[str]:
 
 
 def _line(directive: Directive, clip: int) -> str:
-    text = clipped(directive.text, clip)
+    rules = rules_in(directive.text) if len(directive.text) > clip else []
+    text = clipped(" […] ".join(rules) or directive.text, clip)
     cut = text != directive.text or len(directive.text) < directive.chars
     whole = f", {directive.chars:,} characters in all" if cut else ""
     return f"- (entry {directive.source.seq}{whole}) {quoted(text)}"
 
 
-def _told(summary: Summary, only: str | None = None) -> Iterator[str]:
+def _told(summary: Summary, only: str | None = None, most: int | None = None) -> Iterator[str]:
+    """The sections, or one of them; with so many of the large results at most, the newest."""
     for section in summary.sections:
+        claims = section.claims
+        if most is not None and section.heading == RESULTS:
+            claims = claims[max(0, len(claims) - most) :]
         if only in (None, section.heading):
-            yield from _block(section.heading, [f"- {quoted(one.text)}" for one in section.claims])
+            yield from _block(section.heading, [f"- {quoted(one.text)}" for one in claims])
 
 
 def _written(summary: Summary) -> list[str]:

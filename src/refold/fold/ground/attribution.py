@@ -86,8 +86,8 @@ class Attribution:
             if evidence.share(keys, evidence.held[at]) >= _ALIKE * most > _TOGETHER
         ]
         spelled = [folded(one.text) for one in names]
-        whole = [at for at in alike if all(one in evidence.windows[at].text for one in spelled)]
-        return [_lines_with(evidence.windows[at].text, keys) for at in whole or alike]
+        whole = [at for at in alike if all(one in evidence.text(at) for one in spelled)]
+        return [_lines_with(evidence.text(at), keys) for at in whole or alike]
 
     def _best(self, keys: Sequence[str]) -> list[int]:
         return self._evidence.best(keys, VOICES, _NEAR)

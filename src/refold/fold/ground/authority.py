@@ -13,7 +13,10 @@ from refold.fold.ground.named import named
 from refold.log import PartRef
 
 _MODEL: frozenset[Voice] = frozenset({"model", "earlier"})
+_USER: frozenset[Voice] = frozenset({"user"})
+_MAY = frozenset({"~may", "~can", "~could", "~should", "~will", "~said"})
 _USER_BAR = 0.5
+_CONTRARY_BAR = 0.75  # of what a permission is about
 _MODEL_BAR = 0.62
 _MENTION_BAR = 0.45  # of what only stands where plans stand
 _CLAUSE_BAR = 0.3
@@ -73,15 +76,34 @@ class Authority:
         """What the user said of it, if anything, in the user's own words."""
         keys = asked(text)
         evidence = self._evidence
-        best: Rest | None = None
-        for at in evidence.best(keys, frozenset[Voice]({"user"}), _LOOKED_AT):
+        best: tuple[float, int] | None = None
+        for at in evidence.best(keys, _USER, _LOOKED_AT):
             matched = [key for key in keys if key in evidence.held[at]]
             share = evidence.share(keys, evidence.held[at])
             if share < _USER_BAR or len(matched) < min(2, len(keys)):
                 continue
-            if best is None or share > best.share:
-                best = Rest(self._words(at), evidence.ref(at), share)
-        return best
+            if best is None or share > best[0]:
+                best = share, at
+        if best is None:
+            return None
+        at = self._last_word(keys, best[1])
+        return Rest(self._words(at), evidence.ref(at), best[0])
+
+    def _last_word(self, keys: list[str], at: int) -> int:
+        """What the user said there, or later to the contrary."""
+        evidence = self._evidence
+        if self._forbids(at):
+            return at
+        about = [key for key in keys if key in evidence.held[at] and key not in _MAY]
+        later = (
+            one
+            for one in evidence.best(about, _USER, _LOOKED_AT)
+            if one > at and evidence.share(about, evidence.held[one]) >= _CONTRARY_BAR
+        )
+        return max(filter(self._forbids, later), default=at) if about else at
+
+    def _forbids(self, at: int) -> bool:
+        return bool(_NEGATED.search(folded(self._evidence.text(at))))
 
     def model(self, text: str, reading: Reading | None) -> Rest | None:
         """Where the model itself meant to do so, and not only told of it."""
@@ -122,13 +144,14 @@ class Authority:
 
     def _near(self, at: int, *, alone: bool) -> str:
         """What is said around it; what is said elsewhere does not count where it needs no more."""
-        windows = self._evidence.windows
-        here = windows[at]
-        near = windows[max(0, at - _REACH) : at + _REACH + 1]
+        evidence = self._evidence
+        here = evidence.windows[at]
+        near = range(max(0, at - _REACH), min(len(evidence.windows), at + _REACH + 1))
         return " ".join(
-            one.text
+            evidence.text(one)
             for one in near
-            if one.piece == here.piece or (one.voice == here.voice and not alone)
+            if evidence.windows[one].piece == here.piece
+            or (evidence.windows[one].voice == here.voice and not alone)
         )
 
     def _words(self, at: int) -> str:
@@ -139,9 +162,9 @@ class Authority:
         turned = (
             after
             and after.piece == window.piece
-            and (_TURNS.match(after.text) or window.text.rstrip().endswith("?"))
+            and (_TURNS.match(after.said) or window.said.rstrip().endswith("?"))
         )
-        said = (window.lead, window.text, after.text if after and turned else "")
+        said = (window.lead, window.said, after.said if after and turned else "")
         return " ".join(" ".join(said).split())
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic_core import from_json
 
+from refold.fold.breadcrumb import ERRORS, RESULTS
 from refold.fold.ground.clauses import sentences
 from refold.fold.ground.directive_words import NUMBER_WORDS, STOP
 from refold.fold.ground.disguise import folded
@@ -38,6 +39,8 @@ _GROUPS = re.compile(r"(?<=\d)[,'_\u00a0\u202f](?=\d{3}(?!\d))")  # 12,000 is 12
 _SMALL = frozenset(map(str, range(len(NUMBER_WORDS))))
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ed", "es", "s", "ly", "e")
 _SHORTEST_STEM = 3
+_OF_TOOLS = (ERRORS, RESULTS)
+"""What the log's own summary quotes from what tools returned."""
 
 
 class Piece(NamedTuple):
@@ -54,8 +57,11 @@ class Window(NamedTuple):
 
     piece: int
     voice: Voice
-    text: str
-    """Of the user, as it was said; of others, as it is compared."""
+    first: int = 0
+    last: int = 0
+    """Where it is in the piece: a copy of every window would be a copy of everything."""
+    said: str = ""
+    """Of the user, as it was said."""
     lead: str = ""
     """The line that the user's list stands under."""
 
@@ -92,6 +98,7 @@ class Evidence:
         self._entries: dict[int, range] = {}
         self._weights: dict[str, float] = {}
         self._known: dict[str, tuple[str, ...]] = {}
+        self._sets: dict[frozenset[str], frozenset[str]] = {}
         said = {word for claim in claims for word in (*words(claim), *words(folded(claim)))}
         said |= {word for claim in claims for word in _in_other_ways(claim)}
         self._wanted = said | {f"~{stem(one)}" for one in said if one not in STOP}
@@ -154,6 +161,11 @@ class Evidence:
             *(self.held[one] for one in near if self.windows[one].voice == voice)
         )
 
+    def text(self, at: int) -> str:
+        """The text of a window: of the user, as it was said; of others, as it is compared."""
+        window = self.windows[at]
+        return window.said or self.pieces[window.piece].text[window.first : window.last]
+
     def ref(self, at: int) -> PartRef:
         """The part that a window is of."""
         return self.pieces[self.windows[at].piece].ref
@@ -177,37 +189,46 @@ class Evidence:
         for directive in summary.directives:
             self._add(directive.source, "user", directive.text)
         checked = summary.report is not None and not summary.report.only
-        for claim in (claim for section in summary.sections for claim in section.claims):
+        claims = ((one.heading, claim) for one in summary.sections for claim in one.claims)
+        for heading, claim in claims:
             quote = QUOTE.match(claim.text) if checked else None
             if quote and claim.sources:
                 self._add(claim.sources[0], "user", quote.group(2))
             else:
-                self._add(here, "earlier", claim.text)
+                self._add(here, "tool" if heading in _OF_TOOLS else "earlier", claim.text)
         shown = summary.text if not summary.sections else ""
-        names = "\n".join(name.name for name in summary.ledger)
-        for text in (summary.title, summary.words, shown, names):
+        for text in (summary.title, summary.words, shown):
             self._add(here, "earlier", text)
+        # A name may come from anywhere, also from a page that told the model what to do.
+        self._add(here, "tool", "\n".join(name.name for name in summary.ledger))
 
     def _add(self, ref: PartRef, voice: Voice, text: str) -> None:
         if not text.strip():
             return
         piece, first = Piece(ref, voice, folded(text)), len(self.windows)
+        number = len(self.pieces)
         self.pieces.append(piece)
-        cut = _sentences(text) if voice == "user" else ((one, "") for one in _cut(piece.text))
-        for one, lead in cut:
-            there = (
-                {*words(one), *words(_GROUPS.sub("", one))}
-                if _GROUPS.search(one)
-                else {*words(one)}
-            )
-            keys = {key for word in there for key in self._keys(word)}
-            for key in keys:
-                self._at[key].append(len(self.windows))
-                self._by[voice, key].append(len(self.windows))
-            self.held.append(frozenset(keys))
-            self.windows.append(Window(len(self.pieces) - 1, voice, one, lead))
+        if voice == "user":
+            for said, lead in _sentences(text):
+                self._open(Window(number, voice, said=said, lead=lead), said)
+        else:
+            at = 0
+            for one in _cut(piece.text):
+                self._open(Window(number, voice, at, at + len(one)), one)
+                at += len(one)
         before = self._entries.get(ref.seq, range(first, first))
         self._entries[ref.seq] = range(before.start, len(self.windows))
+
+    def _open(self, window: Window, text: str) -> None:
+        there = {*words(text)}
+        if _GROUPS.search(text):
+            there |= {*words(_GROUPS.sub("", text))}
+        keys = frozenset(key for word in there for key in self._keys(word))
+        for key in keys:
+            self._at[key].append(len(self.windows))
+            self._by[window.voice, key].append(len(self.windows))
+        self.held.append(self._sets.setdefault(keys, keys))
+        self.windows.append(window)
 
     def _keys(self, word: str) -> tuple[str, ...]:
         keys = self._known.get(word)
