@@ -10,8 +10,8 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
 
-.PHONY: help setup check lint format types imports test thorough local-model agent-soak coverage \
-	docs seeds bench wheel-check pins clean
+.PHONY: help setup check lint format types imports test thorough local-model agent-soak \
+	summary-soak coverage docs seeds bench wheel-check pins clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -53,6 +53,10 @@ local-model: ## a real model and its server, for the tests that need one
 agent-soak: local-model ## an agent with the real model, killed with kill -9; takes an hour or more
 	REFOLD_LOCAL_MODEL=required REFOLD_AGENT_TURNS=$(TURNS) REFOLD_AGENT_KILLS=$(KILLS) \
 		$(PYTHON) -m pytest tests/faults/test_agent_kills.py --timeout=0 -s $(ARGS)
+
+summary-soak: local-model ## a real model in a small window, with real summaries; takes half an hour
+	REFOLD_LOCAL_MODEL=required REFOLD_SUMMARY_TURNS=$(TURNS) \
+		$(PYTHON) -m pytest tests/local_model/test_summaries.py --timeout=0 -s $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)

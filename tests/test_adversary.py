@@ -15,7 +15,7 @@ from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 
 PROFILE = changed(SMALL, fold={"call_limit": 0.03})
-CASES = 600
+CASES = 510
 AT_ONCE = 30
 
 

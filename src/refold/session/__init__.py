@@ -2,7 +2,7 @@
 
 from refold.models.setup import Setup
 from refold.models.spending import Usage
+from refold.session.asked import Compacted
 from refold.session.flow import Session
-from refold.session.folds import Compacted
 
 __all__ = ["Compacted", "Session", "Setup", "Usage"]

@@ -25,8 +25,9 @@ from refold.log import (
 )
 from refold.models.setup import Setup
 from refold.models.spending import Usage, cost_of, unmanaged
+from refold.session.asked import Compacted
 from refold.session.emergency import LAST, Emergencies
-from refold.session.folds import Compacted, Folds, Hook, Host
+from refold.session.folds import Folds, Hook, Host
 from refold.session.follow import Following, begin
 from refold.session.previewing import previewed
 from refold.session.steering import Steering

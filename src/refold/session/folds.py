@@ -2,26 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 from pydantic import JsonValue
 
 from refold.engine import Ended, Engine
-from refold.engine.reason import CANCELLED, reason_of
-from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
-from refold.fold.boundary import Boundary, boundary, everything
+from refold.engine.reason import reason_of
+from refold.errors import FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
+from refold.fold.boundary import Boundary, boundary
 from refold.fold.job import Job
 from refold.fold.run import MANUAL, Folder, context
 from refold.fold.sizing import sized
 from refold.fold.summary import Summary, parse
 from refold.fold.trigger import Decision, Pressure, decide
-from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, FoldFailed, FoldStarted, Span
+from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, FoldStarted, Span
 from refold.models.setup import Setup
+from refold.session.asked import Compacted, asked_for, compacted
 from refold.session.follow import Following
 from refold.session.guards import Guards
 from refold.session.telling import Telling
-from refold.view import Fold, Keep, View, thresholds
+from refold.view import Fold, View, thresholds
 from refold.view.budget import PER_MESSAGE
 from refold.view.project import GAIN
 
@@ -39,19 +39,6 @@ Hook = Callable[[Job], Awaitable[None]]
 """Runs before a fold is made, and may refuse it by raising an error."""
 Host = Callable[[], Mapping[str, JsonValue]]
 """What the host knows of the work under way: plan, todo, skills, agent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What a fold that was asked for did."""
-
-    fold: UUID
-    messages_removed: int
-    tokens_removed: int
-    summary: Summary
-    checkpoint: int | None = None
-    """The number of its checkpoint, where those are written."""
-    checkpoint_path: str | None = None
 
 
 class Folds:
@@ -172,27 +159,13 @@ class Folds:
             raise FoldUnderWay("A fold of this session is being made elsewhere.")
         ended = await self._engine.wait(self._following.name, fold)
         await self._following.catch_up()
-        return self._compacted(fold, ended)
+        return compacted(fold, ended, self._telling.last)
 
     def asked(self, cause: str = MANUAL) -> Boundary:
-        """What a fold that a person asks for would stand for: all but the last turn.
-
-        Where there is only one turn, or a profile shows nothing beside its summary: all of it, once
-        the turn is over.
-        """
-        sheet = self._following.view.sheet
-        values = self.values()
-        least = self._following.setup.profile.trigger.min_messages_manual
-        if len(sheet.rows) < least or sheet.scope != MAIN_SCOPE:
-            return Boundary()
-        over = bool(sheet.rows) and sheet.rows[-1].role == "assistant"
-        over = over and not sheet.rows[-1].has("call")
-        alone = values.placement == "message" or len(sheet.turns) < 2  # noqa: PLR2004 - one turn
-        if cause == MANUAL and over and alone:
-            return everything(sheet)
-        keep = values.keep.model_copy(update={"unit": "turns", "amount": 0, "least": 1})
-        found = boundary(sheet, keep)
-        return found if found.messages else boundary(sheet, Keep())
+        """What a fold that somebody asks for would stand for."""
+        following = self._following
+        least = following.setup.profile.trigger.min_messages_manual
+        return asked_for(following.view.sheet, self.values(), least, everything_too=cause == MANUAL)
 
     async def settle(self) -> None:
         """Wait for the fold that is under way, as long as a request would."""
@@ -353,22 +326,6 @@ class Folds:
             return None
         await following.catch_up()
         return fold
-
-    def _compacted(self, fold: UUID, ended: Ended | None) -> Compacted:
-        event = self._telling.last
-        if ended is None or not ended.completed or event is None or event.request_id != str(fold):
-            reason = ended.reason if ended and ended.reason else "it came to no end"
-            if reason == CANCELLED:
-                raise FoldCancelled("The fold was cancelled.")
-            raise FoldNotMade(f"The fold could not be made: {reason}.")
-        return Compacted(
-            fold,
-            event.messages_removed,
-            event.tokens_removed,
-            parse(ended.summary),
-            event.checkpoint,
-            event.checkpoint_path,
-        )
 
 
 _ENDS = {FoldCompleted.KIND, FoldFailed.KIND}
