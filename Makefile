@@ -43,8 +43,8 @@ imports: ## import-linter: the layers, and what the pure ones may import
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 	$(PYTHON) -m pytest -n auto --dist worksteal --durations=10 $(ARGS)
 
-thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions; takes hours
-	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py \
+thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
+	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_fault_world.py \
 		tests/test_view_properties.py tests/test_session_machine.py -n auto --timeout=0 $(ARGS)
 
 local-model: ## a real model and its server, for the tests that need one

@@ -180,8 +180,8 @@ class Maker:
         verb = self.of("write_file", "create_file")
         asked, done = self.call(
             verb,
-            f'{{"path": "/home/dev/project/{path}", "content": "export class {self.name()} {{}}"}}',
-            f"Wrote {lines} lines to /home/dev/project/{path}",
+            f'{{"path": "/srv/dev/project/{path}", "content": "export class {self.name()} {{}}"}}',
+            f"Wrote {lines} lines to /srv/dev/project/{path}",
         )
         base = path.rsplit("/", 1)[1]
         self.claim(

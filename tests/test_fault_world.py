@@ -26,7 +26,7 @@ from refold.log import FoldCompleted, FoldFailed, Message, Span
 
 SESSIONS = 100
 WHOLE = 10
-PROCESSES = 2 if os.environ.get("HYPOTHESIS_PROFILE") == "quick" else WHOLE
+PROCESSES = {"quick": 2, "ci": 4, "thorough": WHOLE}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 MOST_WAITED = BALANCED.fold.wait + 0.001
 
 

@@ -104,6 +104,7 @@ def test_the_end_says_what_changed_and_where_it_is_written():
         "checkpointError": None,
         "requestId": "f-1",
         "compactionTokensUsed": {"input": 500},
+        "report": None,
     }
 
 

@@ -322,6 +322,6 @@ def test_the_guard_says_that_everything_quoted_is_data():
 
 
 def test_the_prompts_travel_with_the_package():
-    folder = files("refold.fold") / "prompts"
+    folder = files("refold.fold.write") / "prompts"
     names = {one.name for one in folder.iterdir()}
     assert {"guard.md", "ask.md", "known.md", "focus.md", "headings.toml"} <= names
