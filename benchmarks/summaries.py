@@ -34,7 +34,7 @@ TESTS = Path(__file__).parents[1] / "tests"
 MODEL = "openai:gpt-4o"
 NEXT = 120
 """Messages after a recorded summary in which names are used again."""
-MEMORY = 4.0
+MEMORY = 8.0
 """Times the text of a huge span that making its fold should take at most."""
 ROOM = 2_500
 """Tokens of a fold that is measured against the recorded summaries."""

@@ -1,6 +1,7 @@
 """Models as summarisers: which one is asked, and what a provider receives."""
 
 import json
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -165,14 +166,37 @@ CHOICES = [
 @pytest.mark.req("R058", "R059", "R118")
 def test_who_writes(profile, summariser, trigger, who):
     models = {name: saying("", model_name=name) for name in ("main", "cheap")}
-    choose = Summarisers(models.__getitem__)
+    choose = Summarisers(lambda name, _: models[name])
     found = choose(job(PROFILES[profile], trigger, model="main", summariser=summariser))
     assert (found and found.name.partition(":")[2]) == who
 
 
 def test_a_model_is_made_once():
-    made = []
-    choose = Summarisers(lambda name: made.append(name) or saying("", model_name=name))
-    for _ in range(3):
-        assert choose(job(CO_CLI, model="main"))
-    assert made == ["main"]
+    models = {name: saying("", model_name=name) for name in ("main", "other")}
+    choose = Summarisers(lambda name, _: models[name])
+    first = choose(job(CO_CLI, model="main"))
+    assert choose(job(CO_CLI, model="main")) is first
+    assert choose(job(CO_CLI, model="other")) is not first
+
+
+async def test_two_models_of_one_name_are_two():
+    models = [saying(text, model_name="same") for text in ("one", "two")]
+    choose = Summarisers(lambda _, asked: models[asked.session == "s"])
+    for session, text in (("r", "one"), ("s", "two"), ("r", "one")):
+        asked = replace(job(CO_CLI, model="same"), session=session)
+        found = choose(asked)
+        assert found
+        assert (await found.ask(GUARD, "A record.", asked)).text == text
+
+
+async def test_a_models_own_settings_stay():
+    seen = []
+    own = {"extra_headers": {"X-Gateway-Key": "k"}, "max_tokens": 500, "temperature": 0.1}
+    await ModelSummariser(saying("Good.", seen, settings=own)).ask(GUARD, "A.", job(CO_CLI))
+    [(_, info)] = seen
+    assert info.model_settings["extra_headers"] == {
+        "X-Gateway-Key": "k",
+        "X-Interaction-Type": INTERACTION,
+    }
+    assert info.model_settings["max_tokens"] == 500
+    assert info.model_settings["temperature"] == 0.1

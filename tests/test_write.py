@@ -1,5 +1,7 @@
 """Summaries by a model: what it is shown, what is kept of it, and what happens when it fails."""
 
+import asyncio
+import json
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -19,6 +21,7 @@ from refold.fold.material import Earlier
 from refold.fold.replace import placed
 from refold.fold.run import context
 from refold.fold.write.breaker import FAILURES, TOO_OFTEN, Breaker
+from refold.fold.write.by_model import ByModel
 from refold.fold.write.written import Form, Point
 from refold.log import Span
 
@@ -127,6 +130,53 @@ async def test_a_form_is_read_as_it_was_filled_in():
     assert [one.text for one in summary.section("Decisions and their outcomes")] == [
         "src/parser.py was rewritten"
     ]
+
+
+async def test_a_summariser_that_cannot_be_had_is_a_failure_like_any_other():
+    def choose(_):
+        raise ValueError("Unknown provider: nonsense")
+
+    summary = await write(None, writer=ByModel(choose))
+    assert summary.by == "breadcrumb"
+    assert "Unknown provider" in summary.report.refused
+    with pytest.raises(FoldNotMade, match="Unknown provider"):
+        await write(None, REPORT, writer=ByModel(choose))
+
+
+class Odd(BaseException):
+    """What a client should not raise."""
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), Odd("x"), BaseExceptionGroup("g", [Odd()])]
+)
+async def test_what_a_client_should_not_raise_is_a_failure_too(error):
+    summary = await write(Scripted(error))
+    assert summary.by == "breadcrumb"
+    assert summary.report.refused
+
+
+async def test_who_is_cancelled_is_cancelled():
+    slow = Scripted(hangs=True)
+    task = asyncio.create_task(write(slow))
+    while not slow.calls:  # noqa: ASYNC110 - it is the writer that is looked at
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_key_in_an_error_is_not_kept():
+    key = "9f8e7d6c5b4a39281706f5e4d3c2b1a0" * 2
+    summary = await write(Scripted(RuntimeError(f"401 invalid api key {key}")))
+    assert key not in json.dumps(summary.as_json())
+
+
+async def test_what_is_kept_of_an_answer_is_bounded():
+    done = {}
+    form = Form(state=[Point(text="The parser is in src/parser.py " + "x" * 1_000)] * 2_000)
+    await write(Scripted(form, structured=True), steps=Kept(done))
+    assert all(len(json.dumps(one)) < 500_000 for one in done.values())
 
 
 FAILURES_OF_MODELS = {

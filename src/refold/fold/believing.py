@@ -18,6 +18,8 @@ from refold.view import Counter, Fold
 
 _FROM_THE_LOG = (EARLIER, CHANGED, OPEN, RESULTS)
 """What the log tells beside a model's words: it is short, and cannot be wrong."""
+_MOST_FINDINGS = 100
+_LONGEST_WORDS = 60_000  # characters; far more than a fold shows
 _FIRST_TO_GO = ("notes", "files", "questions", "errors", "decisions", "next", "state", "goal")
 
 
@@ -50,7 +52,12 @@ def believed(  # noqa: PLR0913 - all that it depends on
         raise FoldNotMade(f"The summary was not believed: {why}.")
     assert summary.report is not None  # noqa: S101 - both ways of making it give one
     added = {*identifiers(shown.text)} - {*identifiers(_words(summary))}
-    report = replace(summary.report, coverage=coverage(shown, beside), added=len(added))
+    report = replace(
+        summary.report,
+        findings=summary.report.findings[:_MOST_FINDINGS],
+        coverage=coverage(shown, beside),
+        added=len(added),
+    )
     return replace(summary, report=report)
 
 
@@ -72,7 +79,7 @@ def _as_written(written: Written, grounded: Grounded, own: Summary, *, alone: bo
 
     They stand as they came where they are alone, else with what was said before.
     """
-    words = written.text if alone else _rendered(written.said)
+    words = (written.text if alone else _rendered(written.said))[:_LONGEST_WORDS]
     kept = replace(own, sections=tuple(_own_sections(own)), words=redacted(words).strip())
     return replace(
         kept, title=written.title or own.title, report=replace(grounded.report, only=True)

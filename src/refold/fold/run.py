@@ -22,6 +22,7 @@ Remember = Callable[[Summary, Job], Awaitable[None]]
 """Keeps what a summary says for other sessions, before what it stands for leaves the view."""
 
 MANUAL = "manual"
+_REMEMBERING = 30.0  # seconds that a note may take to be kept
 
 
 async def from_the_log(material: Material, job: Job, steps: Steps) -> Summary:  # noqa: ARG001
@@ -48,6 +49,7 @@ class Folder:
         """The summary that the fold is completed with."""
         given = read_context(job.context)
         values, host = given.values, given.host
+        gone = await self._forgotten(job) if self._remember else 0
         material = await self._material(job)
         write = from_the_log if given.at_once else self._write
         written = await write(material, job, steps)
@@ -62,9 +64,15 @@ class Folder:
         shown = await asyncio.to_thread(
             placed, summary, values, self.counter, manual=manual, host=host
         )
-        if self._remember is not None:
-            await self._remember(shown, job)
+        if self._remember is not None and await self._forgotten(job) == gone:
+            async with asyncio.timeout(_REMEMBERING):
+                await self._remember(shown, job)
         return shown.as_json()
+
+    async def _forgotten(self, job: Job) -> int:
+        """How many of its entries are forgotten: what is forgotten now is not noted any more."""
+        found = [await self._log.read(job.session, span, whole=False) for span in job.spans]
+        return sum(entry.forgotten for entries in found for entry in entries)
 
     async def _material(self, job: Job) -> Material:
         visible = await self._log.visible(job.session, last=0)

@@ -7,6 +7,7 @@ from refold.fold.job import Job
 from refold.fold.quoting import one_line
 from refold.fold.run import Remember
 from refold.fold.summary import Summary
+from refold.fold.write.subjects import HEADINGS
 from refold.log.author import wall_clock
 from refold.memory.protocol import MemorySink, Note, Reason
 
@@ -40,7 +41,16 @@ def remembering(sink: MemorySink, *, now: Callable[[], int] = wall_ms) -> Rememb
 
 def noted(summary: Summary) -> str:
     """What is worth a note: a model's words, else a few lines from the log."""
-    return summary.words.strip() or "\n".join(_lines(summary))
+    return summary.words.strip() or _claims(summary) or "\n".join(_lines(summary))
+
+
+def _claims(summary: Summary) -> str:
+    """What a model claimed and the log bears out, where one wrote the summary."""
+    if summary.report is None or summary.report.refused:
+        return ""
+    headings = {*HEADINGS.values()}
+    told = (one for part in summary.sections if part.heading in headings for one in part.claims)
+    return "\n".join(f"- {one_line(claim.text, 2 * _LINE)}" for claim in told)
 
 
 def _lines(summary: Summary) -> Iterator[str]:

@@ -3,8 +3,10 @@
 Needs the extra `refold[pydantic-ai]`.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, cast
 
 from pydantic_ai import Agent, NativeOutput, capture_run_messages
 from pydantic_ai.exceptions import UnexpectedModelBehavior
@@ -31,6 +33,7 @@ PRIMARY: Final = "primary"
 _HEADER = "X-Interaction-Type"
 _MOST_ANSWERED = 8_000  # tokens
 _SHARE_ANSWERED = 4  # of the window, the fraction that is kept for the answer
+_MOST_KNOWN = 256  # models
 _MARGIN = 0.95  # of what is left, since counts are never quite the provider's
 
 
@@ -95,7 +98,11 @@ class ModelSummariser:
         return Told(str(output), None, usage)
 
     def _settings(self) -> Any:  # noqa: ANN401 - a typed dict of many
-        return {"max_tokens": self.reserve, "extra_headers": {_HEADER: INTERACTION}}
+        """Its own settings, with our header; and no longer answer than there is room for."""
+        own = cast("dict[str, Any]", self._model.settings or {})
+        headers = {**(own.get("extra_headers") or {}), _HEADER: INTERACTION}
+        most = min(self.reserve, own.get("max_tokens") or self.reserve)
+        return {**own, "max_tokens": most, "extra_headers": headers}
 
     def _as_it_came(
         self, messages: list[ModelMessage], prompt: str, error: UnexpectedModelBehavior
@@ -119,18 +126,31 @@ class ModelSummariser:
         return WindowExceeded(f"{self.name} was shown more than it has room for.")
 
 
+Resolve = Callable[[str, Job], Model]
+"""The model of a name, for a fold: two sessions may know two models by one name."""
+
+
+def by_name(name: str, job: Job) -> Model:  # noqa: ARG001 - a name is the same for all
+    """The model that Pydantic AI makes of a name."""
+    return inferred(name)
+
+
+@lru_cache(_MOST_KNOWN)
+def inferred(name: str) -> Model:
+    """The same, made once."""
+    return infer_model(name)
+
+
 class Summarisers:
     """Chooses who writes: people's folds are the primary model's, others the summariser's.
 
     `resolve` gives the model of a name; without it, Pydantic AI makes one.
     """
 
-    def __init__(
-        self, resolve: Callable[[str], Model] = infer_model, models: Overrides = NONE
-    ) -> None:
+    def __init__(self, resolve: Resolve = by_name, models: Overrides = NONE) -> None:
         self._resolve = resolve
         self._models = models
-        self._made: dict[str, ModelSummariser] = {}
+        self._made: OrderedDict[int, tuple[Model, ModelSummariser]] = OrderedDict()
 
     def __call__(self, job: Job) -> Summariser | None:
         """Who writes the summary of this fold; None where no model is to."""
@@ -139,15 +159,18 @@ class Summarisers:
             return None
         auto = given.summariser if given.summariser != PRIMARY else ""
         name = given.model if job.trigger == MANUAL else auto or given.model
-        return self._named(name) if name else None
+        return self._summariser(self._resolve(name, job)) if name else None
 
-    def _named(self, name: str) -> ModelSummariser:
-        if name not in self._made:
-            self._made[name] = ModelSummariser(self._resolve(name), self._models)
-        return self._made[name]
+    def _summariser(self, model: Model) -> ModelSummariser:
+        """One for each model, so that what it learned of its room is not lost."""
+        made = self._made.pop(id(model), None) or (model, ModelSummariser(model, self._models))
+        self._made[id(model)] = made
+        while len(self._made) > _MOST_KNOWN:
+            self._made.popitem(last=False)
+        return made[1]
 
 
-def by_model(resolve: Callable[[str], Model] = infer_model, models: Overrides = NONE) -> ByModel:
+def by_model(resolve: Resolve = by_name, models: Overrides = NONE) -> ByModel:
     """A writer of summaries for `Session.open`: models as the settings and each fold say."""
     return ByModel(Summarisers(resolve, models))
 

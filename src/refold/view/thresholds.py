@@ -34,11 +34,12 @@ def thresholds(profile: Profile, budget: Budget, spread: float = 0) -> Threshold
     """The marks of a profile, for a model with this budget and a counter of this spread."""
     limit = min(budget.limit, profile.budget) if profile.budget else budget.limit
     trigger, window = profile.trigger, profile.window
+    surely = limit / (1 + spread)  # by a coarse count, a request is cut to this: fold before
     return Thresholds(
         limit,
-        soft=_tokens(trigger.soft, limit),
-        hard=_tokens(trigger.hard, limit),
-        generation=_tokens(_share(trigger.generation, budget), limit),
+        soft=_tokens(trigger.soft, surely),
+        hard=_tokens(trigger.hard, surely),
+        generation=_tokens(_share(trigger.generation, budget), surely),
         target=_target(profile, (limit - budget.floor) / (1 + spread)),
         fold=trigger.tokens,
         window=window.max_tokens or window.recent_tokens,
@@ -47,7 +48,7 @@ def thresholds(profile: Profile, budget: Budget, spread: float = 0) -> Threshold
     )
 
 
-def _tokens(share: float, limit: int) -> int:
+def _tokens(share: float, limit: float) -> int:
     """The first count that reaches the share."""
     return ceil(round(share * limit, 6))  # 0.55 of 100,000 is a little more than 55,000
 

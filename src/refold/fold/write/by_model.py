@@ -21,7 +21,7 @@ from refold.fold.job import Job, Steps
 from refold.fold.material import Earlier, Material
 from refold.fold.quoting import sound
 from refold.fold.run import read_context
-from refold.fold.secrets import redacted
+from refold.fold.secrets import redacted, without_secrets
 from refold.fold.summary import Report, Summary
 from refold.fold.write.breaker import TOO_OFTEN, Breaker
 from refold.fold.write.transcript import GUARD, Chunk, asked, chunks
@@ -91,7 +91,10 @@ class ByModel:
         """The summary: the model's, where it is to be believed."""
         values = read_context(job.context).values
         own = await asyncio.to_thread(breadcrumb, material)
-        summariser = self._choose(job)
+        try:
+            summariser = self._choose(job)
+        except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
+            return _instead(own, values, _why(error))
         if summariser is None:
             return _instead(own, values)
         breaker = self._breakers.setdefault(summariser.name, Breaker())
@@ -197,11 +200,25 @@ class _Asking:
 
     async def _ask(self, prompt: str) -> JsonValue:
         async with asyncio.timeout(self._limit):
-            told = await self._summariser.ask(GUARD, prompt, self._job)
+            told = await self._answer(prompt)
         text, form = sound(told.text[:_LONGEST_ANSWER]), None
-        if told.form is not None:
+        if told.form is not None and len(told.text) <= _LONGEST_ANSWER:
             form = from_json(sound(told.form.model_dump_json()))
         return {"text": text, "form": form, "usage": dict(told.usage)}
+
+    async def _answer(self, prompt: str) -> Told:
+        """What the model says; whatever else its client does is an error like any other."""
+        try:
+            return await self._summariser.ask(GUARD, prompt, self._job)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise FoldNotMade("The summariser gave up.") from None
+        except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
+            raise FoldNotMade(f"The summariser failed: {type(error).__name__}.") from error
 
     def _count(self, usage: Mapping[str, int]) -> None:
         for name, tokens in {"calls": 1, **usage}.items():
@@ -269,5 +286,5 @@ def _why(error: Exception) -> str:
         return error.what
     if isinstance(error, TimeoutError):
         return TOO_SLOW
-    said = " ".join(redacted(str(error)).split())[:_LONGEST_REASON]
+    said = " ".join(without_secrets(str(error)).split())[:_LONGEST_REASON]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -80,9 +80,8 @@ class Refold(AbstractCapability[Any]):
             name = summariser if isinstance(summariser, str) else summariser.model_id
             chosen = chosen.model_copy(update={"summariser": name})
         self._profile = chosen
-        self._models = Models(chosen, known)
-        if isinstance(summariser, Model):
-            self._models.seen(summariser)
+        own = summariser if isinstance(summariser, Model) else None
+        self._models = Models(chosen, known, own)
         by_a_model = chosen.summariser or chosen.fold.writer == "model"
         self._keeping = Keeping(
             store,
@@ -111,7 +110,9 @@ class Refold(AbstractCapability[Any]):
         """
         log = await self._keeping.open()
         await log.head(conversation_id)
-        setup = self._models.setup(infer_model(model))
+        served = infer_model(model)
+        setup = self._models.setup(served)
+        self._models.serves(conversation_id, served)
         opened = await self._keeping.opened(Place(conversation_id), lambda: setup)
         return opened.session
 

@@ -80,6 +80,7 @@ class Run:
     async def begin(self, ctx: RunContext[Any]) -> None:
         """Open the session; what it shows enters the run as its history."""
         model = cast("Model", ctx.model)
+        self._serves(model)
         self._kept = await self._keeping.opened(self.place, lambda: self._models.setup(model))
         self._opened.telling.begin(ctx)
         if ctx.messages:
@@ -88,6 +89,10 @@ class Run:
             ctx.messages += self._entering(await self.session.shown(), ctx)
         self._opened.begun = self.session.head
         self._history = History(ctx.messages, ctx.run_id)
+
+    def _serves(self, model: Model) -> None:
+        if not self.place.delegated:
+            self._models.serves(self.place.session, model)
 
     def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
         """The history. Calls that were never answered are closed, unless the run may make them."""
@@ -117,6 +122,7 @@ class Run:
         setup = self._models.setup(
             asked.model, asked.model_request_parameters, asked.model_settings
         )
+        self._serves(asked.model)
         if setup is not session.setup:
             await session.switch(setup)
         try:

@@ -1,13 +1,17 @@
 """What is known of the models that serve: their windows, what they refused, how they count."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_core import to_json
 
+from refold.fold.job import Job
+from refold.fold.run import MANUAL
 from refold.models import ModelSettings, Overrides
+from refold.models.asking import inferred
 from refold.models.catalogue import NONE
 from refold.models.overflow import Overflow
 from refold.models.setup import Setup
@@ -17,6 +21,8 @@ from refold.view.calibration import ABSURD
 
 _MARGIN = 0.98
 """Of a limit that was named, the share that is used: two requests seldom count alike."""
+_MOST_SESSIONS = 1_000
+"""Of how many sessions it is known which model serves them."""
 _STEP = 0.05
 """By how much the correction of a counter must move before everything is counted anew."""
 
@@ -39,21 +45,30 @@ class Experience:
 class Models:
     """Makes the setup of each request, and learns from how it went."""
 
-    def __init__(self, profile: Profile, overrides: Overrides = NONE) -> None:
+    def __init__(
+        self, profile: Profile, overrides: Overrides = NONE, summariser: Model | None = None
+    ) -> None:
         self._profile = profile
         self._overrides = overrides
         self._learned: dict[str, Experience] = {}
         self._made: dict[str, tuple[object, Setup]] = {}
-        self._seen: dict[str, Model] = {}
+        self._summariser = summariser
+        self._serves: OrderedDict[str, Model] = OrderedDict()
 
-    def seen(self, model: Model) -> str:
-        """Know the model by its name from now on; its name."""
-        self._seen[model.model_id] = model
-        return model.model_id
+    def serves(self, session: str, model: Model) -> None:
+        """Know which model a session is for: others may have the same name, and other keys."""
+        self._serves.pop(session, None)
+        self._serves[session] = model
+        while len(self._serves) > _MOST_SESSIONS:
+            self._serves.popitem(last=False)
 
-    def named(self, name: str) -> Model:
-        """The model of that name: one that was seen, with its own client, or a new one."""
-        return self._seen.get(name) or infer_model(name)
+    def named(self, name: str, job: Job) -> Model:
+        """The model of that name for a fold: the summariser, the session's own, or a new one."""
+        own = self._summariser
+        if own is not None and job.trigger != MANUAL and own.model_id == name:
+            return own
+        primary = self._serves.get(job.session)
+        return primary if primary and primary.model_id == name else inferred(name)
 
     def setup(
         self,
@@ -62,7 +77,7 @@ class Models:
         settings: Mapping[str, Any] | None = None,
     ) -> Setup:
         """For which model, with which tools and instructions, a request is to be planned."""
-        name = self.seen(model)
+        name = model.model_id
         known = self._experience(name)
         own = self._settings(model, known, settings or {})
         tools, instructions = _tools(parameters), _instructions(parameters)
