@@ -220,7 +220,7 @@ async def test_12_summariser_has_no_tools(log):
     assert done == ["deploy"]
     done.clear()
     by = changed(SMALL, fold={"writer": "model"})
-    talk = await Talk.open(log, setup(by, 4_000), write=by_model(lambda _: model))
+    talk = await Talk.open(log, setup(by, 4_000), write=by_model(lambda *_: model))
     await talk.go(*work(*range(40)))
     assert done == []
     assert any(one.model == model.model_id for one in talk.events(COMPLETE))

@@ -1,11 +1,13 @@
 """Sessions and agents whose summaries a model writes."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.profiles import ModelProfile
 from sessions import Quarter
 from shown import changed
 from summarisers import Scripted, writing
@@ -66,8 +68,8 @@ def answering(text, name="same"):
         return ModelResponse([TextPart(text)])
 
     asked: list[bool] = []
-    profile = {"supports_json_schema_output": False}
-    return FunctionModel(answer, model_name=name, profile=profile), asked
+    plain: ModelProfile = {"supports_json_schema_output": False}
+    return FunctionModel(answer, model_name=name, profile=plain), asked
 
 
 SIZES = {"function:same": ModelSettings(window=2_500)}
@@ -78,7 +80,7 @@ async def talk_long(agent, conversation, turns=8):
         await agent.run(f"Look at part {nth}. " * 60, conversation_id=conversation)
 
 
-async def ends(refold, conversation):
+async def ends(refold, conversation) -> list[Any]:
     values = map(CODEC.decode, await refold.log.read(conversation))
     return [one for one in values if isinstance(one, FoldCompleted | FoldFailed)]
 

@@ -100,7 +100,7 @@ class ModelSummariser:
     def _settings(self) -> Any:  # noqa: ANN401 - a typed dict of many
         """Its own settings, with our header; and no longer answer than there is room for."""
         own = cast("dict[str, Any]", self._model.settings or {})
-        headers = {**(own.get("extra_headers") or {}), _HEADER: INTERACTION}
+        headers: dict[str, str] = {**(own.get("extra_headers") or {}), _HEADER: INTERACTION}
         most = min(self.reserve, own.get("max_tokens") or self.reserve)
         return {**own, "max_tokens": most, "extra_headers": headers}
 
