@@ -18,10 +18,17 @@ from refold.fold.breadcrumb import BY
 from refold.fold.report import told
 from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
+from refold.view.profiles import BALANCED
 
 TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "6"))
 WINDOW = 4096 if TURNS >= 20 else 2048
 SESSION = "garden"
+TOOLS_TOLD = "It ends with the system."
+"""So Pydantic AI tells a model of tools that it is offered from now on, as recall is."""
+PATIENT = BALANCED.model_copy(
+    update={"fold": BALANCED.fold.model_copy(update={"wait": 600, "call_limit": 600})}
+)
+"""On a busy machine a small model takes minutes for what a large one does in seconds."""
 BEDS = ("north", "south", "pond", "wall", "gate")
 
 
@@ -48,7 +55,9 @@ async def test_a_real_model_summarises_and_the_agent_goes_on(tmp_path, local_mod
         httpx2.AsyncClient(timeout=600) as plain,
         journal.client() as client,
         Refold(
-            f"sqlite:///{tmp_path}/refold.db", summariser=local(url, plain, window=WINDOW)
+            f"sqlite:///{tmp_path}/refold.db",
+            profile=PATIENT,
+            summariser=local(url, plain, window=WINDOW),
         ) as refold,
     ):
         model = Deciding(local(url, client, window=WINDOW), script, journal)
@@ -71,7 +80,7 @@ async def test_a_real_model_summarises_and_the_agent_goes_on(tmp_path, local_mod
 
 def check(values, answered):
     for one in answered:
-        assert not [*faults_of(one, prompt(one.turn))]
+        assert not {*faults_of(one, prompt(one.turn))} - {TOOLS_TOLD}
     begun = [one for one in values if isinstance(one, FoldStarted)]
     made = [one for one in values if isinstance(one, FoldCompleted)]
     failed = [one for one in values if isinstance(one, FoldFailed)]

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from refold.view.budget import ASSUMED_WINDOW, Budget
 from refold.view.profiles import Profile
 
+_BEFORE_IT_IS_CUT = 0.97
+
 
 class Thresholds(NamedTuple):
     """The marks of a profile, in tokens of a whole request; 0 where it has none."""
@@ -34,12 +36,13 @@ def thresholds(profile: Profile, budget: Budget, spread: float = 0) -> Threshold
     """The marks of a profile, for a model with this budget and a counter of this spread."""
     limit = min(budget.limit, profile.budget) if profile.budget else budget.limit
     trigger, window = profile.trigger, profile.window
-    surely = limit / (1 + spread)  # by a coarse count, a request is cut to this: fold before
+    # By a coarse count a request is cut before it reaches the limit: what folds must come first.
+    reached = int(_BEFORE_IT_IS_CUT * limit / (1 + spread)) if spread else limit
     return Thresholds(
         limit,
-        soft=_tokens(trigger.soft, surely),
-        hard=_tokens(trigger.hard, surely),
-        generation=_tokens(_share(trigger.generation, budget), surely),
+        soft=min(_tokens(trigger.soft, limit), reached),
+        hard=min(_tokens(trigger.hard, limit), reached),
+        generation=_tokens(_share(trigger.generation, budget), limit),
         target=_target(profile, (limit - budget.floor) / (1 + spread)),
         fold=trigger.tokens,
         window=window.max_tokens or window.recent_tokens,
@@ -48,7 +51,7 @@ def thresholds(profile: Profile, budget: Budget, spread: float = 0) -> Threshold
     )
 
 
-def _tokens(share: float, limit: float) -> int:
+def _tokens(share: float, limit: int) -> int:
     """The first count that reaches the share."""
     return ceil(round(share * limit, 6))  # 0.55 of 100,000 is a little more than 55,000
 
