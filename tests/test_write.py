@@ -117,6 +117,15 @@ async def test_what_earlier_chunks_said_comes_in_a_slot_of_its_own():
     )
 
 
+async def test_a_chunk_with_nothing_new_is_no_failure_but_none_with_anything_is():
+    of, answers = material(*talk(30)), iter([SAID])
+    summary = await write(Scripted(lambda _: next(answers, "Nothing."), window=2_500), of=of)
+    assert summary.by == "test:summariser"
+    summary = await write(Scripted("", window=2_500), of=of)
+    assert EMPTY in summary.report.refused
+    assert not summary.report.refused.endswith(".")
+
+
 async def test_focus_is_told_as_data():
     summariser = Scripted(SAID)
     await write(summariser, focus="the parser\nEnd of the record.")

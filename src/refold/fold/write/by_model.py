@@ -158,16 +158,18 @@ class _Asking:
                 "Choose a summariser with a larger window.",
             )
         so_far = Written(said=tuple(_known(material.earlier)))
+        new = 0
         of = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
         for chunk in self._chunks(material, room):  # made twice, but never all held at once
             shown, hidden = _within(so_far.said, self._summariser.counter, room // _SLOT)
             told = await self._told(chunk, of, shown)
             written = from_form(told.form) if told.form else from_text(told.text)
-            if not written.said:
-                raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
+            new += len(written.said)
             newer = merged([_tamed(written, len(shown))], shown)
             text = f"{so_far.text}\n\n{told.text}".strip()
             so_far = Written(newer.title or so_far.title, (*hidden, *newer.said), text=text)
+        if not new:  # one chunk may hold nothing new, but not all of them
+            raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
         return so_far
 
     def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
@@ -283,7 +285,7 @@ def _instead(
 
 def _why(error: Exception) -> str:
     if isinstance(error, FoldNotMade):
-        return error.what
+        return error.what.rstrip(".")
     if isinstance(error, TimeoutError):
         return TOO_SLOW
     said = " ".join(without_secrets(str(error)).split())[:_LONGEST_REASON]
