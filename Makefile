@@ -45,6 +45,7 @@ test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_fault_world.py \
+		tests/test_adversary.py \
 		tests/test_view_properties.py tests/test_session_machine.py -n auto --timeout=0 $(ARGS)
 
 local-model: ## a real model and its server, for the tests that need one
@@ -75,7 +76,6 @@ bench: ## the benchmarks, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
 	$(PYTHON) -m benchmarks fold --quick --tries 3
-	$(PYTHON) -m benchmarks ground --quick --tries 3
 	$(PYTHON) -m benchmarks agent --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it

@@ -1,5 +1,6 @@
 """A summariser that lies: nothing it made up is shown, and no session is stuck or loses a word."""
 
+import os
 from collections import Counter as Counted
 
 import pytest
@@ -15,7 +16,7 @@ from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 
 PROFILE = changed(SMALL, fold={"call_limit": 0.03})
-CASES = 510
+CASES = {"quick": 30, "ci": 180, "thorough": 600}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 AT_ONCE = 30
 
 
