@@ -157,3 +157,38 @@ def test_a_stray_result_behind_a_fold_joins_no_step_before_it():
     where, _ = fold(session, Fold(keep=keep))
     assert where.spans == (Span(5, 8),)
     assert cut(sheet_of(session), keep).head == before.head == 3
+
+
+def test_a_step_that_stays_keeps_the_delegated_work_that_holds_it_together():
+    """A result in the main line answers a delegate's call: folding the call alone parts them."""
+    session = Session("anthropic-messages")
+    for text, scope in (
+        ('{"role":"user","content":"One?"}', "/"),
+        ('{"role":"assistant","content":"Done."}', "/"),
+        ('{"role":"user","content":"Two?"}', "/"),
+        (_call("open"), "/"),
+        (_call("late"), "/b"),
+        (_result("late", '{"type":"text","text":"Wait."}'), "/"),
+        ('{"role":"assistant","content":"Done."}', "/"),
+        (_call("next"), "/"),
+        (_result("next"), "/"),
+        ('{"role":"assistant","content":"Done."}', "/"),
+    ):
+        session.add(Message(text.encode()), scope)
+    keep, wire = KEEPS["co-cli"], WIRE["anthropic-messages"]
+    where = boundary(sheet_of(session, wire), keep)
+    assert where.spans == (Span(4, 4),)
+    fold(session, Fold(keep=keep), wire=wire)
+    assert not boundary(sheet_of(session, wire), keep).spans
+
+
+def _call(name):
+    return (
+        f'{{"role":"assistant","content":[{{"type":"tool_use","id":"{name}",'
+        '"name":"read_file","input":{}}]}'
+    )
+
+
+def _result(name, *more):
+    result = f'{{"type":"tool_result","tool_use_id":"{name}","content":"x"}}'
+    return f'{{"role":"user","content":[{",".join((result, *more))}]}}'

@@ -257,7 +257,7 @@ async def test_a_hook_may_refuse_a_fold(log):
 
 async def test_when_a_request_has_waited_long_enough_the_log_writes_the_summary(log):
     write = Writer(slow=True)
-    talk = await Talk.open(log, setup(changed(SMALL, fold={"wait": 0.05})), write=write)
+    talk = await Talk.open(log, setup(changed(SMALL, fold={"wait": 0.5})), write=write)
     async with asyncio.timeout(30):
         request = await talk.go(*work(*range(12)))
     assert await talk.folds() == (2, 1, 1)

@@ -10,16 +10,22 @@ from random import Random
 from statistics import median
 
 import pytest
+from folding import sheet_of
 from hypothesis import given
 from hypothesis import strategies as st
+from sessions import Session
 
 from refold.errors import InvalidInput
+from refold.log import Message
 from refold.models import counter_for
 from refold.models.tokenizers import tokenizer
+from refold.view.budget import PER_MESSAGE, Budget
 from refold.view.calibration import ABSURD, ENOUGH, LAST, SMALLEST, Calibration, calibrated
 from refold.view.estimate import BOUNDS, REQUEST_SPREAD, Content, Estimate, estimate
+from refold.view.profiles import PROFILES
 from refold.view.tokens import DOCUMENT, FILM, SOUND, Marks, tools_tokens
-from refold.wire import Kind, Shape
+from refold.view.view import View
+from refold.wire import WIRES, Kind, Shape
 
 DATA = Path(os.environ.get("REFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="no recorded sessions beside the project")
@@ -314,3 +320,23 @@ def test_calibrated_counts_are_corrected_and_named():
 def test_what_is_no_calibration_is_refused(text):
     with pytest.raises(InvalidInput, match="Start with Calibration"):
         Calibration.from_json(text)
+
+
+def test_a_return_that_is_put_in_costs_what_it_costs_in_a_request():
+    """With its tool's name: else a request is larger than its plan says."""
+    session, wire = Session("pydantic-ai"), WIRES["pydantic-ai"]
+    long = "a_tool_with_a_name_of_some_length"
+    call = {"part_kind": "tool-call", "tool_name": long, "args": "{}", "tool_call_id": "c"}
+    for message in (
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "One?"}]},
+        {"kind": "response", "parts": [call]},
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Two?"}]},
+    ):
+        session.add(Message(json.dumps(message).encode()), "/")
+    sheet = sheet_of(session, wire)
+    request = View(sheet, PROFILES["balanced"]).request(Budget(window=10_000))
+    shapes = [wire.describe(one).shapes for one in request.messages]
+    assert any(shape.kind == "return" for one in shapes for shape in one)
+    assert request.plan.tokens == sum(
+        PER_MESSAGE + sum(map(sheet.counter.part, one)) for one in shapes
+    )

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from refold.log import Span
-from refold.log.span import intersect, spans_of, subtract
+from refold.log.span import intersect, subtract
 from refold.view.budget import PER_MESSAGE
 from refold.view.cut import Cut, cut
 from refold.view.profiles import Keep
@@ -45,7 +45,7 @@ def _between(sheet: Sheet, where: Cut, prompt: int | None) -> Boundary:
         return Boundary()
     first = rows[where.head - 1].seq + 1 if where.head else 2
     last = rows[where.tail].seq - 1 if where.tail < len(rows) else sheet.head
-    held = spans_of(rows[at].seq for at in middle if sheet.steps[at] in staying)
+    held = tuple(_whole(sheet, step) for step in sorted(staying))
     spans = intersect(subtract((Span(first, last),), held), sheet.outline.on_line(sheet.head))
     inside = [fold for fold in sheet.foldings if not subtract(fold.spans, spans)]
     beyond = (fold for fold in sheet.foldings if fold not in inside)  # they tell their part already
@@ -59,6 +59,12 @@ def _between(sheet: Sheet, where: Cut, prompt: int | None) -> Boundary:
         tuple(fold.seq for fold in inside),
         tokens + sum(fold.tokens for fold in inside),
     )
+
+
+def _whole(sheet: Sheet, step: int) -> Span:
+    """A step with what lies between its messages: a delegate's work may be what holds it."""
+    rows = sheet.step(step)
+    return Span(sheet.rows[rows[0]].seq, sheet.rows[rows[-1]].seq)
 
 
 def _fixed(row: Row) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from refold.view.budget import PER_MESSAGE
 from refold.view.reasons import Reason
 from refold.view.sheet import Row, Sheet, weight
-from refold.wire import Change, Drop, Insert, Part, Replace
+from refold.wire import Change, Drop, Insert, Part, Replace, Shape
 
 Key = tuple[int, int]
 
@@ -93,8 +93,10 @@ class Board:
 
     def cost(self, insert: Insert) -> int:
         """What an inserted message costs."""
-        kind = "return" if insert.kind == "return" else "text"
-        return self.sheet.counter.text(insert.text, kind) + PER_MESSAGE
+        counter = self.sheet.counter
+        if insert.kind == "return":  # it goes out with its tool's name, as any return
+            return counter.part(Shape("return", insert.text, insert.tool)) + PER_MESSAGE
+        return counter.text(insert.text) + PER_MESSAGE
 
     def change(self, part: Part) -> Change | None:
         """What was decided of a part, if anything."""
