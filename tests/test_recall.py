@@ -266,3 +266,21 @@ def test_an_excerpt_is_taken_where_most_of_the_terms_are():
     assert piece.endswith("…")
     assert len(piece) <= 82
     assert best_excerpt("short\n text", terms_of("text"), 80) == "short text"
+
+
+async def test_a_model_does_not_find_its_own_searches(log):
+    call = {"part_kind": "tool-call", "tool_name": "recall_search", "args": '{"query": "kettle"}'}
+    result = {"part_kind": "tool-return", "tool_name": "recall_search", "content": "[2] a kettle"}
+    other = {"part_kind": "tool-return", "tool_name": "read_file", "content": "kettle = 1"}
+    prompt = {"part_kind": "user-prompt", "content": "Where is the kettle?"}
+    messages = [
+        {"kind": "request", "parts": [prompt]},
+        {"kind": "response", "parts": [call | {"tool_call_id": "a"}]},
+        {"kind": "request", "parts": [result | {"tool_call_id": "a"}]},
+        {"kind": "request", "parts": [other | {"tool_call_id": "b"}]},
+    ]
+    values = [Message(json.dumps(one).encode()) for one in messages]
+    await begin(log, "s", *values, form="pydantic-ai")
+    found = await search(log, "kettle", session="s", reader=Reader.model())
+    assert {hit.seq for hit in found} == {2, 5}
+    assert {hit.seq for hit in await search(log, "kettle", session="s")} == {2, 3, 4, 5}

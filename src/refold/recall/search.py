@@ -23,6 +23,8 @@ from refold.wire import Wire
 Standing = Literal["in view", "folded", "off the line"]
 """Where a message stands: before the next request, beneath a fold, or rewound or cleared."""
 
+TOOLS = "recall_"
+"""How the names of the tools begin that recall offers to models."""
 WIDTH = 240
 """About how many characters an excerpt has."""
 _MOST_OF_SESSIONS = 20_000
@@ -158,6 +160,8 @@ class _Finding:
         if not 0 <= here < len(entries) or not self._shown(session, entries[here]):
             return None
         told = await self._told(session, entries[here])
+        if self.reader.scope is not None and _of_recall(told):
+            return None
         nearby = [entries[at] for at in (here - 1, here + 1) if 0 <= at < len(entries)]
         near = {
             entry.seq < told.seq: self._line((await self._told(session, entry)).text)
@@ -194,6 +198,12 @@ class _Finding:
 
     def _line(self, text: str) -> str:
         return best_excerpt(text, (), self._width)
+
+
+def _of_recall(told: Told) -> bool:
+    """Whether it is an earlier search: its words were found once, and say nothing new."""
+    tools = [part.partition(" ")[2] for part in told.parts if " " in part]
+    return bool(tools) and all(tool.startswith(TOOLS) for tool in tools)
 
 
 async def _around(log: Log, session: str, seq: int) -> list[Entry]:
