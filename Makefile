@@ -82,8 +82,8 @@ wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
-	$(COMPILE) $(ARGS) --extra cli --extra pydantic-ai -o requirements/dev.txt pyproject.toml requirements/dev.in
-	$(COMPILE) --extra cli --extra pydantic-ai -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
+	$(COMPILE) $(ARGS) --extra chat --extra cli --extra pydantic-ai -o requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) --extra chat --extra cli --extra pydantic-ai -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in

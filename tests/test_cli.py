@@ -12,13 +12,15 @@ from pathlib import Path
 
 import cli_reference
 import pytest
+from typer.testing import CliRunner
 
 from refold import __version__
+from refold.cli.app import app
 from refold.log import Author, Message, Note, Opened
 from refold.stores import open_store
 
 REFOLD = [sys.executable, "-m", "refold.cli"]
-COMMANDS = ["config", "explain", "export", "import", "models"]
+COMMANDS = list(cli_reference.commands())
 NAMES = [
     "plain",
     "[bold]a[/bold] [1]",
@@ -35,9 +37,17 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        home = folder.parent / f"home of {folder.name}"  # no test may write into a real one
         self.environment = {
             key: value for key, value in os.environ.items() if not key.startswith("REFOLD_")
-        } | {"PYTHONUTF8": "1", "COLUMNS": "80"}
+        } | {
+            "PYTHONUTF8": "1",
+            "COLUMNS": "80",
+            "REFOLD_STORE": "sqlite:///refold.db",
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_DATA_HOME": str(home / "data"),
+        }
 
     def start(self, *arguments: str, **options) -> subprocess.Popen[str]:
         environment = self.environment | options.pop("env", {})
@@ -111,22 +121,33 @@ def text(terminal) -> str:
     return text
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+OURS = ["config", "explain", "export", "forget", "import", "models", "search", "sessions", "show"]
+PRINTS_NO_DATA: set[str] = set()
+"""Commands that have nothing to print as JSON."""
+
+
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_has_help(terminal, command, option):
-    said = terminal.does(*command, option)
-    assert said.startswith(f"Usage: {' '.join(['refold', *command])} ")
+def test_has_help(terminal, option):
+    said = terminal.does(option)
+    assert said.startswith("Usage: refold ")
     assert max(map(len, said.splitlines())) <= 80
-
-
-def test_help_names_every_command_and_the_exit_codes(terminal):
-    said = terminal.does("--help")
     assert all(f"\n  {name} " in said for name in COMMANDS)
     assert "Exit codes: 0 done" in said
 
 
-def test_every_command_is_tested_for_help():
-    assert list(cli_reference.commands()) == COMMANDS
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_does_with_an_example(name):
+    done = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}, prog_name="refold")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.output.startswith(f"Usage: refold {name} ")
+    assert max(map(len, done.output.splitlines())) <= 80
+    flat = " ".join(done.output.split())
+    assert f"refold {name}" in flat.partition("Usage: refold")[2].partition("Example")[2]
+    assert ("--json" in flat) != (name in PRINTS_NO_DATA)
+
+
+def test_the_commands_around_the_chat_are_there():
+    assert set(OURS) <= set(COMMANDS)
 
 
 def test_the_reference_is_up_to_date():
@@ -215,15 +236,20 @@ def test_prints_a_name_that_the_locale_cannot(terminal, text):
     assert said.startswith(r"Imported session '\u65e5\u672c'")
 
 
-def test_the_store_is_found_by_option_then_environment_then_default(terminal, text):
+def test_the_store_is_found_by_option_then_environment_then_folder_then_home(terminal, text):
     environment = {"REFOLD_STORE": "sqlite:///env.db"}
+    nothing = {"REFOLD_STORE": ""}
+    terminal.does("import", "-", given=text, env=nothing)
+    own = Path(terminal.environment["XDG_DATA_HOME"]) / "refold" / "refold.db"
+    assert (terminal.files(), own.exists()) == (set(), True)
     terminal.does("import", "-", given=text)
     assert terminal.files() == {"refold.db"}
-    terminal.does("import", "-", given=text, env=environment)
-    assert terminal.files() == {"refold.db", "env.db"}
+    own.unlink()
+    terminal.does("export", "s", env=nothing)  # from the one in this folder
     terminal.does("import", "-", "--store", "sqlite:///opt.db", given=text, env=environment)
+    assert terminal.files() == {"refold.db", "opt.db"}
+    terminal.does("import", "-", given=text, env=environment)
     assert terminal.files() == {"refold.db", "env.db", "opt.db"}
-    terminal.does("export", "s", env={"REFOLD_STORE": ""})
 
 
 def test_tenants_are_apart(terminal, text):

@@ -172,3 +172,51 @@ def test_both_run_as_real_commands():
         done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(("1500\n", "openai:gpt-4o\n"))
+
+
+@pytest.mark.req("R113")
+def test_config_sets_a_value_and_keeps_it(place):
+    path = place / "config" / "refold" / "config.toml"
+    text = said("config", "agent_max_context_tokens", "80000")
+    assert text == f"agent_max_context_tokens is 80000 now (before: 0). Written to {path}.\n"
+    assert said("config", "trigger.tokens") == "80000\n"
+    assert said("config", "window.max_tokens", "--profile", "cowagent") == "80000\n"
+    assert said("config", "agent_max_context_turns", "30").startswith("agent_max_context_turns is ")
+    assert path.read_text() == "agent_max_context_tokens = 80000\nagent_max_context_turns = 30\n"
+
+
+def test_config_says_what_goes_before(place):
+    text = said("config", "profile", "copilot")
+    assert "It does not apply here: " in text
+    assert "refold.toml, line 2 sets it to 'inkeep'." in text
+    mine = place / "project" / "refold.toml"
+    assert said("config", "profile", "copilot", "--project").endswith(f"Written to {mine}.\n")
+    assert mine.read_text() == SETTINGS.replace("inkeep", "copilot")
+
+
+def test_config_takes_a_value_out(place):
+    said("config", "max_steps", "3")
+    assert said("config", "max_steps", "--unset").startswith("max_steps is 0 now (before: 3).")
+    assert "is not set in" in said("config", "max_steps", "--unset", code=1)
+    kept = json.loads(said("config", "max_steps", "4", "--json"))
+    assert kept == {
+        "key": "max_steps",
+        "value": 4,
+        "before": 0,
+        "path": str(place / "config" / "refold" / "config.toml"),
+        "instead": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--unset"], ["max_steps", "3", "--unset"], ["max_steps", "many"], ["nope", "1"]]
+)
+def test_config_writes_nothing_wrong(place, wrong):
+    assert said("config", *wrong, code=1).startswith("error[invalid-")
+    assert not (place / "config").exists()
+    assert (place / "project" / "refold.toml").read_text() == SETTINGS
+
+
+def test_config_prints_one_value_as_json():
+    assert said("config", "profile", "--json") == '"inkeep"\n'
+    assert said("config", "trim.max_chars", "--json") == "1500\n"

@@ -37,6 +37,7 @@
     │   ├── FoldUnderWay            one at a time for each session
     │   ├── FoldCancelled
     │   └── FoldNotMade             it was begun and failed; nothing changed
+    ├── NoModel                 nothing to talk with
     ├── NotRemembered           a note that memory could not keep
     └── TransferError           a file to import that is not whole or not ours
 
@@ -61,6 +62,7 @@ __all__ = [
     "InvalidSetting",
     "LogError",
     "MigrationGap",
+    "NoModel",
     "NotAStore",
     "NotRemembered",
     "NothingToFold",
@@ -377,6 +379,17 @@ class FoldNotMade(FoldError):
 
     code = "fold-not-made"
     usual_fix = "Nothing changed and nothing is lost; ask again, or fold without a model."
+
+
+class NoModel(RefoldError):
+    """There is no model to talk with: none was named, or the one named cannot be reached."""
+
+    code = "no-model"
+    usual_fix = (
+        "Set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; "
+        "or start a local server and add `-m local --base-url http://127.0.0.1:8080/v1`; "
+        "or see how it looks without any: `refold demo`."
+    )
 
 
 class NotRemembered(RefoldError):

@@ -7,12 +7,20 @@ from typing import Annotated, cast
 import typer
 
 from refold import __version__
+from refold.cli.chat.command import chat
 from refold.cli.config import config
+from refold.cli.demo.command import demo
+from refold.cli.doctor import doctor
 from refold.cli.explain import explain
 from refold.cli.exporting import export
+from refold.cli.forgetting import forget
 from refold.cli.importing import import_
+from refold.cli.lab import lab
 from refold.cli.models import models
 from refold.cli.outcome import INTERRUPTED, interrupted
+from refold.cli.searching import search_
+from refold.cli.sessions import sessions
+from refold.cli.showing import show
 
 app = typer.Typer(
     name="refold",
@@ -25,11 +33,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.command("chat")(chat)
 app.command("config")(config)
+app.command("demo")(demo)
+app.command("doctor")(doctor)
 app.command("explain")(explain)
 app.command("export")(export)
+app.command("forget")(forget)
 app.command("import")(import_)
+app.command("lab")(lab)
 app.command("models")(models)
+app.command("search")(search_)
+app.command("sessions")(sessions)
+app.command("show")(show)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -1,16 +1,26 @@
 """`refold config`."""
 
 import json
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
-from refold.cli.options import ProfileOption
+from refold.cli.choosing import ProfileChoice
+from refold.cli.completing import setting_names, setting_values
 from refold.cli.outcome import explained
 from refold.cli.tables import aligned, clipped, terminal_width
-from refold.settings import Settings, Source, load_settings
+from refold.errors import InvalidInput
+from refold.settings import (
+    Kept,
+    Settings,
+    Source,
+    load_settings,
+    set_setting,
+    unset_setting,
+)
 
 _LEAST = 12
 """No value is clipped to less."""
@@ -27,30 +37,85 @@ class Row(NamedTuple):
     source: str
 
 
-def config(
+def config(  # noqa: PLR0913 - an option each
     key: Annotated[
         str | None,
-        typer.Argument(metavar="[KEY]", help="Print the value of this one only."),
+        typer.Argument(
+            metavar="[KEY]",
+            help="Print the value of this one only.",
+            show_default=False,
+            autocompletion=setting_names,
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[VALUE]",
+            help="Set it to this value, and keep that.",
+            show_default=False,
+            autocompletion=setting_values,
+        ),
     ] = None,
     *,
-    profile: ProfileOption = None,
+    project: Annotated[
+        bool, typer.Option("--project", help="Write it for this project, not for you.")
+    ] = False,
+    unset: Annotated[bool, typer.Option("--unset", help="Take the value out again.")] = False,
+    profile: ProfileChoice = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print values and sources as JSON.")
     ] = False,
 ) -> None:
-    """Show every setting and where its value comes from.
+    """Show every setting and where its value comes from, or set one for good.
 
     Environment variables go before the project's files, those before the user's, and those before
-    what the profile says.
+    what the profile says. What you set is checked first and written to your own file, or with
+    --project to the project's; comments there stay.
+
+    Example: refold config trigger.tokens 80000
     """
     with explained():
+        if value is not None or unset:
+            _change(key, value, unset=unset, project=project, as_json=as_json)
+            return
         settings = load_settings(profile)
         if key is not None:
-            typer.echo(_written(settings.value(key)))
+            found = settings.value(key)
+            typer.echo(_json(found) if as_json else _written(found))
         elif as_json:
             typer.echo(json.dumps(_as_json(settings), ensure_ascii=False, indent=2))
         else:
             typer.echo("\n".join(_lines(settings)))
+
+
+def _change(
+    key: str | None, value: str | None, *, unset: bool, project: bool, as_json: bool
+) -> None:
+    if key is None or (value is not None) == unset:
+        raise InvalidInput(
+            "A value is set, or it is taken out.",
+            "Write `refold config KEY VALUE`, or `refold config KEY --unset`.",
+        )
+    kept = (
+        unset_setting(key, project=project)
+        if value is None
+        else set_setting(key, value, project=project)
+    )
+    if as_json:
+        typer.echo(json.dumps(asdict(kept) | {"path": str(kept.path)}, ensure_ascii=False))
+        return
+    typer.echo(_said(kept))
+    if kept.instead:
+        typer.echo(f"It does not apply here: {kept.instead}.", err=True)
+
+
+def _said(kept: Kept) -> str:
+    was = f" (before: {_written(kept.before)})" if kept.before is not None else ""
+    return f"{kept.key} is {_written(kept.value)} now{was}. Written to {_near_home(kept.path)}."
+
+
+def _near_home(path: Path) -> str:
+    return str(path).replace(f"{Path.home()}/", "~/", 1)
 
 
 def _as_json(settings: Settings) -> dict[str, object]:

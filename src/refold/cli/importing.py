@@ -47,6 +47,8 @@ def import_(
 
     The whole file is checked before anything is written. The store is made if it is missing.
     Importing a file again changes nothing, and completes an import that was interrupted.
+
+    Example: refold import parcel.jsonl --as "support-42 (copy)"
     """
     with explained():
         with reading(source) as file:

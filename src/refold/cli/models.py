@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.options import ProfileOption
+from refold.cli.choosing import ProfileChoice
+from refold.cli.completing import models as known_names
 from refold.cli.outcome import explained
 from refold.cli.tables import NOTHING, aligned
 from refold.errors import InvalidInput
@@ -46,17 +47,21 @@ def models(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Only models with this in their name; provider:model is one."
+            metavar="[NAME]...",
+            help="Only models with this in their name; provider:model is one.",
+            autocompletion=known_names,
         ),
     ] = None,
     *,
-    profile: ProfileOption = None,
+    profile: ProfileChoice = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
 ) -> None:
     """Show the window and the prices of models, and at how many tokens each profile acts.
 
     Without a name, a few well-known models are listed. Prices are dollars for a million tokens.
     Your settings go before what is published.
+
+    Example: refold models anthropic:claude-sonnet-4-5
     """
     with explained():
         known = load_settings(profile).models

@@ -41,6 +41,21 @@ def explained() -> Generator[None, None, None]:
         raise typer.Exit(INTERRUPTED) from error
 
 
+@contextmanager
+def needing(extra: str) -> Generator[None, None, None]:
+    """Say how to install what a command needs besides the others."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "refold").partition(".")[0] == "refold":
+            raise
+        raise failed(
+            "not-installed",
+            f"This command needs {error.name}, which is not installed.",
+            f"pip install 'refold[{extra}]'",
+        ) from error
+
+
 def failed(code: str, what: str, fix: str = "Correct it and try again.") -> typer.Exit:
     """Say what happened and what to do; the exit to raise."""
     typer.echo(f"error[{code}]: {what}\n{fix}", err=True)

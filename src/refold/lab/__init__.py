@@ -2,19 +2,30 @@
 
 from refold.lab.comparisons import Factory, Settings, baselines, frontier
 from refold.lab.counting import Count, o200k
-from refold.lab.importers import parse_openai_chat, parse_pi, read_openai_chat, read_pi
+from refold.lab.finding import Found, recordings
+from refold.lab.importers import (
+    parse_claude_code,
+    parse_codex,
+    parse_gemini,
+    parse_openai_chat,
+    parse_pi,
+    read_openai_chat,
+    read_pi,
+)
 from refold.lab.metrics import Prices, Share
 from refold.lab.needles import Planted, needles_kept, plant
 from refold.lab.projected import Projected, profiled
 from refold.lab.reading import Reader
 from refold.lab.recording import Recorded, Recording, Usage, write
-from refold.lab.replay import Policy, Replay, Request, Spending, Spent, play
+from refold.lab.replay import Mark, Policy, Replay, Request, Spending, Spent, play
 from refold.lab.report import Measure, Report, Row, compare
 from refold.lab.retention import Retention
 
 __all__ = [
     "Count",
     "Factory",
+    "Found",
+    "Mark",
     "Measure",
     "Planted",
     "Policy",
@@ -38,6 +49,9 @@ __all__ = [
     "frontier",
     "needles_kept",
     "o200k",
+    "parse_claude_code",
+    "parse_codex",
+    "parse_gemini",
     "parse_openai_chat",
     "parse_pi",
     "plant",
@@ -45,5 +59,6 @@ __all__ = [
     "profiled",
     "read_openai_chat",
     "read_pi",
+    "recordings",
     "write",
 ]

@@ -7,7 +7,7 @@ from refold.lab import messages as make
 from refold.lab.ledger import by_occurrence, by_recency, ledger
 from refold.lab.masking import mask
 from refold.lab.reading import Reader
-from refold.lab.replay import Policy, Spent
+from refold.lab.replay import Mark, Policy, Spent
 
 Factory = Callable[[Reader], Policy]
 """Makes a fresh policy for one replay."""
@@ -120,6 +120,7 @@ class HeadTail:
         self._summarise = summarise
         self._users = users
         self._called = called
+        self.marks: list[Mark] = []
         self._stands: tuple[list[bytes], int] | None = None
         self._spent = Spent()
 
@@ -133,7 +134,9 @@ class HeadTail:
         self._stands = self._fold(messages)
         if self._called:
             self._spent = Spent(cached=size, output=self._settings.summary)
-        return self._view(messages)
+        folded = self._view(messages)
+        self.marks.append(Mark(len(messages), size, sum(map(self._reader.tokens, folded))))
+        return folded
 
     def spent(self) -> Spent:
         """What the call for the summary used, when the last view needed one."""

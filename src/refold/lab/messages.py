@@ -6,6 +6,7 @@ The lab writes the JSON itself, so that reading a recording needs no framework.
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import isfinite
 
 from pydantic import JsonValue
 
@@ -75,8 +76,28 @@ def image(data: str, media_type: str) -> Json:
 
 
 def dump(value: JsonValue) -> bytes:
-    """JSON as the lab writes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """JSON as the lab writes it; a number that is too large for it becomes null."""
+    try:
+        return _dump(value)
+    except ValueError:
+        return _dump(_finite(value))
+
+
+def _dump(value: JsonValue) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode()
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return {name: _finite(one) for name, one in value.items()}
+        case list():
+            return [_finite(one) for one in value]
+        case float():
+            return value if isfinite(value) else None
+        case _:
+            return value
 
 
 def _times(at: int | None) -> Json:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from refold.lab.reading import MESSAGE_TOKENS, Reader, Said
 from refold.lab.recording import Recording
@@ -37,6 +37,24 @@ class Spending(Protocol):
 
     def spent(self) -> Spent:
         """What its model calls used for the view it made last."""
+        ...
+
+
+class Mark(NamedTuple):
+    """A place where a policy folded: before which message, and the tokens before and after."""
+
+    at: int
+    before: int
+    after: int
+
+
+@runtime_checkable
+class Marking(Protocol):
+    """A policy that knows where it folded."""
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """Its folds so far."""
         ...
 
 
@@ -82,6 +100,8 @@ class Replay:
     recording: Recording
     policy: str
     requests: tuple[Request, ...]
+    marks: tuple[Mark, ...] = ()
+    """Where the policy folded, if it is one that does."""
 
 
 def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = "") -> Replay:
@@ -96,7 +116,8 @@ def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = ""
         player.answered.update(call for call, _ in said.returns)
     if isinstance(policy, Closing):
         policy.close()
-    return Replay(recording, name or type(policy).__name__, tuple(requests))
+    marks = tuple(policy.marks) if isinstance(policy, Marking) else ()
+    return Replay(recording, name or type(policy).__name__, tuple(requests), marks)
 
 
 class _Player:

@@ -10,7 +10,7 @@ from refold.lab.counting import Count, o200k
 from refold.lab.metrics import Prices, Share, pooled
 from refold.lab.reading import Reader
 from refold.lab.recording import Recording
-from refold.lab.replay import play
+from refold.lab.replay import Replay, play
 from refold.lab.rereads import rereads_lost
 from refold.lab.retention import Retention
 
@@ -144,7 +144,7 @@ def compare(
         for name, make in policies.items()
     ]
     if len(recordings) > 1:
-        rows += [_pooled([row for row in rows if row.policy == name]) for name in policies]
+        rows += [pooled_rows([row for row in rows if row.policy == name]) for name in policies]
     return Report(tuple(rows), bench.measure)
 
 
@@ -154,32 +154,36 @@ class _Bench:
     def __init__(self, measure: Measure, reader: Reader) -> None:
         self.measure = measure
         self._reader = reader
-        self._retention = Retention(reader, measure.gap)
 
     def row(self, recording: Recording, name: str, make: Factory) -> Row:
         played = play(recording, make(self._reader), self._reader, name=name)
-        prices = self.measure.prices
-        p50, p95 = metrics.overhead(played)
-        return Row(
-            recording=recording.name,
-            policy=name,
-            requests=len(played.requests),
-            sent=metrics.sent(played),
-            cached=metrics.cached(played),
-            peak=metrics.peak(played),
-            fits=metrics.fit(played, self.measure.limit),
-            cost=metrics.cost(played, prices),
-            cost_uncached=metrics.cost(played, prices, cached=False),
-            orphaned=metrics.orphaned(played),
-            unanswered=metrics.unanswered(played),
-            retained=self._retention.measure(played),
-            reread=rereads_lost(played, self._reader),
-            p50=p50,
-            p95=p95,
-        )
+        return row_of(played, self.measure, self._reader)
 
 
-def _pooled(rows: Sequence[Row]) -> Row:
+def row_of(played: Replay, measure: Measure, reader: Reader) -> Row:
+    """The figures of one replay."""
+    prices = measure.prices
+    p50, p95 = metrics.overhead(played)
+    return Row(
+        recording=played.recording.name,
+        policy=played.policy,
+        requests=len(played.requests),
+        sent=metrics.sent(played),
+        cached=metrics.cached(played),
+        peak=metrics.peak(played),
+        fits=metrics.fit(played, measure.limit),
+        cost=metrics.cost(played, prices),
+        cost_uncached=metrics.cost(played, prices, cached=False),
+        orphaned=metrics.orphaned(played),
+        unanswered=metrics.unanswered(played),
+        retained=Retention(reader, measure.gap).measure(played),
+        reread=rereads_lost(played, reader),
+        p50=p50,
+        p95=p95,
+    )
+
+
+def pooled_rows(rows: Sequence[Row]) -> Row:
     """The rows of one policy as one; of peaks and times, the worst."""
     return Row(
         recording=POOLED,

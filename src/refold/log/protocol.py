@@ -1,6 +1,6 @@
 """What a log can do, whatever it is stored in."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
@@ -184,10 +184,10 @@ class Log(Protocol):
         """
         ...
 
-    async def expire(self, before: int) -> list[str]:
+    async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
         """Forget the sessions not used since `before` (milliseconds since 1970); their names.
 
-        What their living forks read stays, for them.
+        With `only`, no others than these. What their living forks read stays, for them.
         """
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from refold.errors import InvalidMessage, UnknownFormat
 from refold.log import Entry, Note
 from refold.log.text import text_of
-from refold.wire import Shape, Wire, wire_for
+from refold.wire import Described, Shape, Wire, wire_for
 
 FORGOTTEN = "(forgotten)"
 
@@ -42,8 +42,15 @@ def shapes_of(wire: Wire | None, entry: Entry) -> tuple[str, tuple[Shape, ...]]:
         except InvalidMessage:  # the log keeps what a wire cannot read
             pass
         else:
-            return described.role, described.shapes
+            return _speaker(described), described.shapes
     return entry.kind, (Shape("text", text_of(entry)),)
+
+
+def _speaker(described: Described) -> str:
+    """Whom it speaks for; some formats send what tools returned in the user's name."""
+    shapes = described.shapes
+    only_returns = bool(shapes) and all(shape.kind == "return" for shape in shapes)
+    return "tool" if only_returns else described.role
 
 
 def tell(wire: Wire | None, entry: Entry) -> Told:

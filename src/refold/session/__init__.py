@@ -4,5 +4,6 @@ from refold.models.setup import Setup
 from refold.models.spending import Usage
 from refold.session.asked import Compacted
 from refold.session.flow import Session
+from refold.session.measuring import Filled, Spent, spent
 
-__all__ = ["Compacted", "Session", "Setup", "Usage"]
+__all__ = ["Compacted", "Filled", "Session", "Setup", "Spent", "Usage", "spent"]

@@ -29,6 +29,7 @@ from refold.session.asked import Compacted
 from refold.session.emergency import LAST, Emergencies
 from refold.session.folds import Folds, Hook, Host
 from refold.session.follow import Following, begin
+from refold.session.measuring import Filled, filled
 from refold.session.previewing import previewed
 from refold.session.steering import Steering
 from refold.session.telling import Telling, Watch
@@ -157,6 +158,20 @@ class Session(Steering):
         """Whether the model is shown less than everything that was said: folds, or cuts."""
         view = self._following.view
         return bool(view.sheet.foldings) or (view.plan is not None and view.plan.shortened)
+
+    @property
+    def filled(self) -> Filled:
+        """How many tokens the next request would have now, and of what."""
+        return filled(self._following)
+
+    @property
+    def folding(self) -> bool:
+        """Whether a fold is under way, here or in another process."""
+        return self._folds.running is not None
+
+    async def catch_up(self) -> None:
+        """Take in what others appended."""
+        await self._following.catch_up()
 
     async def say(self, *payloads: bytes) -> Span:
         """Append messages, each the bytes of its JSON: what the user says, what tools returned."""

@@ -89,13 +89,17 @@ def _variable(key: str) -> str:
     return own if own in known else variable_of(key.partition(".")[0])
 
 
+_ELSEWHERE = {"MODEL", "STORE"}
+"""What the command line reads itself."""
+
+
 def _check_names() -> None:
     """A variable that looks like one of ours but is none."""
     tables = {variable_of(key.partition(".")[0]): "" for key in KEYS}
     known = {name.removeprefix(PREFIX): "" for name in (*_NAMES, *tables)}
     for name in os.environ:
         bare = name.upper().removeprefix(PREFIX)
-        if not name.upper().startswith(PREFIX) or bare in known:
+        if not name.upper().startswith(PREFIX) or bare in known or bare in _ELSEWHERE:
             continue
         near = nearest(bare, known)
         if near or "__" in bare:

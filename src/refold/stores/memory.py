@@ -1,6 +1,6 @@
 """A store in memory: nothing outlives the process, everything else is as in the others."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
@@ -230,9 +230,10 @@ class MemoryLog:
         self._bury(there)
         return Erased(session, len(rows), derived)
 
-    async def expire(self, before: int) -> list[str]:
+    async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
         """See `refold.log.Log.expire`."""
         old = [one for one in self._held.sessions.values() if one.state.updated_at < before]
+        old = [one for one in old if only is None or one.name in only]
         for there in old:
             self._bury(there)
         return sorted(there.name for there in old)

@@ -280,6 +280,14 @@ class Emergency(Values):
         return bool(self.result_chars or self.user_chars or self.turns)
 
 
+class Retention(Values):
+    """How long sessions are kept that nobody uses; a chat looks after it when it opens."""
+
+    days: int = Field(
+        default=0, ge=0, description="Sessions unused for more days are forgotten; 0: never."
+    )
+
+
 class Profile(Values):
     """A named set of policy values."""
 
@@ -303,6 +311,7 @@ class Profile(Values):
     fit: Fit = Fit()
     emergency: Emergency = Emergency()
     watch: Watch = Watch()
+    retention: Retention = Retention()
     delegates: Literal["apart", "shared"] = Field(
         default="shared",
         description="Delegated agents see their own work alone, or the top level beside it; who "
@@ -377,6 +386,7 @@ COWAGENT = Profile(
     ),
     window=Window(max_turns=20, max_tokens=50_000),
     emergency=Emergency(result_chars=10_000, user_chars=10_000, turns=5),
+    retention=Retention(days=30),
     max_steps=15,
 )
 

@@ -19,13 +19,14 @@ from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
 from refold.integrations.pydantic_ai.places import Place, calling, place_of
 from refold.integrations.pydantic_ai.run import Run
 from refold.integrations.pydantic_ai.serving import Models
+from refold.integrations.pydantic_ai.telling import Watching
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import MemorySink, remembering
 from refold.models import ModelSettings, Overrides
 from refold.models.asking import by_model
 from refold.models.catalogue import NONE
-from refold.session import Session
+from refold.session import Session, Setup
 from refold.session.folds import Hook, Host
 from refold.view import Profile
 from refold.view.profiles import profile as named
@@ -56,6 +57,7 @@ class Refold(AbstractCapability[Any]):
         wait: float = 300.0,
         before: Hook | None = None,
         host: Host = dict,
+        watch: Watching | None = None,
     ) -> None:
         """Make the memory of one or more agents.
 
@@ -72,6 +74,7 @@ class Refold(AbstractCapability[Any]):
             wait: Seconds that a run waits for another one of its conversation to end.
             before: Runs before each fold and may refuse it.
             host: What your program knows of the work under way, for the summaries.
+            watch: Is told what happens in which conversation, as it happens, between runs too.
         """
         self.id = "refold"
         known = {name: _known(name, models[name]) for name in models}
@@ -91,6 +94,8 @@ class Refold(AbstractCapability[Any]):
             host=host,
             write=by_model(self._models.named, known) if by_a_model else None,
             remember=remembering(memory) if memory is not None else None,
+            watch=watch,
+            retention=chosen,
         )
         self._cache = cache
         self._runs: dict[tuple[str | None, str | None], Run] = {}
@@ -108,13 +113,17 @@ class Refold(AbstractCapability[Any]):
 
         Raises SessionNotFound where there is no such conversation yet.
         """
-        log = await self._keeping.open()
+        log = await self._keeping.open(conversation_id)
         await log.head(conversation_id)
         served = infer_model(model)
         setup = self._models.setup(served)
         self._models.serves(conversation_id, served)
         opened = await self._keeping.opened(Place(conversation_id), lambda: setup)
         return opened.session
+
+    def setup_for(self, model: Model) -> Setup:
+        """How a conversation is managed for this model, as far as is known between runs."""
+        return self._models.setup_between(model)
 
     async def close(self) -> None:
         """Close the store, if it was given by its address. Runs open it again, if it is a file."""
@@ -151,9 +160,9 @@ class Refold(AbstractCapability[Any]):
                 "A realtime session has no requests that Refold could govern.",
                 "Leave Refold out of the capabilities of realtime agents.",
             )
-        log = await self._keeping.open()
-        agent = ctx.agent.name if ctx.agent else None
         conversation, name = ctx.conversation_id or "", ctx.run_id or ""
+        log = await self._keeping.open(conversation)
+        agent = ctx.agent.name if ctx.agent else None
         place = await place_of(log, self._keeping.key, conversation, agent, name)
         run = Run(self._keeping, self._models, place, cache=self._cache)
         if place.delegated:  # who called it holds the turn

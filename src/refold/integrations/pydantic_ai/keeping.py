@@ -3,25 +3,27 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from refold.engine.locks import FileLocks, Held, Locks, ProcessLocks
-from refold.errors import SessionBusy
+from refold.errors import RefoldError, SessionBusy
 from refold.fold.run import Remember, Write
 from refold.integrations.pydantic_ai.message_bytes import Reading
 from refold.integrations.pydantic_ai.places import Place
-from refold.integrations.pydantic_ai.telling import Telling
-from refold.log import Author, Log, Store
+from refold.integrations.pydantic_ai.telling import Telling, Watching
+from refold.log import Author, Log, Store, wall_clock
 from refold.log.protocol import DEFAULT_TENANT
 from refold.models.setup import Setup
 from refold.session import Session
 from refold.session.folds import Hook, Host
 from refold.session.follow import begin
+from refold.session.retention import retain
 from refold.session.telling import Watch
 from refold.stores import open_store
+from refold.view import Profile
 
 FORMAT = "pydantic-ai"
 MOST_OPEN = 64
@@ -62,8 +64,12 @@ class Keeping:
         host: Host = dict,
         write: Write | None = None,
         remember: Remember | None = None,
+        watch: Watching | None = None,
+        retention: Profile | None = None,
         author: Author | None = None,
     ) -> None:
+        self._watch = watch
+        self._retention = retention
         self._own = isinstance(store, str)
         self._store = open_store(store) if isinstance(store, str) else store
         self.log: Log = self._store.log(tenant)
@@ -81,9 +87,17 @@ class Keeping:
             WeakKeyDictionary()
         )
 
-    async def open(self) -> Log:
-        """The log, in an open store."""
+    async def open(self, using: str | None = None) -> Log:
+        """The log, in an open store.
+
+        Args:
+            using: The session that is to be used. Before the first, what is too old is forgotten.
+        """
         await self._store.open()
+        if using is not None and self._retention is not None:
+            profile, self._retention = self._retention, None
+            with suppress(RefoldError):  # the next program that comes along does it
+                await retain(self.log, profile, now=wall_clock(), keep={using})
         return self.log
 
     async def close(self) -> None:
@@ -101,7 +115,7 @@ class Keeping:
         loop = asyncio.get_running_loop()
         found = self._open.pop(place, None)
         if found is None or found.loop is not loop:  # what a loop began ends with it
-            telling = Telling(place.session, place.scope)
+            telling = Telling(place.session, place.scope, self._watch)
             session = await self._session(place, setup(), telling.watch)
             found = Opened(loop, session, telling)
         if not place.delegated:

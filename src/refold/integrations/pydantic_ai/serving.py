@@ -53,6 +53,8 @@ class Models:
         self._learned: dict[str, Experience] = {}
         self._made: dict[str, tuple[object, Setup]] = {}
         self._summariser = summariser
+        self._offered: tuple[tuple[str, ...], str] = (), ""
+        """The tools and instructions of the newest request."""
         self._serves: OrderedDict[str, Model] = OrderedDict()
 
     def serves(self, session: str, model: Model) -> None:
@@ -77,10 +79,25 @@ class Models:
         settings: Mapping[str, Any] | None = None,
     ) -> Setup:
         """For which model, with which tools and instructions, a request is to be planned."""
+        offered = _tools(parameters), _instructions(parameters)
+        if parameters is not None:
+            self._offered = offered
+        return self._setup_with(model, offered, settings)
+
+    def setup_between(self, model: Model) -> Setup:
+        """The same between requests: with the tools and instructions of the newest one."""
+        return self._setup_with(model, self._offered, None)
+
+    def _setup_with(
+        self,
+        model: Model,
+        offered: tuple[tuple[str, ...], str],
+        settings: Mapping[str, Any] | None,
+    ) -> Setup:
         name = model.model_id
         known = self._experience(name)
         own = self._settings(model, known, settings or {})
-        tools, instructions = _tools(parameters), _instructions(parameters)
+        tools, instructions = offered
         asked = (own, tools, instructions, known.counter, known.window, known.undercount)
         before, setup = self._made.get(name, (None, None))
         if setup is None or before != asked:

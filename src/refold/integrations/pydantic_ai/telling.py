@@ -1,5 +1,6 @@
 """What happens in a session, told in the agent's event stream and as spans."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from refold.fold.events import CompactionComplete, CompactionStart, FoldEvent
 from refold.view import Event, Request
 
 Happening = Event | FoldEvent
+Watching = Callable[[str, Happening], None]
+"""Is told what happens in which conversation."""
 
 
 @dataclass(kw_only=True)
@@ -28,7 +31,8 @@ class SessionEvent(CapabilityEvent, namespace="refold"):
 class Telling:
     """Gathers what happens in one session, and tells it when a run can be told."""
 
-    def __init__(self, session: str, scope: str) -> None:
+    def __init__(self, session: str, scope: str, watch: Watching | None = None) -> None:
+        self._watching = watch
         self._session = session
         self._scope = scope
         self._heard: list[Happening] = []
@@ -42,6 +46,8 @@ class Telling:
     def watch(self, happening: Happening) -> None:
         """Take note of it."""
         self._heard.append(happening)
+        if self._watching is not None:
+            self._watching(self._session, happening)
         match happening:
             case CompactionStart(trigger=trigger) if self._tracer is not None:
                 self._fold = self._tracer.start_span("refold.fold", attributes=self._attributes())

@@ -17,6 +17,7 @@ from refold.lab.messages import Json
 from refold.lab.recording import Recorded, Recording
 
 _FILE = TypeAdapter[JsonValue](JsonValue)
+NAME = "OpenAI chat"
 _FIX = "Give a JSON list of chat messages, or of records that hold one as `traj` or `messages`."
 
 
@@ -37,6 +38,15 @@ def parse_openai_chat(data: bytes, name: str) -> tuple[Recording, ...]:
     return found
 
 
+def chats_of(value: JsonValue, name: str) -> tuple[Recording, ...]:
+    """The conversations that a value holds; what is no message is left out."""
+    try:
+        every = list(_conversations(value, name))
+    except InvalidInput:
+        return ()
+    return tuple(_recording(label, messages, strict=False) for label, messages in every)
+
+
 def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[JsonValue]]]:
     match value:
         case {"messages": list(messages)} | {"traj": list(messages)}:
@@ -54,12 +64,18 @@ def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[
             pass
 
 
-def _recording(name: str, messages: Sequence[JsonValue]) -> Recording:
+def _recording(name: str, messages: Sequence[JsonValue], *, strict: bool = True) -> Recording:
     tools: dict[str, str] = {}
     kept: list[Recorded] = []
     skipped = Counter[str]()
     for message in messages:
-        payload = _payload(message, tools)
+        try:
+            payload = _payload(message, tools)
+        except InvalidInput:
+            if strict:
+                raise
+            skipped["no chat message"] += 1
+            continue
         if payload is None:
             skipped["assistant without content"] += 1
         else:

@@ -14,19 +14,32 @@ Each message of pi becomes one message here, with pi's time. What is decided:
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
 from refold.lab import messages as make
+from refold.lab.importers.tolerant import moment, tokens
 from refold.lab.messages import Json
 from refold.lab.recording import Recorded, Recording, Usage
 
 _RECORD = TypeAdapter(dict[str, JsonValue])
 _FINISH = {"stop": "stop", "toolUse": "tool_call", "length": "length", "error": "error"}
 _CUT_OFF = frozenset({"aborted", "error"})
+
+NAME = "pi"
+
+
+def knows(record: Json) -> bool:
+    """Whether pi wrote the record."""
+    match record:
+        case {"type": "message", "message": {"role": str()}}:
+            return True
+        case {"type": "session", "id": str(), "cwd": str()}:
+            return True
+        case _:
+            return False
 
 
 def read_pi(path: Path) -> Recording:
@@ -37,6 +50,14 @@ def read_pi(path: Path) -> Recording:
 def parse_pi(lines: Iterable[bytes], name: str) -> Recording:
     """The session that the lines of a file of pi hold."""
     records = [_record(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    recording = parse_pi_records(records, name)
+    if not recording.messages:
+        raise InvalidInput(f"{name} holds no message of pi.", "Give a session file of pi (JSONL).")
+    return recording
+
+
+def parse_pi_records(records: Sequence[Json], name: str) -> Recording:
+    """The session that these records hold; what cannot be one of pi is left out."""
     kept: list[Recorded] = []
     skipped = Counter[str]()
     for record in _line(records):
@@ -49,8 +70,6 @@ def parse_pi(lines: Iterable[bytes], name: str) -> Recording:
                     kept.append(recorded)
             case _:
                 skipped[str(record.get("type"))] += 1
-    if not kept:
-        raise InvalidInput(f"{name} holds no message of pi.", "Give a session file of pi (JSONL).")
     return Recording(name, tuple(kept), dict(skipped))
 
 
@@ -128,7 +147,7 @@ def _said(block: JsonValue, provider: str | None) -> Json:
         case {"type": "toolCall", "id": str(call), "name": str(tool)}:
             return make.tool_call(tool, call, block.get("arguments", {}))
         case _:
-            raise InvalidInput(f"No assistant of pi says {make.dump(block)[:80].decode()!r}.")
+            return make.text(make.dump(block).decode())
 
 
 def _content(content: JsonValue) -> JsonValue:
@@ -152,8 +171,9 @@ def _item(block: JsonValue) -> JsonValue:
 
 def _usage(usage: JsonValue) -> Usage | None:
     match usage:
-        case {"input": int(fresh), "output": int(output)}:
-            read, write = (_number(usage.get(name)) for name in ("cacheRead", "cacheWrite"))
+        case {"input": int(), "output": int()}:
+            names = ("input", "output", "cacheRead", "cacheWrite")
+            fresh, output, read, write = (tokens(usage, name) for name in names)
             return Usage(fresh + read + write, output, read, write, _cost(usage.get("cost")))
         case _:
             return None
@@ -176,19 +196,11 @@ def _cost(cost: JsonValue) -> float | None:
             return None
 
 
-def _number(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
-
-
 def _string(of: Json, name: str) -> str | None:
     value = of.get(name)
     return value if isinstance(value, str) else None
 
 
 def _time(message: Json, record: Json) -> int | None:
-    match message.get("timestamp"):
-        case int(at):
-            return at
-        case _:
-            said = _string(record, "timestamp")
-            return None if said is None else int(datetime.fromisoformat(said).timestamp() * 1000)
+    at = moment(message.get("timestamp"))
+    return moment(record.get("timestamp")) if at is None else at

@@ -1,6 +1,6 @@
 """The log protocol over the store's connections."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -116,9 +116,10 @@ class SqliteLog:
         await self._file.scrub()
         return erased
 
-    async def expire(self, before: int) -> list[str]:
+    async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
         """See `refold.log.Log.expire`."""
         names = await self._read(lambda tx: maybe_unused(tx, before))
+        names = [name for name in names if only is None or name in only]
         gone = [name for name in names if await self._write(_expiry(name, before))]
         if gone:
             await self._file.scrub()

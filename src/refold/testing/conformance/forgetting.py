@@ -169,7 +169,9 @@ class ForgettingConformance(Conformance):
         before = self.now()
         await self.begin(log, "new", 2)
         await self.add(log, "living", Note("still here"))
-        assert await log.expire(before) == ["old", "older fork"]
+        assert await log.expire(before, only=()) == []
+        assert await log.expire(before, only={"old", "new"}) == ["old"]
+        assert await log.expire(before) == ["older fork"]
         assert await log.expire(before) == []
         assert await self.names(log) == ["living", "new"]
         assert [entry.forgotten for entry in await log.read("living")] == [False] * 4

@@ -1,0 +1,203 @@
+"""`/context`: how full the window is, and of what. `/history`: how long the conversation is."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from refold.cli.chat.commands.grid import COLUMNS, ROWS, Share, grid, shares_of
+from refold.cli.chat.commands.parts import Shown, parts_shown
+from refold.cli.chat.commands.saying import (
+    NOTHING_SAID,
+    counted,
+    faint,
+    is_plain,
+    number_in,
+    quoted,
+    say,
+    share,
+    strong,
+)
+from refold.cli.chat.commands.seeing import Seen, seen
+from refold.cli.chat.commands.turning_back import clear
+from refold.cli.chat.commands.works_on import Chat, Values
+from refold.cli.colours import STYLES, coloured
+from refold.wire import Described
+
+_BESIDE: Final = 78
+"""Columns that grid and legend need beside each other."""
+_MOST: Final = 4_000
+"""Characters that are shown of a part that is opened."""
+
+
+async def context(chat: Chat, typed: str) -> None:
+    """The window as a grid, one part of it, or all of it anew."""
+    if typed == "clear":
+        await clear(chat, "")
+        return
+    found = await seen(chat.conversation)
+    if found is None:
+        _before_anything(chat)
+    elif not typed:
+        _overview(chat, found)
+    elif typed == "open":
+        await _pick(chat, found)
+    elif (number := number_in(typed)) is not None:
+        _open(chat, found, number)
+    else:
+        say(chat, f"/context takes open, a number or clear, not {typed!r}.")
+
+
+def context_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
+    """What /context takes."""
+    return (
+        ("open", "pick a part of it and read it"),
+        ("1", "read the largest part"),
+        ("clear", "begin anew; the log keeps everything"),
+    )
+
+
+def _before_anything(chat: Chat) -> None:
+    status = chat.conversation.status
+    window = f"{status.window:,} tokens" if status.window else "unknown"
+    say(chat, NOTHING_SAID, faint(f"The window of {status.model}: {window}."))
+
+
+def _overview(chat: Chat, found: Seen) -> None:
+    shares = shares_of(found.explanation)
+    legend = _legend(found, shares)
+    say(
+        chat,
+        _headline(found),
+        Text(""),
+        *_beside(chat, shares, legend),
+        Text(""),
+        roles(found.messages),
+        *_folded(found),
+        faint(_log_totals(found)),
+        faint("/context open reads one part of it; /explain says why each is there."),
+    )
+
+
+def _headline(found: Seen) -> Text:
+    told, account = found.explanation, found.explanation.account
+    about = "about " if told.spread else ""
+    full = f"{about}{counted(account.sent, 'token')}"
+    if told.budget.window is None:
+        return strong(f"The next request has {full}; window {told.budget.shown_window}.")
+    of = f"{share(account.sent, told.window)} of {told.window:,}"
+    return strong(f"The next request has {full}: {of}.")
+
+
+def _beside(chat: Chat, shares: Sequence[Share], legend: RenderableType) -> list[RenderableType]:
+    """Grid and legend side by side, or below each other; in words where nothing is drawn."""
+    if is_plain(chat):
+        return [f"{one.name}: {counted(one.tokens, 'token')}" for one in shares]
+    cells = Text("\n").join(map(coloured, grid(shares, ROWS, COLUMNS)))
+    if chat.surface.width < _BESIDE:
+        return [cells, Text(""), legend]
+    both = Table.grid(padding=(0, 2, 0, 0))
+    both.add_row(cells, legend)
+    return [both]
+
+
+def _legend(found: Seen, shares: Sequence[Share]) -> RenderableType:
+    window = found.explanation.window
+    made = Table.grid(padding=(0, 1, 0, 0))
+    for side in ("left", "left", "right", "right"):
+        made.add_column(justify=side, no_wrap=True)
+    for one in shares:
+        mark = Text(one.mark, STYLES[one.tone])
+        made.add_row(mark, one.name, f"{one.tokens:,}", share(one.tokens, window))
+    return made
+
+
+def roles(messages: Sequence[Described]) -> str:
+    """How many messages there are, whose, and how long."""
+    whose: dict[str, int] = dict.fromkeys(("you", "model", "tools", "system"), 0)
+    for one in messages:
+        whose[_whose(one)] += 1
+    told = [
+        f"{whose['you']:,} from you",
+        f"{whose['model']:,} from the model",
+        counted(whose["tools"], "tool result"),
+    ]
+    if whose["system"]:
+        told.append(f"{whose['system']:,} of the system")
+    chars = sum(len(shape.text) for one in messages for shape in one.shapes)
+    return f"{counted(len(messages), 'message')} ({', '.join(told)}), {counted(chars, 'character')}"
+
+
+def _whose(message: Described) -> str:
+    if message.role == "assistant":
+        return "model"
+    kinds = {shape.kind for shape in message.shapes}
+    if "prompt" in kinds:
+        return "you"
+    return "tools" if "return" in kinds else "system"
+
+
+def _folded(found: Seen) -> list[Text]:
+    folds = len(found.sheet.foldings)
+    if not folds:
+        return []
+    gone = sum(one.tokens for one in found.sheet.foldings)
+    stand = "stands" if folds == 1 else "stand"
+    told = f"{counted(folds, 'fold')} {stand} for {counted(gone, 'token')}; /unfold reads them."
+    return [Text(told, STYLES["folded"])]
+
+
+def _log_totals(found: Seen) -> str:
+    info = found.info
+    said = f"{counted(info.messages, 'message')} in {counted(info.entries, 'entry', 'entries')}"
+    return f"The log keeps everything: {said}."
+
+
+async def _pick(chat: Chat, found: Seen) -> None:
+    parts = _largest_first(found)
+    window = found.explanation.window
+    rows = [one.row(window) for one in parts]
+    chosen = await chat.surface.pick("What the model is sent, largest first", rows)
+    if chosen is not None:
+        _show_part(chat, found, parts[chosen])
+
+
+def _open(chat: Chat, found: Seen, number: int) -> None:
+    parts = _largest_first(found)
+    if not 1 <= number <= len(parts):
+        say(chat, f"There is no part {number}: the view has {counted(len(parts), 'part')}.")
+        return
+    _show_part(chat, found, parts[number - 1])
+
+
+def _largest_first(found: Seen) -> list[Shown]:
+    return sorted(parts_shown(found), key=lambda one: -one.tokens)
+
+
+def _show_part(chat: Chat, found: Seen, part: Shown) -> None:
+    of = share(part.tokens, found.explanation.window)
+    facts = f"{part.where} · {counted(part.tokens, 'token')}, {of} of the window · {part.why}"
+    more = []
+    if part.ref and part.chars > len(part.text):
+        more = [faint(f"The log has all {part.chars:,} characters of it.")]
+    say(chat, strong(part.who), faint(facts), quoted(part.text, _MOST), *more)
+
+
+async def history(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
+    """How long the conversation is, as the model sees it and as the log has it."""
+    found = await seen(chat.conversation)
+    if found is None:
+        say(chat, "0 turns, 0 messages", faint(NOTHING_SAID))
+        return
+    messages = found.messages
+    requests = sum(one.role != "assistant" for one in messages)
+    yours = sum(line.opens and not line.reason for line in found.explanation.lines)
+    say(
+        chat,
+        strong(f"{counted(requests, 'turn')}, {counted(len(messages), 'message')}"),
+        "in what the model sees; each request message counts as a turn, "
+        f"and {counted(yours, 'turn was', 'turns were')} begun by you.",
+        faint(_log_totals(found)),
+    )

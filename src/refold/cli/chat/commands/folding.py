@@ -1,0 +1,210 @@
+"""`/compact`: fold now, after a look at what that would do. `/unfold`: what lies beneath a fold."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from refold.cli.chat.commands.acts import mark
+from refold.cli.chat.commands.parts import PREVIEW
+from refold.cli.chat.commands.saying import (
+    NOTHING_SAID,
+    ago,
+    clean,
+    counted,
+    dollars,
+    faint,
+    number_in,
+    quoted,
+    say,
+    shortened,
+    strong,
+    table,
+    words,
+)
+from refold.cli.chat.commands.works_on import Chat
+from refold.cli.chat.surface import Row
+from refold.errors import FoldCancelled, FoldError, FoldUnderWay, NothingToFold
+from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
+from refold.fold.preview import Preview
+from refold.log import Log, Span
+from refold.recall.unfold import Cursor, Page, Piece, beneath
+from refold.recall.unfold import unfold as page_of
+from refold.session import Compacted, Session
+
+_PAGE: Final = 4_000
+"""Characters of what lies beneath a fold that are shown at once."""
+_NAMES: Final = 8
+_TITLE: Final = 60
+_WHO: Final = {"user": "you", "assistant": "the model"}
+
+
+async def compact(chat: Chat, typed: str) -> None:
+    """Preview, ask, fold, report. Whatever fails, the conversation is unchanged."""
+    session = await chat.conversation.session()
+    if session is None:
+        say(chat, NOTHING_SAID, faint("There is nothing to compact."))
+        return
+    try:
+        if not await _agreed(chat, session):
+            return
+        done = await chat.conversation.compact(typed or None)
+    except FoldError as error:
+        _not_made(chat, error)
+        return
+    await _made(chat, done)
+
+
+async def _agreed(chat: Chat, session: Session) -> bool:
+    if chat.conversation.status.folding is not None:
+        raise FoldUnderWay("A fold of this session is being made.")
+    _show_preview(chat, await session.preview())
+    if await chat.surface.ask("Fold now?", ("yes", "no")) == "yes":
+        return True
+    say(chat, "Nothing was folded; the conversation is as it was.")
+    return False
+
+
+def _show_preview(chat: Chat, found: Preview) -> None:
+    rows = [
+        ("goes", f"{counted(found.messages, 'message')}, into one summary"),
+        ("stays", f"{counted(found.kept, 'message')} as they are"),
+        ("tokens", f"{found.before:,} now → about {found.after:,} then"),
+        ("a request costs", _cost(found)),
+    ]
+    if found.lost:
+        rows.append(("in the log only", _lost(found)))
+    say(
+        chat,
+        strong("This fold would do the following:"),
+        table(rows),
+        faint("Nothing is deleted: the log keeps every word, and /undo takes the fold back."),
+    )
+
+
+def _cost(found: Preview) -> str:
+    if found.cost_before is None or found.cost_after is None:
+        return "unknown: no price is known for this model"
+    once = f" (the first one {dollars(found.cost_once)})" if found.cost_once is not None else ""
+    return f"{dollars(found.cost_before)} now → {dollars(found.cost_after)} then{once}"
+
+
+def _lost(found: Preview) -> str:
+    named = ", ".join(words(one, 40) for one in found.names[:_NAMES])
+    more = found.lost - min(len(found.names), _NAMES)
+    return f"{counted(found.lost, 'name')}: {named}" + (f" and {more:,} more" if more else "")
+
+
+def _not_made(chat: Chat, error: FoldError) -> None:
+    why: list[Text] = []
+    match error:
+        case NothingToFold():
+            told = "There is nothing to compact yet."
+        case FoldUnderWay():
+            told = "A fold is being made already. Wait for it, or cancel it with Esc."
+        case FoldCancelled():
+            told = "The fold was cancelled."
+        case _:
+            told = "The fold could not be made."
+            why.append(faint(clean(error.what)))
+    say(chat, told, *why, faint("The conversation is unchanged."))
+
+
+async def _made(chat: Chat, done: Compacted) -> None:
+    """What the fold came to; the surface has said already that it was made."""
+    talk = chat.conversation
+    found = await checkpoints(talk.log, talk.name)
+    number = next((one.number for one in found if one.fold == done.fold), done.checkpoint)
+    removed = f"{counted(done.messages_removed, 'message')} and {done.tokens_removed:,} tokens"
+    told = f"Removed from the view: {removed}."
+    if number is not None:
+        told += f" It is checkpoint {number}."
+    path = done.checkpoint_path
+    say(chat, told, *([faint(f"Kept in {clean(path)}.")] if path else []))
+
+
+async def unfold(chat: Chat, typed: str) -> None:
+    """Read what lies beneath a fold, and have it seen again if wanted."""
+    session = await chat.conversation.session()
+    log = chat.conversation.log
+    found = await checkpoints(log, session.name) if session else []
+    if session is None or not found:
+        say(chat, "There is no fold to look beneath.", faint(EMPTY))
+        return
+    chosen = await _chosen(chat, found, typed)
+    if chosen is not None:
+        spans = await beneath(log, session.name, chosen.seq)
+        title = f"Beneath fold {chosen.number}: {words(chosen.title, _TITLE)}"
+        say(chat, strong(title), faint(facts(chosen)))
+        await _read(chat, session, chosen, spans)
+
+
+async def _chosen(chat: Chat, found: list[Checkpoint], typed: str) -> Checkpoint | None:
+    if not typed:
+        newest_first = found[::-1]
+        rows = [row(one) for one in newest_first]
+        at = await chat.surface.pick("Look beneath a fold", rows)
+        return None if at is None else newest_first[at]
+    number = number_in(typed)
+    chosen = next((one for one in found if one.number == number), None)
+    if chosen is None:
+        say(chat, f"There is no fold {typed!r}: they are numbered 1 to {len(found)}.")
+    return chosen
+
+
+async def _read(chat: Chat, session: Session, chosen: Checkpoint, spans: tuple[Span, ...]) -> None:
+    """A page at a time, until the person has seen enough or wants it in the view."""
+    start: Cursor | None = None
+    while True:
+        page = await _page(chat.conversation.log, session.name, spans, start)
+        say(chat, *(line for piece in page.pieces for line in _told(piece)))
+        start = page.next
+        more = ("more",) if start else ()
+        answer = await chat.surface.ask(_question(chat, chosen), ("no", *more, "yes"))
+        if answer == "yes":
+            await _open(chat, session, spans)
+        if answer != "more":
+            return
+
+
+def _question(chat: Chat, chosen: Checkpoint) -> str:
+    status = chat.conversation.status
+    asked = f"Show the model these {counted(chosen.tokens, 'token')} again?"
+    if status.window is None or status.filled is None:
+        return asked
+    room = max(0, status.window - status.filled.total)
+    return f"{asked} Room: {room:,}."
+
+
+def _told(piece: Piece) -> Iterator[RenderableType]:
+    """One message beneath a fold, or as much of it as the page holds."""
+    told = piece.told
+    who = f"result of {words(piece.tool, 40)}" if piece.tool else _WHO.get(told.role, told.role)
+    cut = piece.start or piece.end < piece.chars
+    of = f", characters {piece.start + 1:,} to {piece.end:,} of {piece.chars:,}" if cut else ""
+    yield faint(f"entry {told.seq}, {clean(who)}{of}")
+    yield quoted(told.text, 2 * _PAGE)
+
+
+async def _page(log: Log, name: str, spans: tuple[Span, ...], start: Cursor | None) -> Page:
+    return await page_of(log, name, spans, chars=_PAGE, start=start)
+
+
+async def _open(chat: Chat, session: Session, spans: tuple[Span, ...]) -> None:
+    await mark(chat.conversation.log, session.name, "unfold", "A fold was opened.")
+    for span in spans:
+        await session.unfold(span)
+    say(chat, "The model sees it again as it was said.", faint("/undo folds it again."))
+
+
+def row(one: Checkpoint) -> Row:
+    """A checkpoint, to be picked."""
+    label = f"{one.number}. {words(one.title, _TITLE)}"
+    return Row(label, facts(one), clean(shortened(one.text, PREVIEW)))
+
+
+def facts(one: Checkpoint) -> str:
+    """When a checkpoint was made, and what it stands for."""
+    said = f"{counted(one.messages, 'message')} · {counted(one.tokens, 'token')}"
+    return f"{ago(one.at)} · {said}"

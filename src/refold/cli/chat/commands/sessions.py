@@ -1,0 +1,202 @@
+"""`/sessions`, `/session`, `/fork`: from one session to another, and what this one has."""
+
+from itertools import count
+from typing import Final
+
+from refold.cli.chat.commands.folding import facts
+from refold.cli.chat.commands.parts import PREVIEW
+from refold.cli.chat.commands.saying import (
+    NOTHING_SAID,
+    ago,
+    clean,
+    counted,
+    faint,
+    number_in,
+    quoted,
+    say,
+    shortened,
+    strong,
+    table,
+    words,
+)
+from refold.cli.chat.commands.works_on import Chat, Values
+from refold.cli.chat.surface import Row
+from refold.errors import SessionNotFound
+from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
+from refold.log import MAIN_SCOPE, Entry, Log, Message, SessionInfo, Span
+from refold.recall.telling import shapes_of, wire_of
+
+_MOST: Final = 100
+"""Sessions in a list; a search finds the others."""
+_FEW: Final = 12
+"""Entries that are looked through for the first words, and for the last."""
+_WORDS: Final = 60
+
+
+async def sessions(chat: Chat, typed: str) -> None:
+    """Pick a session and go there."""
+    chosen = await picked_session(chat, typed)
+    if chosen is not None:
+        await _go(chat, chosen)
+
+
+async def picked_session(chat: Chat, search: str = "") -> str | None:
+    """A session that the person picks among those with these words; one of that name is picked."""
+    log, here = chat.conversation.log, chat.conversation.name
+    found = (await log.sessions(search=search or None, limit=_MOST)).sessions
+    if not found:
+        _none(chat, search)
+        return None
+    if any(one.session == search for one in found):
+        return search
+    rows = [await _row(log, one, here) for one in found]
+    title = "Sessions, last used first" + (f": {clean(search)}" if search else "")
+    chosen = await chat.surface.pick(title, rows)
+    return None if chosen is None else found[chosen].session
+
+
+def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
+    """The newest sessions."""
+    return [
+        (one.session, words(one.title or counted(one.messages, "message"), _WORDS))
+        for one in chat.known_sessions
+    ]
+
+
+def _none(chat: Chat, typed: str) -> None:
+    if typed:
+        say(chat, f"No session holds {typed!r}.", faint("/sessions alone lists them all."))
+    else:
+        say(chat, "There are no sessions yet.", faint("This one is kept once you say something."))
+
+
+async def _go(chat: Chat, name: str) -> None:
+    if name == chat.conversation.name:
+        say(chat, f"You are in session {name} already.")
+        return
+    await chat.conversation.go_to(name)
+    info = await chat.conversation.log.info(name)
+    told = f"{counted(info.messages, 'message')}, last used {ago(info.updated_at)}"
+    say(chat, f"Now in session {words(name, _WORDS)}: {told}.", faint("/sessions goes elsewhere."))
+    await chat.show_tail()
+
+
+async def _row(log: Log, info: SessionInfo, here: str) -> Row:
+    first = await _spoken(log, info, Span(1, min(_FEW, info.entries)))
+    last = await _spoken(log, info, Span(max(1, info.entries - _FEW + 1), info.entries))
+    label = words(info.title or (first[0] if first else info.session), _WORDS)
+    detail = f"{ago(info.updated_at)} · {counted(info.messages, 'message')}"
+    if info.session == here:
+        detail += " · you are here"
+    preview = [f"Session {info.session}", f"begun {ago(info.created_at)}, profile {info.profile}"]
+    preview += [f"\nIt began:\n{first[0]}"] if first else []
+    preview += [f"\nLast words:\n{last[-1]}"] if last else []
+    return Row(label, detail, clean(shortened("\n".join(preview), PREVIEW)))
+
+
+async def _spoken(log: Log, info: SessionInfo, span: Span) -> list[str]:
+    """What was said there by the person and the model, in words."""
+    entries = await log.read(info.session, span)
+    wire = wire_of(info.format)
+    spoken = [one for one in entries if _is_message(one)]
+    return [
+        shortened(shape.text, PREVIEW // 3)
+        for entry in spoken
+        for shape in shapes_of(wire, entry)[1]
+        if shape.kind in {"prompt", "text"} and shape.text.strip()
+    ]
+
+
+def _is_message(entry: Entry) -> bool:
+    return entry.kind == Message.KIND and not entry.forgotten and entry.scope == MAIN_SCOPE
+
+
+async def session(chat: Chat, typed: str) -> None:
+    """What this session is, and its checkpoints."""
+    what, _, rest = typed.partition(" ")
+    if what == "checkpoints":
+        await _checkpoints(chat, rest.strip())
+    elif what:
+        say(chat, f"/session takes checkpoints, not {what!r}.")
+    else:
+        await _facts(chat)
+
+
+def session_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
+    """What /session takes."""
+    return (("checkpoints", "the folds of this session, numbered"),)
+
+
+async def _facts(chat: Chat) -> None:
+    talk = chat.conversation
+    if await talk.session() is None:
+        say(chat, NOTHING_SAID, faint(f"{talk.status.model} answers, profile {talk.profile.name}."))
+        return
+    info = await talk.log.info(talk.name)
+    rows = [
+        ("session", words(info.session, _WORDS)),
+        ("title", words(info.title or "none", _WORDS)),
+        ("begun", ago(info.created_at)),
+        ("last used", ago(info.updated_at)),
+        ("the log keeps", f"{counted(info.messages, 'message')}, {info.entries:,} entries"),
+        ("profile", talk.profile.name),
+        ("model", talk.status.model),
+    ]
+    if info.forked_from:
+        rows.append(("fork of", f"{words(info.forked_from, _WORDS)}, entry {info.forked_at}"))
+    say(chat, table(rows), faint("/session checkpoints lists its folds."))
+
+
+async def _checkpoints(chat: Chat, typed: str) -> None:
+    talk = chat.conversation
+    found = await checkpoints(talk.log, talk.name) if await talk.session() else []
+    if not found:
+        say(chat, EMPTY)
+    elif typed:
+        _one(chat, found, typed)
+    else:
+        head = [strong(name) for name in ("", "title", "when", "messages", "tokens")]
+        rows = [head, *([*_cells(one)] for one in found)]
+        shown = table(rows, right=(0, 3, 4))
+        say(chat, shown, faint("/session checkpoints 1 reads one; /unfold 1 what lies beneath it."))
+
+
+def _cells(one: Checkpoint) -> tuple[str, str, str, str, str]:
+    title = words(one.title, 40)
+    return f"{one.number}", title, ago(one.at), f"{one.messages:,}", f"{one.tokens:,}"
+
+
+def _one(chat: Chat, found: list[Checkpoint], typed: str) -> None:
+    number = number_in(typed)
+    one = next((one for one in found if one.number == number), None)
+    if one is None:
+        say(chat, f"There is no checkpoint {typed!r}: they are numbered 1 to {len(found)}.")
+        return
+    title = f"{one.number}. {words(one.title, _WORDS)}"
+    say(chat, strong(title), faint(facts(one)), quoted(one.text, 8_000))
+
+
+async def fork(chat: Chat, typed: str) -> None:
+    """Another session that begins as this one is; go there."""
+    here = await chat.conversation.session()
+    if here is None:
+        say(chat, NOTHING_SAID, faint("There is nothing to fork."))
+        return
+    name = typed or await _free_name(chat.conversation.log, here.name)
+    await here.fork(name)
+    await chat.conversation.go_to(name)
+    say(
+        chat,
+        f"Now in session {words(name, _WORDS)}, which begins as {words(here.name, _WORDS)} is.",
+        faint("That one stays as it is; /sessions goes back to it."),
+    )
+
+
+async def _free_name(log: Log, name: str) -> str:
+    for nth in count(2):
+        free = f"{name}-{nth}"
+        try:
+            await log.head(free)
+        except SessionNotFound:
+            return free
+    raise AssertionError

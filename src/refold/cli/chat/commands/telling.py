@@ -1,0 +1,92 @@
+"""`/explain`: what would be sent, and why. `/export`: the session as a file."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+from refold.cli.chat.commands.saying import NOTHING_SAID, counted, faint, say, words
+from refold.cli.chat.commands.seeing import seen
+from refold.cli.chat.commands.works_on import Chat, Values
+from refold.cli.colours import coloured
+from refold.cli.files import writing
+from refold.log import Log, export_session
+from refold.view.explain_text import pieces
+
+_ENDINGS: Final = {"markdown": "md", "html": "html", "json": "json", "jsonl": "jsonl"}
+_ABOUT: Final = {
+    "markdown": "to read, or paste somewhere",
+    "html": "one page for a browser, folds can be opened",
+    "json": "one object, for programs",
+    "jsonl": "every entry byte for byte; `refold import` reads it",
+}
+_FORMS: Final = {"md": "markdown", "htm": "html"} | {end: one for one, end in _ENDINGS.items()}
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
+_NAME: Final = 80
+
+
+async def explain(chat: Chat, typed: str) -> None:
+    """What the next request would send, and why each part is in it or not."""
+    if typed not in {"", "all"}:
+        say(chat, f"/explain takes all, not {typed!r}.")
+        return
+    found = await seen(chat.conversation, every=True)
+    if found is None:
+        say(chat, NOTHING_SAID, faint("Your first message will be sent as it is."))
+        return
+    lines = pieces(found.explanation, chat.surface.width, every=typed == "all")
+    say(chat, *map(coloured, lines))
+
+
+def explain_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
+    """What /explain takes."""
+    return (("all", "every part on a line of its own"),)
+
+
+async def export(chat: Chat, typed: str) -> None:
+    """Write the session to a file; one that is there is not replaced unasked."""
+    talk = chat.conversation
+    if await talk.session() is None:
+        say(chat, NOTHING_SAID, faint("There is nothing to export."))
+        return
+    form, path = _wanted(typed, talk.name)
+    replaced = path.exists()
+    if replaced and not await _agreed(chat, path):
+        say(chat, f"{path} is as it was; nothing was written.")
+        return
+    with writing(str(path), force=replaced) as file:
+        async for text in _written(talk.log, talk.name, form):
+            file.write(text.encode(errors="replace"))
+    size = path.stat().st_size
+    say(chat, f"Wrote the session as {form} to {path}: {counted(size, 'byte')}.")
+
+
+def export_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
+    """The forms of a session."""
+    return [*_ABOUT.items()]
+
+
+def _wanted(typed: str, session: str) -> tuple[str, Path]:
+    """The form and the file; either tells the other."""
+    first, _, rest = typed.partition(" ")
+    form = _FORMS.get(first.lower(), first.lower())
+    if form in _ENDINGS:
+        name = rest.strip()
+    else:
+        name, form = typed, _FORMS.get(Path(typed).suffix[1:].lower(), "markdown")
+    own = f"{_UNSAFE.sub('-', session).strip('-.')[:_NAME] or 'session'}.{_ENDINGS[form]}"
+    path = Path(name).expanduser() if name else Path(own)
+    return form, path / own if path.is_dir() else path
+
+
+async def _agreed(chat: Chat, path: Path) -> bool:
+    question = f"There is a file {words(str(path), 50)} already. Replace it?"
+    return await chat.surface.ask(question, ("no", "yes")) == "yes"
+
+
+def _written(log: Log, session: str, form: str) -> AsyncIterator[str]:
+    if form == "jsonl":
+        return export_session(log, session)
+    from refold.cli.exports import exported  # noqa: PLC0415 - only who exports needs it
+
+    return exported(log, session, form)

@@ -1,0 +1,1 @@
+"""The chat as plain lines, for screen readers and pipes."""

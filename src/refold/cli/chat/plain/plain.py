@@ -1,0 +1,178 @@
+"""A chat in plain lines: for screen readers, for terminals that can do nothing, for pipes.
+
+Nothing moves, nothing is drawn twice, nothing is coloured.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TextIO
+
+from rich.console import RenderableType
+
+from refold.cli.chat.clean import cleaned
+from refold.cli.chat.heard import Heard
+from refold.cli.chat.plain.lines import InputLines, as_text, found, listed, status_line
+from refold.cli.chat.plain.words import Spoken
+from refold.cli.chat.surface import Listening, Row
+from refold.cli.chat.terminal.asking import chosen, offered
+from refold.cli.tables import terminal_width
+
+INTERRUPTED = 130
+_PROMPT = "You: "
+_STUBBORN = 3
+"""Interrupts that nothing came of, after which the chat is stopped."""
+
+
+class _Pressed(Exception):
+    """Ctrl-C, while a line is waited for."""
+
+
+class Plain:
+    """Where a chat is read and typed line by line.
+
+    Args:
+        stdin: Where lines come from; standard input unless given.
+        stdout: Where they go; standard output unless given.
+    """
+
+    def __init__(self, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+        self._in = stdin or sys.stdin
+        self._out = stdout or sys.stdout
+        self._listening: Listening | None = None
+        self._lines = InputLines(self._in)
+        self._spoken = Spoken(self._write)
+        self._waits: asyncio.Future[str | None] | None = None
+        self._main: asyncio.Task[int] | None = None
+        self._turned = self._warned = False
+        self._presses = 0
+        self._shown = False
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return terminal_width() if self._out.isatty() else 80
+
+    def host(self, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        """Run the chat to its end, in this thread."""
+        try:
+            return asyncio.run(self._host(main))
+        except asyncio.CancelledError:
+            return INTERRUPTED
+
+    def begin(self, listening: Listening) -> None:
+        """There is a chat to ask."""
+        self._listening = listening
+
+    async def read(self) -> str | None:
+        """The next line; None at the end of them, or after Ctrl-C twice."""
+        self._spoken.settle()
+        if self._turned and self._listening:
+            self._say(status_line(self._listening.status()))
+        self._turned = False
+        while True:
+            try:
+                line = await self._line(_PROMPT)
+            except _Pressed:
+                if self._warned:
+                    return None
+                self._warned = True
+                self._say("\nPress Ctrl-C again to leave.")
+                continue
+            self._warned = False
+            if line is None or line.strip():
+                return line
+
+    def show(self, what: RenderableType, *, gap: bool = True) -> None:
+        """Print something, after an empty line unless told."""
+        self._spoken.settle()
+        text = as_text(what, self.width)
+        self._write(("\n" if gap and self._shown else "") + text)
+        self._shown = True
+
+    def hear(self, heard: Heard) -> None:
+        """Say what a turn gives to hear, as it comes."""
+        self._turned = True
+        self._spoken.hear(heard)
+
+    def settle(self) -> None:
+        """The turn is over."""
+        self._presses = 0
+        self._spoken.settle()
+
+    def refresh(self) -> None:
+        """The status is told after each turn."""
+
+    async def ask(self, question: str, answers: Sequence[str]) -> str | None:
+        """Ask for one of these answers (an empty line is the first); None: Ctrl-C, or no more."""
+        self._spoken.settle()
+        with contextlib.suppress(_Pressed):
+            while (
+                line := await self._line(f"{cleaned(question)} {offered(answers)} ")
+            ) is not None:
+                if answer := chosen(line, answers):
+                    return answer
+        return None
+
+    async def pick(self, title: str, rows: Sequence[Row]) -> int | None:
+        """Let a row be picked by its number, with search; None: none."""
+        self._spoken.settle()
+        shown = list(range(len(rows)))
+        with contextlib.suppress(_Pressed):
+            while True:
+                self._write(listed(cleaned(title), rows, shown, self.width))
+                line = await self._line("Number, or words to search, or nothing to go back: ")
+                if line is None or not line.strip():
+                    return None
+                if line.strip().isdecimal():
+                    if 1 <= int(line) <= len(rows):
+                        return int(line) - 1
+                    self._say(f"There is no number {int(line)}.")
+                else:
+                    shown = found(line, rows)
+        return None
+
+    async def _host(self, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
+        loop = asyncio.get_running_loop()
+        self._main = asyncio.ensure_future(main())
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            return await self._main
+        finally:
+            self._spoken.settle()
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(signal.SIGINT)
+
+    def _interrupt(self) -> None:
+        if self._waits and not self._waits.done():
+            self._waits.set_exception(_Pressed())
+        elif self._listening and self._listening.interrupt() and self._presses < _STUBBORN:
+            self._presses += 1
+        elif self._presses >= _STUBBORN and self._main:
+            self._main.cancel()
+        else:
+            self._presses += 1
+
+    async def _line(self, prompt: str) -> str | None:
+        """A line, asked for; where nobody types it, it is shown as if somebody had."""
+        typed = self._in.isatty()
+        self._write(prompt)
+        self._waits = self._lines.next()
+        try:
+            line = await self._waits
+        finally:
+            self._waits = None
+        if line is None or not typed:
+            self._say(cleaned(line or ""))
+        return line
+
+    def _say(self, line: str) -> None:
+        self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        encoding = self._out.encoding or "utf-8"
+        self._out.write(text.encode(encoding, "replace").decode(encoding))
+        self._out.flush()

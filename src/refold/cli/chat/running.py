@@ -1,0 +1,89 @@
+"""Runs a chat: opens what it needs, on a surface that is there before all that."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from refold.cli.chat.surface import Surface
+from refold.cli.chat.wanted import Wanted
+
+
+def run_chat(wanted: Wanted, *, plain: bool) -> int:
+    """Talk until the person leaves; the exit code."""
+    _without_banner()
+    surface = surface_for(plain=plain)
+    return surface.host(lambda: _chat(wanted, surface))
+
+
+def run_prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
+    """Say one thing and print the answer; the exit code."""
+    _without_banner()
+    return asyncio.run(_prompt(wanted, prompt, as_json=as_json))
+
+
+def _without_banner() -> None:
+    """Pydantic AI greets whoever has a terminal, in the middle of the first answer."""
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+
+
+def state_folder() -> Path:
+    """Where the chat keeps what was typed."""
+    given = os.environ.get("XDG_STATE_HOME")
+    return (Path(given) if given else Path.home() / ".local" / "state") / "refold"
+
+
+def surface_for(*, plain: bool) -> Surface:
+    """A terminal, or plain lines."""
+    if plain:
+        from refold.cli.chat.plain.plain import Plain  # noqa: PLC0415 - one of two
+
+        return Plain()
+    from refold.cli.chat.terminal.terminal import Terminal  # noqa: PLC0415 - one of two
+
+    return Terminal(history=state_folder() / "typed", colour=not os.environ.get("NO_COLOR"))
+
+
+async def _chat(wanted: Wanted, surface: Surface) -> int:
+    # Imported here: a terminal takes what is typed while this is read.
+    from refold.cli.chat.assembling import assembled  # noqa: PLC0415 - see above
+    from refold.cli.chat.chat import Chat  # noqa: PLC0415 - see above
+    from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - see above
+    from refold.cli.chat.greeting import farewell, greeting  # noqa: PLC0415 - see above
+    from refold.cli.chat.models.providers import known_models  # noqa: PLC0415 - see above
+    from refold.cli.chat.resuming import gone_on_with  # noqa: PLC0415 - see above
+
+    async with assembled(wanted, surface.show) as found:
+        conversation = Conversation(found.parts, "", surface.hear, surface.refresh)
+        try:
+            first = not (await conversation.log.sessions(limit=1)).sessions
+            surface.show(greeting(found.choice, wanted.store, first=first), gap=False)
+            chat = Chat(conversation, surface, known_models(os.environ))
+            await gone_on_with(chat, wanted)
+            code = await chat.run()
+        finally:
+            await conversation.close()
+        if conversation.name:
+            surface.show(farewell(conversation.name, wanted.store))
+    return code
+
+
+async def _prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
+    from refold.cli.chat.assembling import assembled  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.printing import printed  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.resuming import session_wanted  # noqa: PLC0415 - an extra's
+
+    async with assembled(wanted, _aside) as found:
+        conversation = Conversation(found.parts, "", lambda _: None, lambda: None)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
+        try:
+            conversation.name = await session_wanted(conversation.log, wanted) or ""
+            return await printed(conversation, prompt, as_json=as_json)
+        finally:
+            await conversation.close()
+
+
+def _aside(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

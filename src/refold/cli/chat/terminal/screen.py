@@ -1,0 +1,300 @@
+"""The bottom of the terminal, in the thread that draws: what is coming, the input, the status.
+
+what is finished is printed above, and scrolls away as in any terminal
+──────────────────────────────────────────────────────────────────────
+what is coming: an unfinished block, running calls
+queued: lines that wait
+> the input
+  what it could become
+the status
+"""
+
+import time
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TypeVar
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+
+from refold.cli.chat.heard import Heard
+from refold.cli.chat.status import Status
+from refold.cli.chat.surface import Listening, Row
+from refold.cli.chat.terminal.application import Inline
+from refold.cli.chat.terminal.asking import Asking, answered, chosen
+from refold.cli.chat.terminal.bottom import Bottom
+from refold.cli.chat.terminal.completing import LineCompleter
+from refold.cli.chat.terminal.keys import bindings
+from refold.cli.chat.terminal.live import Live, Printed, typed
+from refold.cli.chat.terminal.picker import Picker
+from refold.cli.chat.terminal.scrollback import Scrollback
+from refold.cli.chat.terminal.typed_history import TypedHistory
+from refold.cli.chat.terminal.typed_lines import Reader, TypedLines
+
+_T = TypeVar("_T")
+
+LEAVE_HINT = "Press Ctrl-C again to leave."
+_HINT_SECONDS = 2.0
+_STUBBORN = 3
+"""Interrupts in a row, of a turn that goes on all the same, after which the person is let go."""
+_DRAWN_EVERY = 0.05
+_STATUS_EVERY = 0.5
+_SPIN_EVERY = 0.125
+
+
+class Screen:
+    """Everything here is called in the thread that draws.
+
+    Args:
+        history: The file of what was typed; None keeps nothing.
+        colour: Whether there are colours.
+        stop: Called when the person insists on leaving though the chat does not end.
+    """
+
+    def __init__(self, history: Path | None, stop: Callable[[], None], *, colour: bool) -> None:
+        self.live = Live()
+        self.lines = TypedLines(self._read)
+        self.asking: Asking | None = None
+        self.picker: Picker | None = None
+        self.hint = ""
+        self.status: Status | None = None
+        self._history = TypedHistory(history)
+        self._listening: Listening | None = None
+        self._stop = stop
+        self._scrollback = Scrollback(colour=colour)
+        self._pending: list[Printed] = []
+        self._presses: list[float] = []
+        self._loop: AbstractEventLoop | None = None
+        self._due: TimerHandle | None = None
+        self._drawn = 0.0
+        self._early = False
+        """Whether keys come that were typed before: the terminal made a Ctrl-J of their Enter."""
+        self.buffer = Buffer(
+            multiline=True,
+            history=self._history,
+            completer=LineCompleter(self._complete),
+            complete_while_typing=Condition(lambda: self.buffer.text.startswith("/")),
+        )
+        self.bottom = Bottom(self, self._scrollback, colour=colour)
+        self.app = Inline(self.bottom.layout, bindings(self), colour=colour)
+
+    def start(self, loop: AbstractEventLoop) -> None:
+        """The application runs now, in this loop."""
+        self._loop = loop
+        self._early = self.app.has_input()
+        self.app.key_processor.after_key_press += self._key_pressed
+        self._tick()
+
+    def begin(self, listening: Listening) -> None:
+        """There is a chat to ask."""
+        self._listening = listening
+        self.refresh()
+
+    def hear(self, heard: Heard) -> None:
+        """Something of a turn."""
+        self._pending += self.live.hear(heard)
+
+    def settle(self) -> None:
+        """The turn is over."""
+        self._pending += self.live.settle()
+
+    def show(self, printed: Printed) -> None:
+        """Print something that stays."""
+        self._pending.append(printed)
+
+    def refresh(self) -> None:
+        """Ask for the status again."""
+        if self._listening:
+            self.status = self._listening.status()
+
+    def want(self, reader: Reader) -> None:
+        """The chat waits for a line."""
+        self.lines.want(reader)
+
+    def offer(self, text: str) -> None:
+        """Put a text where one types, unless something is there."""
+        if not self.buffer.text:
+            self.buffer.text = text
+            self.buffer.cursor_position = len(text)
+
+    def ask(self, question: str, answers: Sequence[str], answer: "Future[str | None]") -> None:
+        """Put a question in place of the input."""
+        self.asking = Asking(question, answers, answer)
+        self.bottom.focus()
+
+    def answer(self, typed: str) -> None:
+        """A key was pressed while a question waits."""
+        if self.asking and (said := chosen(typed, self.asking.answers)):
+            self._answered(said)
+
+    def open_list(self, title: str, rows: Sequence[Row], picked: "Future[int | None]") -> None:
+        """Let a row be picked, on a screen of its own: what was printed is there again after it."""
+        self.flush()
+        self.picker = Picker(title, rows, picked, self.app.output.get_size)
+        self.app.show_whole(whole=True)
+        self.bottom.focus()
+
+    def pick(self) -> None:
+        """Enter was pressed in the list."""
+        if self.picker and self.picker.selected is not None:
+            self._picked(self.picker.selected)
+
+    def send(self) -> None:
+        """Give what was typed to the chat."""
+        text = self.buffer.text.encode("utf-8", "replace").decode()
+        self.buffer.reset()
+        if not text.strip():
+            return
+        self._history.keep(text)
+        self.lines.add(text.strip("\n"))
+        self.changed()
+
+    def line_feed(self) -> None:
+        """Begin another line; of what was typed before there was a prompt, Enter sends it."""
+        if self._early:
+            self.send()
+        else:
+            self.buffer.newline(copy_margin=False)
+
+    def take_back(self) -> bool:
+        """Put the newest line that waits back into the input."""
+        line = self.lines.take_back()
+        self.buffer.insert_text(line)
+        return bool(line)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: clears the input, or stops the turn, or leaves when pressed twice."""
+        if self.picker or self.asking:
+            self.escape()
+        elif self.lines.over:
+            self._stop()
+        elif self.buffer.text:
+            self.buffer.reset()
+        elif self._listening and self._listening.interrupt():
+            self._pressed()
+            if len(self._presses) >= _STUBBORN:
+                self.leave()
+        elif self.hint or self._listening is None:
+            self.leave()
+        else:
+            self._hint(LEAVE_HINT)
+
+    def escape(self) -> None:
+        """Close what is open, or cancel the fold that is under way."""
+        if self.picker:
+            self._picked(None)
+        elif self.asking:
+            self._answered(None)
+        elif self.buffer.complete_state:
+            self.buffer.cancel_completion()
+        elif self._listening:
+            self._listening.cancel()
+
+    def leave(self) -> None:
+        """The person is done."""
+        self.hint = ""
+        self.lines.leave()
+
+    def leave_now(self) -> None:
+        """The person is gone: whatever the chat is at, it is to end."""
+        if self._listening:
+            self._listening.interrupt()
+        self.leave()
+
+    def clear(self) -> None:
+        """An empty screen; what was on it is scrolled away, not lost."""
+        self.app.scroll_away()
+
+    def close(self) -> None:
+        """The chat has ended: print what is left, and end the application."""
+        if self.picker:
+            self._picked(None)
+        if self.asking:
+            self._answered(None)
+        self.settle()
+        self.flush()
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit()
+
+    def changed(self) -> None:
+        """Print and draw, soon: not for each of many small changes."""
+        if self._due is None and self._loop:
+            wait = max(0.0, self._drawn + _DRAWN_EVERY - time.monotonic())
+            self._due = self._loop.call_later(wait, self._draw)
+
+    def flush(self) -> None:
+        """Print what is finished, unless a list has the screen."""
+        if self._pending and not self.picker:
+            text = self._scrollback.rendered(self._pending, self.app.columns)
+            self._pending.clear()
+            self.app.print_above(text)
+
+    def _draw(self) -> None:
+        self._due = None
+        self._drawn = time.monotonic()
+        self.flush()
+        self.app.invalidate()
+
+    def _tick(self, since: float = 0.0) -> None:
+        """Draw again and again while something on the screen goes on by itself."""
+        now = time.monotonic()
+        status = self.status
+        going_on = self.live.busy or (status and (status.doing or status.folding is not None))
+        if going_on and now - since >= _STATUS_EVERY:
+            since = now
+            self.refresh()
+        if going_on:
+            self.app.invalidate()
+        if self._loop:
+            self._loop.call_later(_SPIN_EVERY if going_on else _STATUS_EVERY, self._tick, since)
+
+    def _read(self, line: str) -> None:
+        self._pending.append(typed(line))
+
+    def _complete(self, line: str) -> Sequence[tuple[str, str]]:
+        return self._listening.complete(line) if self._listening else ()
+
+    def _answered(self, said: str | None) -> None:
+        asking, self.asking = self.asking, None
+        if asking is None:
+            return
+        self._pending.append(Printed(answered(asking, said), "text"))
+        self.bottom.focus()
+        _resolve(asking.answer, said)
+        self.changed()
+
+    def _picked(self, row: int | None) -> None:
+        picker, self.picker = self.picker, None
+        if picker is None:
+            return
+        self.app.show_whole(whole=False)
+        self.bottom.focus()
+        _resolve(picker.picked, row)
+        self.changed()
+
+    def _key_pressed(self, _: object) -> None:
+        if self._early and self._loop:
+            self._loop.call_soon(self._on_time)  # after all that came with it
+
+    def _on_time(self) -> None:
+        self._early = False
+
+    def _pressed(self) -> None:
+        now = time.monotonic()
+        self._presses = [at for at in self._presses if now - at < _HINT_SECONDS] + [now]
+
+    def _hint(self, text: str) -> None:
+        self.hint = text
+        if self._loop:
+            self._loop.call_later(_HINT_SECONDS, self._unhint)
+
+    def _unhint(self) -> None:
+        self.hint = ""
+        self.app.invalidate()
+
+
+def _resolve(future: "Future[_T]", value: _T) -> None:
+    if future.set_running_or_notify_cancel():
+        future.set_result(value)

@@ -1,0 +1,1 @@
+"""What a model may use in a chat: files to read, and MCP servers."""

@@ -1,0 +1,249 @@
+"""What `.gitignore` files hide, as Git reads them, without Git.
+
+Names are compared byte by byte, as Git does: each byte stands here as one character. Every pattern
+is matched in time that grows with the length of the path only, whoever wrote it.
+"""
+
+import os
+import re
+import string
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_FILE: Final = ".gitignore"
+_LARGEST: Final = 1 << 20
+"""Bytes of a file that are read."""
+_NEVER: Final = re.compile(r"(?!)")
+_CLASSES: Final = {
+    "alnum": string.ascii_letters + string.digits,
+    "alpha": string.ascii_letters,
+    "blank": " \t",
+    "cntrl": "".join(map(chr, [*range(32), 127])),
+    "digit": string.digits,
+    "graph": "".join(map(chr, range(33, 127))),
+    "lower": string.ascii_lowercase,
+    "print": "".join(map(chr, range(32, 127))),
+    "punct": string.punctuation,
+    "space": " \t\n\r\v\f",
+    "upper": string.ascii_uppercase,
+    "xdigit": string.hexdigits,
+}
+
+
+class Rule(NamedTuple):
+    """One line of a file."""
+
+    segments: tuple[str, ...]
+    """The pattern between its slashes."""
+    anchored: bool
+    """Whether it begins in the file's folder, rather than anywhere below."""
+    folders: bool
+    """Whether it is about folders only."""
+    shows: bool
+    """Whether it shows again what an earlier one hides."""
+
+    def matches(self, path: Sequence[str]) -> bool:
+        """Whether the path, below the file's folder, is meant."""
+        return matches(self.segments, path if self.anchored else path[-1:])
+
+
+class Hidden:
+    """What is hidden in a folder: by its own files, those above it in its repository, and Git's."""
+
+    def __init__(self, folder: Path) -> None:
+        """Look at this folder, which is resolved already."""
+        self._folder = folder
+        self._top = next(
+            (one for one in (folder, *folder.parents) if (one / ".git").exists()), folder
+        )
+        self._known: dict[Path, tuple[Rule, ...]] = {}
+        self._above = folder.relative_to(self._top).parts
+
+    def hides(self, path: Sequence[str], *, folder: bool) -> bool:
+        """Whether a path below the folder is hidden, or lies in one that is."""
+        if any(part.lower() == ".git" for part in path):
+            return True
+        whole = (*self._above, *path)
+        first = len(self._above) + 1
+        return any(
+            self._one(whole[:end], folder=folder or end < len(whole))
+            for end in range(first, len(whole) + 1)
+        )
+
+    def _one(self, path: Sequence[str], *, folder: bool) -> bool:
+        """Whether the path itself is named: the deepest file decides, and in it the last line."""
+        names = [as_bytes(part) for part in path]
+        for depth in range(len(path) - 1, -1, -1):
+            for rule in reversed(self._rules(self._top.joinpath(*path[:depth]))):
+                if (folder or not rule.folders) and rule.matches(names[depth:]):
+                    return not rule.shows
+        return False
+
+    def _rules(self, folder: Path) -> tuple[Rule, ...]:
+        if folder not in self._known:
+            files = [folder / _FILE]
+            if folder == self._top:
+                files.insert(0, folder / ".git" / "info" / "exclude")
+            self._known[folder] = tuple(rule for file in files for rule in rules(_text(file)))
+        return self._known[folder]
+
+
+def as_bytes(name: str) -> str:
+    """A name of a file with one character for each of its bytes."""
+    return os.fsencode(name).decode("latin-1")
+
+
+def rules(text: str) -> Iterator[Rule]:
+    """The rules of a file, given with one character for each byte."""
+    for line in text.removeprefix("\xef\xbb\xbf").split("\n"):
+        rule = rule_of(line.removesuffix("\r"))
+        if rule is not None:
+            yield rule
+
+
+def rule_of(line: str) -> Rule | None:
+    """The rule of one line, if it has any."""
+    pattern = _without_trailing_spaces(line)
+    if pattern.startswith("#"):
+        return None
+    shows = pattern.startswith("!")
+    pattern = pattern[1:] if shows else pattern
+    folders = pattern.endswith("/")
+    pattern = pattern[:-1] if folders else pattern
+    if not pattern:
+        return None
+    anchored = "/" in pattern
+    return Rule(between_slashes(pattern.removeprefix("/")), anchored, folders, shows)
+
+
+def between_slashes(pattern: str) -> tuple[str, ...]:
+    """The pattern's segments; a slash in brackets parts nothing."""
+    segments = [""]
+    at = 0
+    while at < len(pattern):
+        end = at + 1
+        if pattern[at] == "[":
+            inside, after = _class(pattern, end)
+            end = end if inside is None else after
+        elif pattern[at] == "\\" and pattern[end : end + 1] != "/":
+            end += 1
+        if pattern[at:end] == "/":
+            segments.append("")
+        elif pattern[at : at + 2] != "\\/":
+            segments[-1] += pattern[at:end]
+        at = end
+    alike = [_is_any(one) and _is_any(before) for before, one in pairwise(["", *segments])]
+    return tuple(one for one, again in zip(segments, alike, strict=True) if not again)
+
+
+def matches(segments: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a pattern, given between its slashes, matches a whole path.
+
+    `**` stands for any number of folders, and at the end for whatever lies below.
+    """
+    if len(segments) > 1 and _is_any(segments[-1]):
+        return any(matches(segments[:-1], path[:end]) for end in range(len(path)))
+    at = reached = 0
+    again: tuple[int, int] | None = None
+    while reached < len(path):
+        if at < len(segments) and _is_any(segments[at]):
+            at += 1
+            again = at, reached + 1
+        elif at < len(segments) and segment(segments[at]).fullmatch(path[reached]):
+            at, reached = at + 1, reached + 1
+        elif again is not None:  # let the last `**` stand for one folder more
+            at, reached = again
+            again = at, reached + 1
+        else:
+            return False
+    return all(_is_any(one) for one in segments[at:])
+
+
+def _is_any(segment: str) -> bool:
+    return len(segment) > 1 and not segment.strip("*")
+
+
+@lru_cache(4_096)
+def segment(pattern: str) -> re.Pattern[str]:
+    """What one name between slashes must look like."""
+    pieces, found = [""], True
+    at = 0
+    while at < len(pattern) and found:
+        letter = pattern[at]
+        at += 1
+        if letter == "*":
+            pieces.append("")
+            continue
+        if letter == "[":
+            piece, at = _class(pattern, at)
+            found = piece is not None
+            pieces[-1] += piece or ""
+        elif letter == "\\":
+            found = at < len(pattern)
+            pieces[-1] += re.escape(pattern[at : at + 1])
+            at += 1
+        else:
+            pieces[-1] += "[^/]" if letter == "?" else re.escape(letter)
+    return re.compile(_joined(pieces), re.DOTALL) if found else _NEVER
+
+
+def _joined(pieces: Sequence[str]) -> str:
+    """The pieces with anything between them; each is found once, as early as it can be."""
+    first, *others = pieces
+    if not others:
+        return first
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
+    return f"{first}{middle}.*{others[-1]}"
+
+
+def _class(pattern: str, at: int) -> tuple[str | None, int]:
+    """The characters that a pair of brackets stands for, and where it ends; None without an end."""
+    negated = pattern[at : at + 1] in ("!", "^")
+    at += negated
+    members: set[str] = set()
+    first, before = True, ""
+    while at < len(pattern):
+        letter = pattern[at]
+        if letter == "]" and not first:
+            chosen = {chr(one) for one in range(256)} - members if negated else members
+            return _one_of(chosen - {"/"}), at + 1
+        first = False
+        if named := re.match(r"\[:(\w*):\]", pattern[at:]):
+            if named[1] not in _CLASSES:
+                return None, at
+            members |= set(_CLASSES[named[1]])
+            at, before = at + len(named[0]), ""
+        elif letter == "-" and before and pattern[at + 1 : at + 2] not in ("", "]"):
+            last, at = _literal(pattern, at + 1)
+            members |= {chr(one) for one in range(ord(before), ord(last or before) + 1)}
+            before = ""
+        else:
+            before, at = _literal(pattern, at)
+            members.add(before)
+    return None, at
+
+
+def _literal(pattern: str, at: int) -> tuple[str, int]:
+    escaped = pattern[at] == "\\"
+    return pattern[at + escaped : at + escaped + 1], at + escaped + 1
+
+
+def _one_of(members: set[str]) -> str:
+    return f"[{''.join(map(re.escape, sorted(members)))}]" if members else "(?!)"
+
+
+def _without_trailing_spaces(line: str) -> str:
+    bare = line.rstrip(" ")
+    escapes = len(bare) - len(bare.rstrip("\\"))
+    return line[: len(bare) + 1] if escapes % 2 else bare
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_LARGEST).decode("latin-1")
+    except OSError:
+        return ""

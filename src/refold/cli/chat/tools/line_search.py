@@ -1,0 +1,131 @@
+"""Looks for a pattern in files, as a process of its own.
+
+A pattern can be written so that it takes years to match, and then nothing stops it but the end of
+its process. So it is matched in one that can be ended. Run by its path, it reads what to look for
+as JSON from standard input and prints what it finds as JSON lines. It needs the standard library
+alone.
+"""
+
+import codecs
+import io
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Generator, Iterator
+from typing import Any
+
+HEAD = 8_192
+"""Bytes by which text is told from other files."""
+LONGEST = 2_000
+"""Characters of a line that are looked at."""
+_SHOWN = 240
+_LARGEST = 64 << 20
+_MEMORY = 1 << 30
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def opened(path: str) -> io.BufferedReader | None:
+    """A regular file, open to read; None when it is something else. No link is followed."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    number = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        return None
+    return os.fdopen(number, "rb")
+
+
+def encoding_of(head: bytes) -> str | None:
+    """How the text is written that begins so; None when it is no text."""
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if marked or b"\0" in head:
+        return marked
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < HEAD)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def lines_of(file: io.BufferedReader, encoding: str) -> Generator[tuple[str, bool], None, None]:
+    """Its lines without their ends, however long they are: as much as is looked at, and if cut."""
+    with io.TextIOWrapper(file, encoding, errors="replace") as text:
+        while line := text.readline(LONGEST + 1):
+            more = line
+            while more and not more.endswith("\n"):
+                more = text.readline(1 << 16)
+            bare = line.removesuffix("\n")
+            yield bare[:LONGEST], len(bare) > LONGEST
+
+
+def _pattern(wanted: str, *, ignore_case: bool) -> tuple[re.Pattern[str], bool]:
+    """The pattern, and whether it is meant literally because it is no regular expression."""
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    try:
+        return re.compile(wanted, flags), False
+    except (re.error, RecursionError, OverflowError):
+        return re.compile(re.escape(wanted), flags), True
+
+
+def _found(path: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    file = opened(path)
+    if file is None:
+        return
+    with file:
+        encoding = encoding_of(file.peek(HEAD)[:HEAD])
+        if encoding is None or os.fstat(file.fileno()).st_size > _LARGEST:
+            return
+        for number, (line, _) in enumerate(lines_of(file, encoding), 1):
+            if match := pattern.search(line):
+                yield number, _around(line, match.start())
+
+
+def _around(line: str, at: int) -> str:
+    begin = max(0, min(at - _SHOWN // 3, len(line) - _SHOWN))
+    part = line[begin : begin + _SHOWN].strip()
+    return f"{'…' if begin else ''}{part}{'…' if begin + _SHOWN < len(line) else ''}"
+
+
+def _bounded() -> None:
+    """A pattern may also take all memory there is."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _print(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Look for what standard input says."""
+    _bounded()
+    asked: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    pattern, literal = _pattern(asked["pattern"], ignore_case=asked["ignore_case"])
+    _print({"literal": literal})
+    left: int = asked["most"]
+    for at, path in enumerate(asked["files"]):
+        try:
+            for number, line in _found(path, pattern):
+                _print([at, number, line])
+                left -= 1
+                if not left:
+                    return
+        except (OSError, UnicodeError):
+            continue
+    _print({"done": True})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""The tools of MCP servers: started together, given up one by one, never the end of a chat."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self, cast
+
+from pydantic import ValidationError
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import AbstractToolset, PrefixedToolset, ToolsetTool, WrapperToolset
+
+from refold.errors import InvalidInput
+
+_PATIENCE = 30.0
+"""Seconds that a server may take to start: some are downloaded first."""
+_MOMENT = 10.0
+"""Seconds that it may take to say which tools it has, and to end."""
+_SHOWN = 200
+_EXAMPLE = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
+
+Tell = Callable[[str], None]
+
+
+def mcp_toolsets(file: Path) -> list[AbstractToolset[Any]]:
+    """The tools of the servers that a file names, as Claude Desktop, Cursor and others write it."""
+    _check(file)
+    try:
+        return [_patient(one) for one in load_mcp_toolsets(file)]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InvalidInput(
+            f"{file} is no list of MCP servers: {where}: {first['msg']}.",
+            f"Write it like {_EXAMPLE}.",
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(f"{file}: {error}.", f"Write it like {_EXAMPLE}.") from None
+
+
+@asynccontextmanager
+async def serving(
+    toolsets: Sequence[AbstractToolset[Any]], told: Tell, *, patience: float = _PATIENCE
+) -> AsyncGenerator[list[AbstractToolset[Any]]]:
+    """Run the servers; those that started.
+
+    Args:
+        toolsets: What `mcp_toolsets` gave.
+        told: Is called with a sentence for each server that does not start, or stops.
+        patience: Seconds that they may take to start.
+    """
+    with TemporaryDirectory(prefix="refold-mcp-") as folder:
+        servers = [
+            _Server(toolset, Path(folder) / f"{nth}.log", told)
+            for nth, toolset in enumerate(toolsets)
+        ]
+        try:
+            await asyncio.gather(*(one.start(patience) for one in servers))
+            yield [Lasting(one.toolset, one.name, told) for one in servers if one.started]
+        finally:
+            await asyncio.gather(*(one.stop() for one in servers))
+
+
+@dataclass
+class Lasting(WrapperToolset[Any]):
+    """The tools of a server that runs already, for as long as it does."""
+
+    name: str
+    told: Tell
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __aenter__(self) -> Self:
+        """Nothing to start: who runs the server ends it."""
+        return self
+
+    async def __aexit__(self, *args: object) -> bool | None:
+        """Nothing to end."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Its tools; none when it does not answer any more."""
+        if self.gone.is_set():
+            return {}
+        try:
+            async with asyncio.timeout(_MOMENT):
+                return await self.wrapped.get_tools(ctx)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
+            self._is_gone(error)
+            return {}
+
+    async def call_tool(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+    ) -> Any:  # noqa: ANN401 - whatever the tool returns
+        """What the tool gives; a server that is gone is told to the model, and to the person."""
+        try:
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        except Exception as error:
+            if not await self._answers():
+                self._is_gone(error)
+            if type(error).__module__.startswith("pydantic_ai."):
+                raise
+            raise ToolFailed(f"The tool's server failed: {_said(error)}.") from error
+
+    async def _answers(self) -> bool:
+        inner = _mcp(self.wrapped)
+        try:
+            if inner is not None:
+                async with asyncio.timeout(_MOMENT):
+                    await inner.client.list_tools()
+        except Exception:  # noqa: BLE001 - an answer is what matters
+            return False
+        return True
+
+    def _is_gone(self, error: BaseException) -> None:
+        if not self.gone.is_set():
+            self.gone.set()
+            self.told(f"MCP server {self.name} stopped: {_said(error)}. Going on without it.")
+
+
+class _Server:
+    """One server, entered and left by the same task, as its streams need it."""
+
+    def __init__(self, toolset: AbstractToolset[Any], log: Path, told: Tell) -> None:
+        self.toolset = toolset
+        self.name = _name(toolset)
+        self.started = False
+        self._log = log
+        self._told = told
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, patience: float) -> None:
+        """Wait until it runs, or tell why it does not."""
+        inner = _mcp(self.toolset)
+        if inner is not None and hasattr(inner.client.transport, "log_file"):
+            inner.client.transport.log_file = self._log  # else it would write into the chat
+        ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run(ready))
+        await asyncio.wait({ready, self._task}, timeout=patience, return_when="FIRST_COMPLETED")
+        self.started = ready.done() and not self._task.done()
+        if self.started:
+            return
+        why = f"it did not answer within {patience:.0f} seconds"
+        if self._task.done() and (error := self._task.exception()):
+            why = _said(error)
+        last = self._last_words()
+        self._told(
+            f"MCP server {self.name} did not start: {why}.{last} The chat goes on without it."
+        )
+
+    async def stop(self) -> None:
+        """End it, also when it does not want to."""
+        if self._task is None:
+            return
+        self._stop.set()
+        if not self.started:
+            self._task.cancel()
+        _, late = await asyncio.wait({self._task}, timeout=_MOMENT)
+        for one in late:
+            one.cancel()
+        with suppress(Exception, asyncio.CancelledError):
+            await asyncio.wait_for(self._task, _MOMENT)
+
+    async def _run(self, ready: "asyncio.Future[None]") -> None:
+        async with self.toolset:
+            inner = _mcp(self.toolset)
+            if inner is not None:
+                await inner.list_tools()
+            ready.set_result(None)
+            await self._stop.wait()
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            return ""
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f" It said: {_clipped(last)!r}." if last else ""
+
+
+def _check(file: Path) -> None:
+    """What the library would say less plainly."""
+    try:
+        value: object = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise InvalidInput(
+            f"There is no file {str(file)!r}.", f"Name one that holds {_EXAMPLE}."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"{file}, line {error.lineno}: {error.msg}.", "Correct it there: it must be JSON."
+        ) from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{file} is no JSON.", f"Write it like {_EXAMPLE}.") from None
+    listed = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None
+    if not isinstance(listed, dict):
+        raise InvalidInput(f"{file} names no mcpServers.", f"Write it like {_EXAMPLE}.")
+
+
+def _patient(toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+    """The same, with more time to start, and a process that ends with the chat."""
+    inner = _mcp(toolset)
+    if inner is None:
+        return toolset
+    transport = inner.client.transport
+    if hasattr(transport, "keep_alive"):
+        transport.keep_alive = False
+    again: MCPToolset[Any] = MCPToolset(
+        transport,
+        id=inner.id,
+        init_timeout=_PATIENCE,
+        tool_error_behavior="failed",  # the model hears of it, and the turn goes on
+    )
+    return again.prefixed(_name(toolset))
+
+
+def _mcp(toolset: AbstractToolset[Any]) -> MCPToolset[Any] | None:
+    while isinstance(toolset, WrapperToolset):
+        toolset = toolset.wrapped
+    return toolset if isinstance(toolset, MCPToolset) else None
+
+
+def _name(toolset: AbstractToolset[Any]) -> str:
+    if isinstance(toolset, PrefixedToolset):
+        return toolset.prefix
+    return toolset.id or toolset.label
+
+
+def _said(error: BaseException) -> str:
+    """The innermost error in a group, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    text = " ".join(str(error).split()).rstrip(".")
+    return _clipped(text) or type(error).__name__
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

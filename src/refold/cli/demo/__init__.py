@@ -1,0 +1,1 @@
+"""`refold demo`: a conversation that plays by itself, through the real thing."""

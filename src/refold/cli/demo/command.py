@@ -1,0 +1,62 @@
+"""`refold demo`."""
+
+import asyncio
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from refold.cli.options import able
+from refold.cli.outcome import FAILED, explained, needing
+
+
+def demo(
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what came of it as JSON, and nothing else.")
+    ] = False,
+) -> None:
+    """Watch a conversation that is longer than its model's window: no key is needed.
+
+    A written conversation is played through the real thing: folds are made, counted and priced as
+    they are in yours. At the end it is asked for a detail that was folded away long before.
+
+    Example: refold demo
+    """
+    with explained(), needing("chat"):
+        if as_json or not able():
+            code = 0 if asyncio.run(_play(as_json=as_json)) else FAILED
+        else:
+            code = _watched()
+    raise typer.Exit(code)
+
+
+def _watched() -> int:
+    """In a terminal: the play, and then the chat is theirs."""
+    from refold.cli.chat.running import surface_for  # noqa: PLC0415 - it needs the extra `chat`
+
+    surface = surface_for(plain=False)
+
+    async def main() -> int:
+        from refold.cli.demo.on_screen import on_screen  # noqa: PLC0415 - as above
+
+        return await on_screen(surface)
+
+    return surface.host(main)
+
+
+async def _play(*, as_json: bool) -> bool:
+    from refold.cli.demo.model import PACE  # noqa: PLC0415 - it needs the extra `chat`
+    from refold.cli.demo.play import play  # noqa: PLC0415 - as above
+    from refold.cli.demo.printing import Printing  # noqa: PLC0415 - as above
+
+    if as_json:
+        played = await play()
+        typer.echo(json.dumps(played.as_json(), indent=2))
+        return played.good
+    printing = Printing(lambda text: typer.echo(text, nl=False))
+    played = await play(pace=PACE if sys.stdout.isatty() else 0, hear=printing)
+    printing.end()
+    typer.echo(f"\n{played.as_text()}")
+    return played.good

@@ -1,0 +1,125 @@
+"""`refold forget`."""
+
+import asyncio
+import json
+import re
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from refold.cli.completing import session_names
+from refold.cli.moments import counted
+from refold.cli.options import STORE, StoreOption, TenantOption
+from refold.cli.outcome import FAILED, explained
+from refold.cli.reading import log_to_read
+from refold.errors import InvalidInput
+from refold.log import DEFAULT_TENANT, Erased, Log, Span
+from refold.log.admit import check_name
+
+_SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
+
+
+def forget(  # noqa: PLR0913 - an option each
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION",
+            help="The session's name.",
+            show_default=False,
+            autocompletion=session_names,
+        ),
+    ],
+    *,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--span", metavar="A-B", help="Only these entries; `refold show` has their numbers."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    store: StoreOption = STORE,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Erase a session for good, or some of its entries, and all that was derived from them.
+
+    It says what would go and asks first. It cannot be undone: no byte of the text is left in the
+    store. Without a terminal to ask on, it does nothing unless there is --yes.
+
+    Example: refold forget support-42 --span 12-14
+    """
+    with explained():
+        check_name(session)
+        wanted = _span(span)
+        would = asyncio.run(_would_go(session, wanted, store, tenant))
+        if not yes and not _agreed(would):
+            typer.echo("Nothing was forgotten.", err=True)
+            raise typer.Exit(FAILED)
+        erased = asyncio.run(_forget(session, wanted, store, tenant))
+        typer.echo(json.dumps(asdict(erased)) if as_json else _sentence(erased, wanted))
+
+
+def _span(text: str | None) -> Span | None:
+    if text is None:
+        return None
+    found = _SPAN.fullmatch(text.strip())
+    if not found or int(found[2] or found[1]) < int(found[1]):
+        raise InvalidInput(f"{text!r} is no span.", "Write it like 12 or 12-14.")
+    return Span(int(found[1]), int(found[2] or found[1]))
+
+
+async def _would_go(session: str, span: Span | None, address: str, tenant: str) -> str:
+    """What would be erased, as a sentence."""
+    async with log_to_read(address, tenant, gone="It is gone already.") as log:
+        info = await log.info(session)
+        if span is None:
+            title = f" ({info.title})" if info.title else ""
+            return f"All of session {session!r}{title}: {counted(info.messages, 'message')}."
+        entries = await _living(log, session, span)
+        if not entries:
+            raise InvalidInput(
+                f"Nothing is left at {span.first}-{span.last} of session {session!r}.",
+                f"It has entries 1 to {info.entries}; `refold show` has their numbers.",
+            )
+        return f"{_entries(entries)} of session {session!r}, and every fold made of them."
+
+
+async def _living(log: Log, session: str, span: Span) -> int:
+    """How many entries of the span there are that were not forgotten before."""
+    return sum(not one.forgotten for one in await log.read(session, span, whole=False))
+
+
+def can_ask() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _agreed(would: str) -> bool:
+    if not can_ask():
+        raise InvalidInput(
+            "There is no terminal to ask on, and this cannot be undone.",
+            "Add --yes if you are sure.",
+        )
+    typer.echo(f"This would be erased for good:\n  {would}", err=True)
+    try:
+        return typer.confirm("Go on?", err=True)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+
+
+async def _forget(session: str, span: Span | None, address: str, tenant: str) -> Erased:
+    async with log_to_read(address, tenant, gone="It is gone already.") as log:
+        return await log.forget(session, span)
+
+
+def _sentence(erased: Erased, span: Span | None) -> str:
+    derived = f", and {_entries(erased.derived)} made of them" if erased.derived else ""
+    if span is None:
+        return f"Forgot session {erased.session!r}: {_entries(erased.entries)}{derived}."
+    return f"Forgot {_entries(erased.entries)} of session {erased.session!r}{derived}."
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"

@@ -1,0 +1,179 @@
+"""Sessions of Codex: files `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, one record on a line.
+
+A record is an envelope: `type`, `timestamp`, `payload`. Older files hold the items bare, and the
+oldest are one JSON object with `items`. What is decided:
+
+- `response_item` is what the model was shown or said; those it said one after another are one
+  message. `event_msg` repeats them for the screen and is left out, but for the usage
+  (`token_count`) and for turns that the user took back (`thread_rolled_back`).
+- The model is the one of the newest `turn_context`.
+- A compaction (`compacted`) is left out: what it stands for is in the file.
+- Searches that the provider did by itself are left out, and so is what only it can read.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
+
+from refold.lab import messages as make
+from refold.lab.importers.gathering import Gathered, Gathering
+from refold.lab.importers.tolerant import (
+    child,
+    content,
+    items,
+    moment,
+    name_of,
+    picture,
+    string,
+    tokens,
+)
+from refold.lab.messages import Json
+from refold.lab.recording import Recording, Usage
+
+NAME = "Codex"
+
+_ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_ITEMS = frozenset(
+    {"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"}
+    | {"local_shell_call", "reasoning"}
+)
+_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+
+
+def knows(record: Json) -> bool:
+    """Whether Codex wrote the record."""
+    match record:
+        case {"type": str(kind), "payload": dict()}:
+            return kind in _ENVELOPES
+        case {"type": "message", "role": str(), "content": list()}:
+            return True
+        case {"type": str(kind)}:
+            return kind in _ITEMS
+        case _:
+            return "record_type" in record or {"id", "timestamp", "instructions"} <= record.keys()
+
+
+def items_of(value: JsonValue) -> list[Json] | None:
+    """The items of a file that is one object; None where it is none of Codex."""
+    found = [one for one in items(value, "items") if isinstance(one, dict)]
+    return found if found and any(map(knows, found)) else None
+
+
+def parse_codex(records: Iterable[Json], name: str) -> Recording:
+    """The session that the records of a file hold."""
+    reading = _Reading()
+    for record in records:
+        reading.take(record)
+    return reading.gathering.recording(name)
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.gathering = Gathering()
+        self._model = ""
+        self._answer: Gathered | None = None
+        self._last: Gathered | None = None
+
+    def take(self, record: Json) -> None:
+        payload = child(record, "payload")
+        at = moment(record.get("timestamp"))
+        match string(record, "type"):
+            case "response_item":
+                self._item(payload, at)
+            case "event_msg":
+                self._event(payload)
+            case "turn_context":
+                self._model = name_of(payload, "model") or self._model
+            case kind if kind in _ENVELOPES or not kind:
+                self.gathering.skipped[kind or "unknown"] += 1
+            case _:
+                self._item(record, at)
+
+    def _item(self, item: Json, at: int | None) -> None:
+        kind = name_of(item, "type")
+        parts = list(_said(item))
+        if parts:
+            self._says(parts, at)
+        elif kind == "message" and string(item, "role") != "assistant":
+            self._answer = None
+            system = string(item, "role") in ("system", "developer")
+            shown = content(_shown(item.get("content")))
+            self.gathering.prompt(shown, at, system=system)
+        elif kind.endswith("_output"):
+            self._answer = None
+            self._result(item, at)
+        else:
+            self.gathering.skipped[kind or "unknown"] += 1
+
+    def _says(self, parts: list[Json], at: int | None) -> None:
+        if self._answer is not None:
+            self.gathering.more(self._answer, parts)
+        else:
+            self._answer = self.gathering.answer(parts, at, self._model)
+            self._last = self._answer or self._last
+
+    def _result(self, item: Json, at: int | None) -> None:
+        output = item.get("output")
+        failed = isinstance(output, dict) and output.get("success") is False
+        shown = output.get("content") if isinstance(output, dict) else output
+        self.gathering.returned(string(item, "call_id"), content(_shown(shown)), at, failed=failed)
+
+    def _event(self, payload: Json) -> None:
+        match string(payload, "type"):
+            case "token_count":
+                usage = child(child(payload, "info"), "last_token_usage")
+                sent, out = tokens(usage, "input_tokens"), tokens(usage, "output_tokens")
+                if self._last is not None and sent:
+                    self._last.usage = Usage(sent, out, tokens(usage, "cached_input_tokens"))
+            case "thread_rolled_back":
+                self._take_back(tokens(payload, "num_turns"))
+            case kind:
+                self.gathering.skipped[f"event: {kind[:40]}"] += 1
+
+    def _take_back(self, turns: int) -> None:
+        prompts = [
+            at
+            for at, one in enumerate(self.gathering.messages)
+            if one.prompt and not str(one.parts[0].get("content")).startswith("<")
+        ]
+        if turns:
+            self.gathering.take_back(prompts[-min(turns, len(prompts))] if prompts else 0)
+        self._answer = self._last = None
+
+
+def _said(item: Json) -> Iterator[Json]:
+    """What the model said with the item: nothing where it did not."""
+    match item:
+        case {"type": "message", "role": "assistant"}:
+            yield make.text("\n".join(_texts(item.get("content"))))
+        case {"type": "reasoning"}:
+            thought = "\n".join((*_texts(item.get("summary")), *_texts(item.get("content"))))
+            if thought:
+                yield make.thinking(thought)
+        case {"type": "function_call", "call_id": str(call), "name": str(tool)}:
+            yield make.tool_call(tool, call, string(item, "arguments") or {})
+        case {"type": "custom_tool_call", "call_id": str(call), "name": str(tool)}:
+            yield make.tool_call(tool, call, {"input": string(item, "input")})
+        case {"type": "local_shell_call", "call_id": str(call), "action": dict(action)}:
+            yield make.tool_call("local_shell", call, {"command": action.get("command")})
+        case _:
+            pass
+
+
+def _texts(blocks: JsonValue) -> Iterator[str]:
+    return (one for one in _shown(blocks) if isinstance(one, str))
+
+
+def _shown(blocks: JsonValue) -> Iterator[JsonValue]:
+    for block in blocks if isinstance(blocks, list) else [blocks]:
+        match block:
+            case str(text):
+                yield text
+            case {"type": str(kind), "text": str(text)} if kind in _TEXTS:
+                yield text
+            case {"type": "input_image"}:
+                yield picture()
+            case dict():
+                yield make.dump(block).decode()
+            case _:
+                pass

@@ -1,0 +1,217 @@
+"""Setting a value for good: in the user's file, or in the project's."""
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from refold.errors import InvalidSetting
+from refold.settings.checking import Name, checked, named
+from refold.settings.files import File, given_in, project_files, user_files, user_folder
+from refold.settings.given import settled
+from refold.settings.keys import FILE_ALIASES
+from refold.settings.loading import Settings, load_settings
+from refold.settings.toml_editing import with_value, without_value
+
+Names = tuple[str, ...]
+"""The names that lead to a value in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A setting that was written, or taken out."""
+
+    key: str
+    """Its name as it stands in the file."""
+    value: object
+    """What it is there; when it was taken out, what applies now."""
+    before: object
+    """What applied before; None if that could not be told."""
+    path: Path
+    """The file."""
+    instead: str | None = None
+    """What goes before it, and where that stands: this value does not apply here."""
+
+
+def set_setting(key: str, value: str, *, project: bool = False) -> Kept:
+    """Check a value, and keep it in the user's file, or the project's; comments there stay.
+
+    Args:
+        key: A setting's dotted name, `profile`, `models."provider:model".window`, or a seed's name.
+        value: As one would type it: 80000, true, or a text.
+        project: Write it for the project that the current folder belongs to.
+    """
+    name = named(key)
+    found = checked(name, value)
+    file = _file(name, project=project)
+    before = _applying(name)
+    text = file.text
+    for other, kept in _in_the_way(file, name):
+        text = _without(file, text, other)
+        for path, old in kept:
+            text = _with(file, text, path, old)
+    text = _with(file, text, name.path, found)
+    _check(file, text, project=project)
+    _write(file.path, text)
+    return _told(Kept(name.stored, found, before, file.path), name, project=project)
+
+
+def unset_setting(key: str, *, project: bool = False) -> Kept:
+    """Take a value out of the user's file, or the project's."""
+    name = named(key)
+    file = _file(name, project=project)
+    if not _holds(file.table, name.path):
+        raise InvalidSetting(f"{name.stored} is not set in {file.path}.", _where_it_is(name))
+    before = _applying(name)
+    _write(file.path, _without(file, file.text, name.path))
+    return Kept(name.stored, _applying(name), before, file.path)
+
+
+def _loaded() -> Settings | None:
+    try:
+        return load_settings()
+    except InvalidSetting:
+        return None
+
+
+def _applying(name: Name) -> object:
+    settings = _loaded()
+    return settings.values().get(name.keys[0]) if settings else None
+
+
+def _told(kept: Kept, name: Name, *, project: bool) -> Kept:
+    """With what goes before it, if anything does."""
+    settings = _loaded()
+    source = settings.sources.get(name.keys[0]) if settings else None
+    level = "project" if project else "user"
+    if settings is None or source is None or source.level == level:
+        return kept
+    value = settings.values().get(name.keys[0])
+    return replace(kept, instead=f"{source} sets it to {value!r}")
+
+
+def _check(file: File, text: str, *, project: bool) -> None:
+    """Refuse what would contradict another file of the same level."""
+    table: Any = json.loads(text) if file.path.suffix == ".json" else tomllib.loads(text)
+    for one in file.within:
+        table = table[one]
+    files = project_files(_here()) if project else user_files()
+    others = [one for one in files if one.path != file.path]
+    new = file._replace(text=text, table=table)
+    settled(given for one in (*others, new) for given in given_in(one))
+
+
+def _here() -> Path:
+    return Path.cwd().resolve()
+
+
+def _file(name: Name, *, project: bool) -> File:
+    """The file to write to: the one that has it, else the one that should."""
+    files = project_files(_here()) if project else user_files()
+    ours = [file for file in files if not project or file.path.suffix == ".toml"]
+    holding = [file for file in files if _holds(file.table, name.path)]
+    for file in holding:
+        if file not in ours:
+            raise InvalidSetting(
+                f"{file.path} sets {name.stored}, and may belong to another program.",
+                "Change it there.",
+            )
+    toml = [file for file in ours if file.path.suffix == ".toml"]
+    chosen = next(iter((*holding, *toml)), None)
+    if chosen is not None:
+        return chosen._replace(text=_exactly(chosen.path))
+    folder = files[0].path.parent if files else _here()
+    path = folder / "refold.toml" if project else user_folder() / "config.toml"
+    return File(path, "project" if project else "user", "", {})
+
+
+def _exactly(path: Path) -> str:
+    """The text as it is; a file that is not text is not for us to edit."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise InvalidSetting(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
+
+
+def _holds(table: Mapping[str, object], path: Names) -> bool:
+    here: Mapping[str, object] = table
+    for at, one in enumerate(path, 1):
+        if one not in here:
+            return False
+        inner = here[one]
+        if not isinstance(inner, Mapping):
+            return at == len(path)
+        here = cast("Mapping[str, object]", inner)
+    return True
+
+
+def _in_the_way(file: File, name: Name) -> Iterator[tuple[Names, list[tuple[Names, object]]]]:
+    """What the file says of the same under another name, and what of that must be said anew."""
+    if name.stored in FILE_ALIASES:
+        paths = (tuple(key.split(".")) for key in name.keys)
+        yield from ((path, []) for path in paths if _holds(file.table, path))
+        return
+    for other, alias in FILE_ALIASES.items():
+        if other in file.table and name.keys[0] in alias.keys:
+            paths = (tuple(key.split(".")) for key in alias.keys if key != name.keys[0])
+            yield (other,), [(path, file.table[other]) for path in paths]
+
+
+def _with(file: File, text: str, path: Names, value: object) -> str:
+    if file.path.suffix == ".json":
+        return _as_json(text, path, value)
+    return _edited(file, with_value(text.removeprefix("\ufeff"), (*file.within, *path), value))
+
+
+def _without(file: File, text: str, path: Names) -> str:
+    if file.path.suffix == ".json":
+        return _as_json(text, path, None)
+    return _edited(file, without_value(text.removeprefix("\ufeff"), (*file.within, *path)))
+
+
+def _edited(file: File, text: str | None) -> str:
+    if text is None:
+        raise InvalidSetting(
+            f"{file.path} is written in a way that cannot be changed safely from here.",
+            "Nothing was changed: edit the file yourself.",
+        )
+    return text
+
+
+def _as_json(text: str, path: Names, value: object) -> str:
+    table: dict[str, Any] = json.loads(text.removeprefix("\ufeff"))
+    inner = table
+    for one in path[:-1]:
+        inner = inner.setdefault(one, {})
+    if value is None:
+        inner.pop(path[-1], None)
+    else:
+        inner[path[-1]] = value
+    return json.dumps(table, ensure_ascii=False, indent=2) + "\n"
+
+
+def _where_it_is(name: Name) -> str:
+    settings = _loaded()
+    source = settings.sources.get(name.keys[0]) if settings else None
+    return f"It comes from {source}." if source else "`refold config` shows where it is set."
+
+
+def _write(path: Path, text: str) -> None:
+    """The file, whole or as it was; a link stays, and what it leads to is written."""
+    path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,173 @@
+"""Folds, seen from the chat: made while one types, cancelled, asked for, and for another model."""
+
+import re
+
+import pytest
+from terminal.chatting_in import PROMPT, is_empty, settings
+from terminal.pieces import Gate, overflow, own_words
+
+WINDOW = 4_000
+SMALL = 1_500
+SETTINGS = f"""
+summariser = "primary"
+reserve = 400
+[trigger]
+soft = 0.7
+at_least = 0
+[models."openai:small"]
+window = {SMALL}
+"""
+COMPACTING = "Compacting conversation history"
+
+
+def held(asked):
+    """A summary that waits until it is let through."""
+    return [Gate("fold"), own_words(asked)]
+
+
+@pytest.fixture(scope="module")
+def chatting(talks):
+    """A chat whose window is soon full, and whose summaries a model writes."""
+    made = talks(window=WINDOW)
+    settings(made, SETTINGS)
+    made.start(env={"OPENAI_API_KEY": "none"})
+    return made
+
+
+@pytest.fixture
+def chat(chatting):
+    """It, at rest, on an empty screen and with an empty view."""
+    provider = chatting.provider
+    provider.script.clear()
+    provider.summary = own_words
+    chatting.idle()
+    if provider.received:
+        chatting.say("/clear", "The conversation begins anew")
+    chatting.terminal.press("C-l")
+    chatting.terminal.wait_for(is_empty)
+    return chatting
+
+
+def heard(chat, line, facts):
+    """Say something that is answered at such length; whether a fold began by itself."""
+    asked, folds = len(chat.provider.asked), len(chat.provider.folds)
+    chat.provider.script.append(" ".join(f"{line}: {nth} is {nth}," for nth in range(facts)))
+    chat.type(line)
+    chat.provider.wait_until(lambda: len(chat.provider.asked) > asked)
+    chat.provider.wait_until(lambda: chat.provider.asked[-1].answered)
+    chat.settled()
+    return len(chat.provider.folds) > folds
+
+
+def folding(chat):
+    """Talk until a fold is made that is held open, while nobody waits for it."""
+    chat.provider.summary = held
+    for nth, facts in enumerate([90, 90, *12 * [20]]):
+        if heard(chat, f"Question {nth}", facts):
+            break
+    chat.provider.wait_for_gate("fold")
+    chat.terminal.wait_for(COMPACTING)
+
+
+@pytest.mark.req("R131")
+def test_keys_are_echoed_while_a_fold_is_made(chat, snapshot):
+    folding(chat)
+    chat.terminal.press("C-l")
+    for letter in "still typing":
+        chat.terminal.type(letter)
+    shown = chat.terminal.wait_for(f"{PROMPT}still typing")
+    assert COMPACTING in shown.splitlines()[-1]
+    assert chat.steady(shown) == snapshot(name="while it is made")
+    chat.provider.release("fold")
+    chat.terminal.wait_for("Conversation compacted:")
+    shown = chat.idle()
+    assert COMPACTING not in shown
+    assert f"{PROMPT}still typing" in shown
+    assert "folds" in shown.splitlines()[-1]
+    assert chat.steady(shown) == snapshot(name="once it is made")
+    chat.terminal.press("C-c")
+    chat.terminal.wait_until_gone("still typing")
+    chat.say("What did I say?", "You said: What did I say?")
+    assert "What the user said" in str(chat.provider.asked[-1].messages)
+
+
+def test_escape_cancels_a_fold(chat):
+    folding(chat)
+    chat.terminal.press("C-l", "Escape")
+    chat.terminal.wait_until_gone(COMPACTING)
+    chat.provider.wait_until(lambda: chat.provider.folds[-1].left)
+    assert "cancelled" in chat.idle()
+    chat.provider.summary = own_words
+    chat.say("And on", "You said: And on")
+    assert "Question 0" in str(chat.provider.asked[-1].messages)
+
+
+@pytest.mark.req("R110", "R131")
+def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot):
+    for nth in range(3):
+        heard(chat, f"Question {nth}", 40)
+    chat.provider.summary = held
+    folds = len(chat.provider.folds)
+    chat.terminal.press("C-l")
+    chat.type("/compact the numbers")
+    chat.terminal.wait_for("Fold now?")
+    assert chat.steady(chat.settled()) == snapshot(name="preview")
+    assert len(chat.provider.folds) == folds
+    chat.terminal.press("y")
+    chat.provider.wait_for_gate("fold")
+    chat.terminal.wait_for(COMPACTING)
+    chat.terminal.press("C-c")
+    chat.terminal.wait_for("The fold was cancelled.")
+    assert "The conversation is unchanged." in chat.idle()
+    chat.provider.wait_until(lambda: chat.provider.folds[-1].left)
+
+    chat.provider.summary = own_words
+    chat.terminal.press("C-l")
+    chat.type("/compact the numbers")
+    chat.terminal.wait_for("Fold now?")
+    chat.terminal.press("Enter")
+    shown = chat.terminal.wait_for(re.compile(r"\d+ messages and [\d,]+ tokens"))
+    assert chat.steady(chat.idle()) == snapshot(name="made")
+    assert "the numbers" in str(chat.provider.folds[-1].messages)
+    assert "Conversation compacted" in shown
+    chat.say("What is left?", "You said: What is left?")
+    sent = str(chat.provider.asked[-1].messages)
+    assert "What the user said" in sent
+    assert "Question 2: 39 is 39" in sent  # the newest stays
+
+
+@pytest.mark.req("R085")
+def test_a_model_with_a_smaller_window_asks_and_folds_first(chat, snapshot):
+    for nth in range(2):
+        heard(chat, f"Question {nth}", 90)
+    before = len(chat.provider.received)
+    chat.terminal.press("C-l")
+    chat.type("/model openai:small")
+    chat.terminal.wait_for("Compact and switch?")
+    assert chat.steady(chat.settled()) == snapshot(name="asked")
+    chat.terminal.press("n")
+    chat.terminal.wait_for("Nothing changed")
+    assert chat.idle().splitlines()[-1].startswith("local:scripted")
+    assert len(chat.provider.received) == before
+    chat.type("/model openai:small")
+    chat.terminal.wait_for("Compact and switch?")
+    chat.terminal.press("y")
+    chat.terminal.wait_for("openai:small answers from now on.")
+    assert chat.idle().splitlines()[-1].startswith("openai:small")
+    assert "of 1.5k" in chat.terminal.screen().splitlines()[-1]
+    assert all(one.for_fold for one in list(chat.provider.received)[before:])
+    assert len(chat.provider.received) > before
+    chat.say("Who are you?", "You said: Who are you?")
+    assert chat.provider.asked[-1].body["model"] == "small"
+    chat.say("/model local:scripted", "local:scripted answers from now on.")
+
+
+def test_a_request_that_is_too_long_is_sent_again_shorter(chat):
+    for nth in range(3):
+        heard(chat, f"Question {nth}", 40)
+    chat.provider.script += [[overflow(900, 1_400)], "It fits now."]
+    chat.run("Too long?", "It fits now.")
+    longer, shorter = (len(str(one.messages)) for one in chat.provider.asked[-2:])
+    assert shorter < longer
+    assert "Too long?" in chat.provider.asked[-1].prompt
+    assert "400" not in chat.terminal.screen()

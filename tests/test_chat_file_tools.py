@@ -1,0 +1,350 @@
+"""What a model sees of a folder: bounded, read-only, nothing outside, nothing that Git ignores."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic_ai")
+
+from pydantic_ai import Agent, FunctionToolset
+from pydantic_ai.models.test import TestModel
+
+from refold.cli.chat.tools.file_tools import Limits, file_tools
+from refold.cli.chat.tools.gitignore import Hidden, segment
+
+SECRET = "what lies outside"  # noqa: S105 - what must never be seen
+
+
+def call(folder: Path, tool: str, limits: Limits | None = None, **arguments: Any) -> str:
+    """What a tool answers."""
+    return asked(file_tools(folder, limits or Limits()), tool, **arguments)
+
+
+def asked(toolset: FunctionToolset[Any], tool: str, **arguments: Any) -> str:
+    function: Any = toolset.tools[tool].function
+    answer = function(**arguments)
+    return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
+
+
+def listed(folder: Path, **arguments: Any) -> list[str]:
+    return [row.split("  ")[0] for row in call(folder, "list_files", **arguments).splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "outside.txt").write_text(SECRET)
+    top = tmp_path / "top"
+    (top / "src" / "deep" / "deeper" / "deepest").mkdir(parents=True)
+    (top / ".git").mkdir()
+    (top / ".git" / "config").write_text("token")
+    (top / "notes.md").write_text("one\ntwo\nthree\n")
+    (top / "src" / "main.py").write_text("def main():\n    return 'a parcel'\n")
+    (top / "src" / "deep" / "deeper" / "deepest" / "end.py").write_text("parcel = 1\n")
+    (top / ".gitignore").write_text("*.log\n/secret/\n")
+    (top / "secret").mkdir()
+    (top / "secret" / "key.txt").write_text("a parcel of keys")
+    (top / "run.log").write_text("a parcel of lines")
+    return top
+
+
+def test_a_folder_is_listed_level_by_level(folder):
+    assert listed(folder) == [
+        ".gitignore",
+        "notes.md",
+        "src/",
+        "src/deep/",
+        "src/main.py",
+        "src/deep/deeper/",
+        "[Deeper folders were not looked into: raise depth, or list one of them.]",
+    ]
+    assert listed(folder, path="src/deep/deeper") == [
+        "src/deep/deeper/deepest/",
+        "src/deep/deeper/deepest/end.py",
+    ]
+    python = ["src/main.py", "src/deep/deeper/deepest/end.py"]
+    assert listed(folder, pattern="*.py", depth=9) == python
+    assert listed(folder, pattern="src/**/*.py", depth=9) == python
+    assert listed(folder, path="src", pattern="./deep/**/*.py", depth=9) == python[1:]
+    assert listed(folder, pattern="*.rs") == ["Nothing here matches '*.rs'.", ANY]
+
+
+ANY = "[Deeper folders were not looked into: raise depth, or list one of them.]"
+
+
+def test_a_file_is_read_by_the_page(folder):
+    assert call(folder, "read_file", path="notes.md") == (
+        "[notes.md, lines 1 to 3 of 3]\none\ntwo\nthree"
+    )
+    page = call(folder, "read_file", path="notes.md", first_line=2, lines=1)
+    assert page == (
+        "[notes.md, lines 2 to 2]\ntwo\n"
+        "[There is more: read_file('notes.md', first_line=3) goes on.]"
+    )
+    assert "has 3 lines: there is no line 9" in call(
+        folder, "read_file", path="notes.md", first_line=9
+    )
+
+
+def test_lines_are_found(folder):
+    assert call(folder, "search_files", pattern="PARCEL") == (
+        "src/main.py:2: return 'a parcel'\nsrc/deep/deeper/deepest/end.py:1: parcel = 1"
+    )
+    assert "No match in 4 files" in call(
+        folder, "search_files", pattern="PARCEL", ignore_case=False
+    )
+    assert call(folder, "search_files", pattern="t(wo|hree)", path="notes.md").count("\n") == 1
+    assert "main.py" not in call(folder, "search_files", pattern="parcel", files="end.*")
+    unclosed = call(folder, "search_files", pattern="main(")
+    assert "src/main.py:1" in unclosed
+    assert "no regular expression" in unclosed
+    assert "empty" in call(folder, "search_files", pattern="")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../outside.txt", "outside the folder"),
+        ("/etc/passwd", "outside the folder"),
+        ("/no/such/file", "outside the folder"),
+        ("src/../../outside.txt", "outside the folder"),
+        ("link", "outside the folder"),
+        ("folder-link/outside.txt", "outside the folder"),
+        ("run.log", "Git is told to ignore it"),
+        ("secret/key.txt", "Git is told to ignore it"),
+        ("secret-link", "Git is told to ignore it"),
+        (".git/config", "Git is told to ignore it"),
+        (".GIT/config", "nothing at"),
+        ("nothing.md", "list_files shows what there is"),
+        ("loop", "cannot be read"),
+        ("a\0b", "cannot be read"),
+        ("x" * 5_000, "cannot be read"),
+        ("pipe", "no regular file"),
+        ("src", "is a folder: list_files lists it"),
+        ("bytes.bin", "binary file of 300 B"),
+        ("empty.txt", "is empty"),
+    ],
+)
+def test_what_is_not_shown_is_said(folder, path, said):
+    (folder / "link").symlink_to("../outside.txt")
+    (folder / "folder-link").symlink_to("..")
+    (folder / "secret-link").symlink_to("secret/key.txt")
+    (folder / "loop").symlink_to("loop")
+    (folder / "bytes.bin").write_bytes(b"\x7fELF\0" * 60)
+    (folder / "empty.txt").touch()
+    os.mkfifo(folder / "pipe")
+    answer = call(folder, "read_file", path=path)
+    assert said in answer
+    assert SECRET not in answer
+    seen = call(folder, "list_files", depth=9) + call(folder, "search_files", pattern=".")
+    assert SECRET not in seen
+    assert "link" not in seen
+    assert "pipe" not in seen
+
+
+def test_a_link_within_the_folder_is_read(folder):
+    (folder / "also.md").symlink_to("notes.md")
+    assert "three" in call(folder, "read_file", path="also.md")
+    assert "also.md" in listed(folder)
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        ("grün\n".encode(), "grün"),
+        ("grün\n".encode("utf-8-sig"), "grün"),
+        ("grün\n".encode("latin-1"), "grün"),
+        ("grün\n".encode("utf-16"), "grün"),
+        ("grün\n".encode("utf-32"), "grün"),
+        (b"\xff\xfeg\x00\xd8", "g"),
+        (b"ok\n" * 4_000 + b"\xff\x81", "ok"),
+        (b"a\r\nb\r\n", "a\nb"),
+        ("ü".encode() * 5_000, "ü"),
+    ],
+)
+def test_any_encoding_survives(folder, raw, seen):
+    (folder / "text.txt").write_bytes(raw)
+    answer = call(folder, "read_file", path="text.txt")
+    assert seen in answer
+    answer.encode()
+    assert "text.txt:1" in call(folder, "search_files", pattern=seen[0], path="text.txt")
+
+
+def test_everything_is_bounded(folder):
+    small = Limits(entries=2, lines=10, characters=60, matches=3, files=2, seconds=5.0)
+    (folder / "long.txt").write_text("word\n" * 100 + "x" * 100_000)
+    assert "Only the first 2 are listed" in call(folder, "list_files", small)
+    page = call(folder, "read_file", small, path="long.txt", lines=99)
+    assert page.count("word") == 10
+    assert "first_line=11" in page
+    wide = Limits(characters=20)
+    assert "first_line=5" in call(folder, "read_file", wide, path="long.txt")
+    cut = call(folder, "read_file", path="long.txt", first_line=101)
+    assert len(cut) < 2_200
+    assert "cut to 2,000 characters" in cut
+    found = call(folder, "search_files", small, pattern="word", path="long.txt")
+    assert found.count("word") == 3
+    assert "Only the first 3 matches" in found
+    assert "Not all files" in call(folder, "search_files", small, pattern="end")
+    assert len(call(folder, "search_files", pattern="x+", path="long.txt")) < 400
+
+
+def test_a_pattern_that_would_never_end_is_stopped(folder):
+    (folder / "evil.txt").write_text("a" * 60 + "b\n")
+    answer = call(folder, "search_files", Limits(seconds=1.0), pattern="(a+)+$")
+    assert "It took too long and was stopped" in answer
+    assert "No match so far" in answer
+    (folder / ".gitignore").write_text("*a" * 40 + "z\n")
+    (folder / ("a" * 200)).touch()
+    assert "a" * 200 in listed(folder)
+
+
+def test_names_that_are_no_text_survive(folder):
+    (folder / os.fsdecode(b"no\xfftext")).write_text("parcel")
+    (folder / "two\nlines").write_text("parcel")
+    answer = call(folder, "list_files") + call(folder, "search_files", pattern="parcel")
+    answer.encode()
+    assert "two\\nlines" in answer
+    assert answer.count("\\udcff") == 2
+
+
+async def test_an_agent_can_use_them(folder):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    agent = Agent(TestModel(), toolsets=[file_tools(folder)])
+    result = await agent.run("Look around.")
+    assert '"list_files"' in result.output
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+async def test_an_interrupted_search_leaves_no_process(folder):
+    (folder / "evil.txt").write_text("a" * 60 + "b\n")
+    search: Any = file_tools(folder).tools["search_files"].function
+    task = asyncio.ensure_future(search(pattern="(a+)+$"))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+PARTS = ["..", ".", "", "a", "b", "up", "in", "abs", "~", "/", "outside.txt", ".git", "\0", "\n"]
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory):
+    top = tmp_path_factory.mktemp("linked").resolve() / "top"
+    (top / "a" / "b").mkdir(parents=True)
+    (top.parent / "outside.txt").write_text(SECRET)
+    (top / "up").symlink_to("..")
+    (top / "a" / "up").symlink_to("../..")
+    (top / "abs").symlink_to(top.parent)
+    (top / "in").symlink_to("a")
+    return file_tools(top)
+
+
+@given(
+    st.lists(st.sampled_from(PARTS) | st.text(max_size=4), max_size=7).map("/".join),
+    st.sampled_from(["", "/"]),
+)
+def test_no_path_leaves_the_folder(linked, path, begin):
+    for tool, arguments in (
+        ("read_file", {"path": begin + path}),
+        ("list_files", {"path": begin + path, "depth": 9}),
+        ("list_files", {"pattern": begin + path, "depth": 9}),
+    ):
+        answer = asked(linked, tool, **arguments)
+        assert SECRET not in answer
+        assert "outside.txt  " not in answer
+
+
+NAMES = ["a", "b", "ab", "a.b", ".x", "é", "a b"]
+ATOMS = ["a", "b", "*", "**/", "/**", "?", "/", "[ab]", "[!a]", "[a-b]", "!", ".", "[a", "]", " "]
+ATOMS += ["[[:alpha:]]", "\\a", "\\", "#", "é", "\r", "[\\]]", "a/", "/a"]
+LINES = st.lists(st.lists(st.sampled_from(ATOMS), max_size=5).map("".join), max_size=4)
+ALONE = {"HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    root = tmp_path_factory.mktemp("repository").resolve()
+    subprocess.run(["git", "init", "-q", root], check=True)
+    folders = ("", "a", "a/b", "ab", "b/a", "é/ab")
+    for folder in folders:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        for name in NAMES:
+            if not (root / folder / name).exists():
+                (root / folder / name).touch()
+    return root
+
+
+@settings(max_examples=60)
+@given(st.lists(LINES, min_size=4, max_size=4))
+def test_what_is_hidden_is_what_git_ignores(repository, texts):
+    for where, lines in zip(("", "a", "a/b", "b"), texts, strict=True):
+        text = "\n".join(lines)
+        # Git takes `x**/` and `\/` in ways that its own manual does not tell.
+        assume(not any(f"{one}**" in text for one in "ab].é ?*#!\r") and "\\/" not in text)
+        (repository / where / ".gitignore").write_text(text, newline="")
+    paths = [
+        one for one in repository.rglob("*") if ".git" not in one.relative_to(repository).parts
+    ]
+    names = [str(one.relative_to(repository)) for one in paths]
+    done = subprocess.run(
+        ["git", "-C", repository, "check-ignore", "--no-index", "-z", "--stdin"],
+        input="\0".join(names).encode() + b"\0",
+        env=os.environ | ALONE,
+        capture_output=True,
+        check=False,
+    )
+    ignored = set(done.stdout.decode().split("\0")) - {""}
+    hidden = Hidden(repository)
+    pairs = zip(paths, names, strict=True)
+    ours = {name for path, name in pairs if hidden.hides(Path(name).parts, folder=path.is_dir())}
+    assert ours == ignored
+
+
+def test_rules_above_the_folder_and_gits_own_apply(tmp_path):
+    (tmp_path / ".git" / "info").mkdir(parents=True)
+    (tmp_path / ".git" / "info" / "exclude").write_text("mine\n")
+    (tmp_path / ".gitignore").write_text("*.log\n/here\n")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / ".gitignore").write_text("!keep.log\n")
+    hidden = Hidden(inner)
+    shown = {
+        name: not hidden.hides((name,), folder=False)
+        for name in ("a.log", "keep.log", "here", "mine")
+    }
+    assert shown == {"a.log": False, "keep.log": True, "here": True, "mine": False}
+    assert hidden.hides(("x", ".git", "config"), folder=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("*.log\n!keep.log\n", {"run.log"}),
+        ("!keep.log\n*.log\n", {"run.log", "keep.log"}),
+        ("/src/\n!src/a.py\n", {"src/a.py"}),
+        ("src/*\n!src/a.py\n", set[str]()),
+        ("**/a.py\n", {"src/a.py"}),
+        ("a.py/\n", set[str]()),
+    ],
+)
+def test_the_last_rule_decides_unless_a_folder_is_hidden(tmp_path, text, hidden):
+    (tmp_path / ".gitignore").write_text(text)
+    ours = Hidden(tmp_path)
+    names = ("run.log", "keep.log", "src/a.py")
+    assert {one for one in names if ours.hides(one.split("/"), folder=False)} == hidden
+
+
+@given(st.text(st.sampled_from("a*?[]!^-\\:é/"), max_size=12), st.text("ab]-é", max_size=6))
+def test_any_pattern_is_taken(pattern, name):
+    segment(pattern).fullmatch(name)

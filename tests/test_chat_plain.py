@@ -1,0 +1,211 @@
+"""A chat in plain lines: from a pipe, with a question, a list, and Ctrl-C."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.table import Table
+
+from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said
+from refold.cli.chat.plain.plain import INTERRUPTED, Plain
+from refold.cli.chat.plain.lines import status_line
+from refold.cli.chat.status import Filled, Status
+from refold.cli.chat.surface import Listening, Row
+from refold.fold.events import CompactionComplete, CompactionStart
+
+STATUS = Status("s", "m", 200_000, 0, Filled(4_000, 10_000, 10_000), exact=True, cost=0.03)
+
+
+def hosted(
+    chat: Callable[[Plain], Coroutine[Any, Any, object]],
+    typed: str = "",
+    interrupt: Callable[[], bool] = lambda: False,
+) -> tuple[object, str]:
+    out = StringIO()
+    plain = Plain(stdin=StringIO(typed), stdout=out)
+    got = []
+
+    async def main() -> int:
+        plain.begin(Listening(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
+        got.append(await asyncio.wait_for(chat(plain), 30))
+        return 0
+
+    code = plain.host(main)
+    return got[0] if got else code, out.getvalue()
+
+
+def test_a_turn_is_told_in_words():
+    async def chat(plain: Plain) -> object:
+        plain.show("Welcome [to it].")
+        lines = [await plain.read()]
+        plain.hear(Called("1", "read_file", "path=a.py"))
+        plain.hear(Returned("1", "read_file", "x\n" * 120, 0.2))
+        plain.hear(Returned("2", "add", "42\x1b[2J", 0.1))
+        plain.hear(Returned("3", "write", "not allowed", 0.1, failed=True))
+        for piece in ("It is *fi", "ne*.\x1b[3", "1m\n\nReally"):
+            plain.hear(Said(piece))
+        plain.settle()
+        return [*lines, await plain.read()]
+
+    got, said = hosted(chat, "hello\n")
+    assert got == ["hello", None]
+    assert said == (
+        "Welcome [to it].\n"
+        "You: hello\n"
+        "Calls read_file: path=a.py\n"
+        "read_file answered in 0.2 s: 120 lines\n"
+        "add answered in 0.1 s: 42\n"
+        "write failed: not allowed\n"
+        "It is *fine*.\n"
+        "\n"
+        "Really\n"
+        "Context: 12 % of 200,000 tokens. Cost so far: $0.03.\n"
+        "You: \n"
+    )
+
+
+def test_the_answer_is_said_as_it_comes_and_no_word_in_pieces():
+    out = StringIO()
+    plain = Plain(stdin=StringIO(), stdout=out)
+    seen = []
+    for piece in ("Some", "thing is", " coming"):
+        plain.hear(Said(piece))
+        seen.append(out.getvalue())
+    assert seen == ["", "Something ", "Something is "]
+
+
+def test_events_are_lines():
+    out = StringIO()
+    plain = Plain(stdin=StringIO(), stdout=out)
+    plain.hear(Happened(CompactionStart("auto", 1, 2, 3)))
+    done = CompactionComplete("f", pre_tokens=9_000, post_tokens=100, messages_removed=4)
+    plain.hear(Happened(done))
+    plain.hear(Elsewhere("you", "hi"))
+    assert out.getvalue().splitlines() == [
+        "Compacting conversation history.",
+        (
+            "Conversation compacted: 4 messages, 9,000 to 100 tokens "
+            "(/unfold to look beneath, /undo to take it back)"
+        ),
+        "You, in another terminal: hi",
+    ]
+
+
+def test_nothing_is_drawn_or_coloured():
+    table = Table("a", "b", title="[red]t", style="red")
+    table.add_row("1\x1b[2J", "█░")
+
+    async def chat(plain: Plain) -> object:
+        plain.show(table)
+        return plain.width
+
+    width, said = hosted(chat)
+    assert width == 80
+    assert said.isascii()
+    assert "\x1b" not in said
+    assert "| 1 " in said
+    assert "#." in said
+
+
+def test_questions_are_answered_by_typing():
+    async def chat(plain: Plain) -> object:
+        return [await plain.ask("Fold now?", ["yes", "no"]) for _ in range(4)]
+
+    got, said = hosted(chat, "N\n\nmaybe\nYES\n")
+    assert got == ["no", "yes", "yes", None]
+    assert said.startswith("Fold now? [Y]es / [n]o N\n")
+
+
+def test_a_row_is_picked_by_its_number():
+    rows = [Row(f"Session {n}", f"{n} days ago", f"about {n * 7}") for n in range(30)]
+
+    async def chat(plain: Plain) -> object:
+        return [await plain.pick("Resume", rows) for _ in range(4)]
+
+    got, said = hosted(chat, "3\nabout 203\n99\n30\n\n")
+    assert got == [2, 29, None, None]
+    assert "Resume: 30 of 30.\n1. Session 0, 0 days ago\n" in said
+    assert "And 10 more." in said
+    assert "Resume: 1 of 30.\n30. Session 29, 29 days ago\n" in said
+    assert "There is no number 99." in said
+
+
+@pytest.mark.parametrize("seen", [0, 200_000])
+def test_what_is_not_known_is_said_to_be_unknown(seen):
+    bare = Status("s", "m", seen or None, 32_000)
+    assert status_line(bare) == "Context: unknown. Cost so far: unknown."
+    some = Status("s", "m", None, 32_000, Filled(1, 2, 3))
+    assert "about 6 tokens, window unknown" in status_line(some)
+
+
+class _Silent(StringIO):
+    """A person who types nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._read, self._write = os.pipe()
+
+    def fileno(self) -> int:
+        return self._read
+
+    def isatty(self) -> bool:
+        return True
+
+    def end(self, text: str = "") -> None:
+        os.write(self._write, text.encode())
+        os.close(self._write)
+
+
+def _interrupted(after: float = 0.02) -> None:
+    asyncio.get_running_loop().call_later(after, os.kill, os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_interrupts_the_turn_and_twice_at_the_prompt_leaves():
+    out, typed, told = StringIO(), _Silent(), []
+    plain = Plain(stdin=typed, stdout=out)
+
+    async def main() -> int:
+        def interrupt() -> bool:
+            told.append(True)
+            return True
+
+        plain.begin(Listening(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
+        _interrupted()
+        await asyncio.sleep(0.05)
+        assert told == [True]
+        plain.settle()
+        _interrupted()
+        assert await plain.ask("Well?", ["yes"]) is None
+        _interrupted(0.02)
+        _interrupted(0.06)
+        return await plain.read() is None
+
+    assert plain.host(main)
+    typed.end()
+    assert told == [True]
+    assert "Press Ctrl-C again to leave." in out.getvalue()
+
+
+def test_a_chat_that_cannot_be_interrupted_is_stopped():
+    async def chat(_: Plain) -> object:
+        for at in range(1, 6):
+            _interrupted(at / 50)
+        await asyncio.sleep(60)
+        return 0
+
+    assert hosted(chat)[0] == INTERRUPTED
+
+
+def test_lines_come_from_a_pipe_whole():
+    typed, out = _Silent(), StringIO()
+    typed.end("é one\r\ntwo")
+    plain = Plain(stdin=typed, stdout=out)
+
+    async def main() -> int:
+        return [await plain.read() for _ in range(4)] == ["é one", "two", None, None]
+
+    assert plain.host(main)

@@ -1,0 +1,71 @@
+"""The status line: whole where there is room, shorter where there is not, unknown as unknown."""
+
+import pytest
+
+from refold.cli.chat.status import Status, line
+from refold.session import Filled
+
+FULL = Status(
+    "s",
+    "anthropic:claude-sonnet-4-5",
+    window=200_000,
+    assumed=128_000,
+    filled=Filled(1_200, 3_400, 95_000, 4_600),
+    exact=True,
+    cost=1.234,
+    saved=3.21,
+)
+
+
+def text(status, width):
+    return "".join(piece.text for piece in line(status, width))
+
+
+def test_all_of_it_where_there_is_room():
+    assert text(FULL, 120) == (
+        "anthropic:claude-sonnet-4-5  █████░░░░░ 50% of 200k  "
+        "system 1.2k tools 3.4k folds 4.6k talk 90k  $1.23 ($3.21 saved)"
+    )
+
+
+def test_it_never_is_longer_than_the_line_and_the_share_goes_last():
+    for width in range(1, 140):
+        shown = text(FULL, width)
+        assert len(shown) <= width
+        assert ("50%" in shown) == (width >= 22)
+
+
+def test_what_is_unknown_is_said_to_be():
+    nothing = Status("s", "local:x", assumed=128_000)
+    assert text(nothing, 80) == "local:x  context unknown of unknown  cost unknown"
+    some = Status("s", "local:x", assumed=128_000, filled=Filled(0, 0, 500))
+    assert text(some, 80) == (
+        "local:x  █░░░░░░░░░ ~500, window unknown (assuming 128,000)  cost unknown"
+    )
+
+
+def test_a_count_that_is_not_the_models_own_is_about():
+    about = Status("s", "m", window=1_000, filled=Filled(0, 0, 500), cost=0.0)
+    assert "~50% of 1.0k" in text(about, 80)
+
+
+@pytest.mark.req("R131")
+def test_a_fold_under_way_comes_first_with_its_time_and_how_to_cancel_it():
+    shown = text(FULL.now(folding=3.4, doing="thinking"), 100)
+    assert shown.startswith("Compacting conversation history 3 s (Esc cancels)")
+    assert "50% of 200k" in shown
+    assert text(FULL.now(folding=3.4, doing=""), 50).startswith("Compacting conversation history")
+
+
+def test_it_says_when_it_costs_more():
+    worse = Status("s", "m", window=1_000, filled=Filled(0, 0, 10), cost=0.05, saved=-0.02)
+    assert text(worse, 80).endswith("$0.050 ($0.020 more than without)")
+
+
+def test_what_a_turn_is_at_comes_first():
+    assert text(FULL.now(folding=None, doing="read_file"), 130).startswith("read_file  anthropic:")
+
+
+def test_an_overfull_window_is_drawn_full():
+    over = Status("s", "m", window=1_000, filled=Filled(0, 0, 5_000), cost=0.0)
+    assert "██████████ ~500% of 1.0k" in text(over, 80)

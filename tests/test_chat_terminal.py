@@ -1,0 +1,370 @@
+"""A chat in a terminal: keys, order, waiting lines, questions, lists, and every way out."""
+
+import asyncio
+import re
+import stat
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from refold.cli.chat.heard import Called, Returned, Said
+from refold.cli.chat.status import Filled, Status
+from refold.cli.chat.surface import Listening, Row
+from refold.cli.chat.terminal.asking import chosen, letters, offered
+from refold.cli.chat.terminal.picker import Picker
+from refold.cli.chat.terminal.screen import LEAVE_HINT
+from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
+from refold.cli.chat.terminal.typed_history import TypedHistory
+
+ENTER, ALT_ENTER, ESC, CTRL_C, CTRL_D, UP, DOWN, TAB = (
+    "\r",
+    "\x1b\r",
+    "\x1b",
+    "\x03",
+    "\x04",
+    "\x1b[A",
+    "\x1b[B",
+    "\t",
+)
+_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+STATUS = Status("s", "test:model", 1_000, 0, Filled(10, 20, 70), cost=0.5)
+
+
+@dataclass
+class Person:
+    """Who types, and looks."""
+
+    pipe: PipeInput
+    out: StringIO
+    history: Any = None
+    size: list[int] = field(default_factory=lambda: [80, 24])
+    interrupts: list[bool] = field(default_factory=list)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    terminal: Terminal | None = None
+
+    def type(self, text: str) -> None:
+        self.pipe.send_text(text)
+
+    @property
+    def seen(self) -> str:
+        return _SEQUENCE.sub("", self.out.getvalue()).replace("\r", "")
+
+    async def sees(self, text: str) -> None:
+        for _ in range(1_000):
+            if text in self.seen:
+                return
+            await asyncio.sleep(0.01)
+        pytest.fail(f"never seen: {text!r} in {self.seen!r}")
+
+    def listening(self) -> Listening:
+        def cancel() -> bool:
+            self.cancelled.set()
+            return True
+
+        def complete(line: str) -> list[tuple[str, str]]:
+            names = [("/compact", "fold what is old"), ("/context", "what fills the window")]
+            return [one for one in names if one[0].startswith(line)]
+
+        return Listening(
+            lambda: STATUS,
+            lambda: self.interrupts.pop(0) if self.interrupts else False,
+            cancel,
+            complete,
+        )
+
+
+Chat = Callable[[Terminal, Person], Coroutine[Any, Any, int]]
+
+
+def hosted(chat: Chat, history=None, size=(80, 24), early="") -> tuple[int, Person]:
+    out = StringIO()
+    with create_pipe_input() as pipe:
+        person = Person(pipe, out, size=list(size))
+        output = Vt100_Output(
+            out, lambda: Size(person.size[1], person.size[0]), term="xterm", enable_cpr=False
+        )
+        with create_app_session(input=pipe, output=output):
+            terminal = Terminal(history=history)
+
+            async def main() -> int:
+                terminal.begin(person.listening())
+                return await asyncio.wait_for(chat(terminal, person), 30)
+
+            person.type(early)
+            code = terminal.host(main)
+    return code, person
+
+
+def test_what_is_typed_is_read_and_what_is_shown_stays_in_order():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        terminal.show("Welcome.")
+        person.type(f"hello{ENTER}")
+        assert await terminal.read() == "hello"
+        terminal.hear(Called("1", "read_file", "path=a.py"))
+        await person.sees("read_file path=a.py 0.")
+        terminal.hear(Returned("1", "read_file", "x\ny\n", 0.2))
+        for piece in ("One", ".\n\nTw", "o *thr", "ee*"):
+            terminal.hear(Said(piece))
+        terminal.settle()
+        terminal.show("Bye.", gap=False)
+        return 7
+
+    code, person = hosted(chat)
+    assert code == 7
+    told = ["Welcome.", "› hello", "⏺ read_file path=a.py", "2 lines in 0.2 s", "One.", "Two three"]  # noqa: RUF001
+    at = [person.seen.rindex(one) for one in [*told, "\nBye.\n"]]
+    assert at == sorted(at)
+    assert "test:model" in person.seen
+    assert "\x1b[?2004l" in person.out.getvalue()[-200:]
+
+
+def test_lines_wait_while_nobody_reads_and_can_be_taken_back():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(f"one{ENTER}two{ENTER}three{ENTER}")
+        await person.sees("queued: three")
+        person.type(f"{UP}!{ENTER}")
+        await person.sees("!")  # only what has changed is drawn
+        return [await terminal.read() for _ in range(3)] == ["one", "two", "three!"]
+
+    assert hosted(chat)[0]
+
+
+def test_an_input_may_have_many_lines():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(f"a{ALT_ENTER}b\nc{ENTER}")
+        assert await terminal.read() == "a\nb\nc"
+        person.type(f"\x1b[200~x\r\ny\rz\x1b[201~{ENTER}")
+        assert await terminal.read() == "x\ny\nz"
+        person.type(f"  {ENTER}said{ENTER}")
+        assert await terminal.read() == "said"
+        return 1
+
+    assert hosted(chat)[0]
+
+
+def test_enter_typed_before_there_was_a_prompt_sends():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        assert await terminal.read() == "early"
+        person.type("a\nb\r")
+        return await terminal.read() == "a\nb"
+
+    # What a terminal makes of Enter unless told otherwise.
+    assert hosted(chat, early="early\n")[0]
+
+
+def test_ctrl_c_clears_then_interrupts_then_warns_then_leaves():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.interrupts = [True]
+        person.type(f"not sent{CTRL_C}{CTRL_C}")
+        person.type("x")
+        await person.sees("x")
+        assert person.interrupts == []
+        person.type(f"{CTRL_C}{CTRL_C}")
+        await person.sees(LEAVE_HINT)
+        person.type(CTRL_C)
+        return await terminal.read() is None
+
+    assert hosted(chat)[0]
+
+
+def test_a_turn_that_cannot_be_stopped_holds_nobody():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.interrupts = [True] * 9
+        person.type(CTRL_C * 3)
+        return await terminal.read() is None
+
+    assert hosted(chat)[0]
+
+
+def test_a_chat_that_does_not_end_is_stopped():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(CTRL_D)
+        assert await terminal.read() is None
+        person.type(CTRL_C)
+        await asyncio.sleep(60)
+        return 0
+
+    assert hosted(chat)[0] == INTERRUPTED
+
+
+def test_escape_cancels():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(ESC)
+        await asyncio.to_thread(person.cancelled.wait, 9)
+        person.type(f"a{CTRL_C}{CTRL_D}")
+        return await terminal.read() is None
+
+    assert hosted(chat)[0]
+
+
+def test_commands_complete_themselves():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type("/co")
+        await person.sees("what fills the window")
+        person.type(f"{DOWN}{DOWN}{ENTER}")
+        assert await terminal.read() == "/context"
+        person.type("/comp")
+        await asyncio.sleep(0.05)
+        person.type(TAB)
+        await person.sees("/compact")
+        person.type(ENTER)
+        return await terminal.read() == "/compact"
+
+    assert hosted(chat)[0]
+
+
+def test_questions_take_one_key():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type("unsent")
+        await person.sees("unsent")
+        got = []
+        for key in ("xn", ENTER, ESC, CTRL_C, "Y"):
+            person.type(key) if got else asyncio.get_running_loop().call_later(
+                0.1, person.type, key
+            )
+            got.append(await terminal.ask("Fold now?", ["yes", "no"]))
+        assert got == ["no", "yes", None, None, "yes"]
+        person.type(ENTER)
+        return await terminal.read() == "unsent"
+
+    code, person = hosted(chat)
+    assert code
+    assert "Fold now? [Y]es / [n]o" in person.seen
+    assert "Fold now? no\n" in person.seen
+
+
+def test_answers_have_keys_of_their_own():
+    assert letters(["cancel", "compact", "c"]) == ["c", "o", ""]
+    assert offered(["Yes", "no", "never"]) == "[Y]es / [n]o / n[e]ver"
+    assert [chosen(typed, ["yes", "no"]) for typed in ("", "N", "no", "q")] == [
+        "yes",
+        "no",
+        "no",
+        None,
+    ]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60), (20, 6)])
+def test_a_row_is_picked_with_search_and_preview(size):
+    rows = [Row(f"Session {n} 日本", f"{n} days ago", f"about {n}\n\tdetail") for n in range(5_000)]
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        picking = asyncio.ensure_future(terminal.pick("Resume", rows))
+        await person.sees("Resume")
+        terminal.show("shown meanwhile")
+        await asyncio.sleep(0.1)
+        person.type(f"4 {DOWN}about 432{DOWN}{ENTER}")
+        assert await picking == 1_432
+        person.type(ESC)
+        assert await terminal.pick("Resume", rows) is None
+        return 1
+
+    code, person = hosted(chat, size=size)
+    assert code
+    raw = person.out.getvalue()
+    assert raw.index("\x1b[?1049l") < raw.index("shown meanwhile")
+    assert raw.count("\x1b[?1049h") == 2
+    assert size[0] < 80 or "about 0" in person.seen
+
+
+def test_a_list_fits_its_screen():
+    for columns, rows in ((80, 24), (200, 60), (100, 10), (30, 5)):
+        size = Size(rows, columns)
+        picker = Picker("t", [Row("日" * 99, "d" * 99, "p\n" * 99)] * 99, None, lambda s=size: s)
+        picker.query.text = "日日"
+        picker.move(50)
+        assert picker.selected == 50
+        drawn = "".join(text for _, text, *_ in picker._body()).removesuffix("\n").split("\n")
+        assert all(len(line) + line.count("日") <= columns for line in drawn)
+        assert rows < 20 or len(drawn) <= rows - 3
+        assert any(line.startswith("› ") for line in drawn)  # noqa: RUF001
+
+
+def test_what_fails_in_the_chat_is_raised_after_the_terminal_is_restored():
+    async def chat(terminal: Terminal, _: Person) -> int:
+        terminal.show("before")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        hosted(chat)
+
+
+def test_what_fails_in_the_drawing_is_raised_and_ends_the_chat():
+    ended = []
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        terminal.begin(person.listening()._replace(status=lambda: 1 // 0))
+        try:
+            await terminal.read()
+        finally:
+            ended.append(True)
+        return 0
+
+    with pytest.raises(ZeroDivisionError):
+        hosted(chat)
+    assert ended
+
+
+def test_what_libraries_print_is_shown_in_its_place():
+    async def chat(_: Terminal, person: Person) -> int:
+        print("stray", "line")  # noqa: T201 - as a library would
+        sys.stderr.write("and a warning\n")
+        await person.sees("and a warning")
+        return 0
+
+    assert "stray line\n" in hosted(chat)[1].seen
+
+
+def test_a_narrower_window_leaves_nothing_behind():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        terminal.hear(Said("```\n" + "x" * 70))
+        await person.sees("x" * 70)
+        await asyncio.sleep(0.1)
+        person.out.truncate(0)
+        person.size[0] = 40
+        terminal.hear(Said("\ny"))
+        await person.sees("y")
+        return 0
+
+    raw = hosted(chat)[1].out.getvalue()
+    # The line of 70 takes two rows of 40, so one more row is erased than was drawn.
+    assert re.match(r"\x00*\r\x1b\[A\x1b\[2D\x1b\[3A\x1b\[J", raw)
+
+
+def test_history_is_kept_for_its_owner_alone(tmp_path):
+    path = tmp_path / "state" / "typed"
+
+    async def first(terminal: Terminal, person: Person) -> int:
+        person.type(f"one\x1b\rline{ENTER} secret{ENTER}two{ENTER}")
+        return [await terminal.read() for _ in range(3)] == ["one\nline", " secret", "two"]
+
+    async def second(terminal: Terminal, person: Person) -> int:
+        await asyncio.sleep(0.1)
+        person.type(f"{UP}{UP}{ENTER}")
+        return await terminal.read() == "one\nline"
+
+    assert hosted(first, path)[0]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "secret" not in path.read_text()
+    assert hosted(second, path)[0]
+
+
+def test_a_history_that_cannot_be_kept_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("not\njson\n[1]\n")
+    assert list(TypedHistory(tmp_path / "file").load_history_strings()) == []
+    nowhere = TypedHistory(tmp_path / "file" / "below")
+    nowhere.keep("one")
+    assert list(nowhere.get_strings()) == ["one"]
+    long = TypedHistory(tmp_path / "long")
+    long._write([str(n) for n in range(5_000)], 0)
+    assert next(iter(long.load_history_strings())) == "4999"
+    assert len((tmp_path / "long").read_text().splitlines()) == 2_000

@@ -1,0 +1,271 @@
+"""`refold lab`: what a person sees of their own sessions, and what a program does."""
+
+import json
+import subprocess
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+
+import pytest
+import typer
+from lab_files import CLAUDE, FILES, claude, claude_call, claude_result, claude_said, lines
+from rich.console import Console
+from typer.testing import CliRunner
+
+from refold.cli.lab import lab
+from refold.cli.lab_json import as_json
+from refold.cli.lab_report import report, show
+from refold.cli.lab_words import dollars, finding, percent, tokens
+from refold.lab import Prices, Recorded, Recording, baselines
+from refold.lab.cases import Given, case_of, prices_of
+from refold.lab.finding import look_into
+from refold.lab.in_parallel import each_measured
+from refold.lab.measuring import Job, jobs_for, measured
+from refold.lab.totals import totals
+from refold.view.profiles import PROFILES
+
+pytest.importorskip("genai_prices")
+
+app = typer.Typer(rich_markup_mode=None)
+app.command("lab")(lab)
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def said(*arguments, code=0):
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == code, done.output
+    return done.stdout if code == 0 else done.stderr
+
+
+def long_session(turns=40):
+    records = []
+    for turn in range(turns):
+        name = f"src/part_{turn}.py"
+        records += [
+            claude("user", f"u{turn}", None, f"What does part {turn} do?"),
+            claude_said(f"a{turn}", None, f"m{turn}", claude_call(f"c{turn}", file_path=name)),
+            claude_result(f"r{turn}", None, f"c{turn}", f"def work_{turn}(): ...\n" * 30),
+            claude_said(
+                f"b{turn}",
+                None,
+                f"n{turn}",
+                {"type": "text", "text": f"It works, like src/part_{turn // 3}.py does."},
+            ),
+        ]
+    return lines(*records)
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lab") / "long.jsonl"
+    path.write_bytes(long_session())
+    return path
+
+
+@pytest.fixture(scope="module")
+def of(long_file):
+    """The totals of one long session."""
+    [recording] = look_into(long_file).recordings
+    case = case_of(recording, Given(window=8_000, threshold=6_000))
+    rules = [*baselines()]
+    jobs = jobs_for([case], [PROFILES["balanced"]], rules)
+    return totals([case], [one for job in jobs for one in measured(job)], ["balanced"], rules)
+
+
+@pytest.fixture(scope="module")
+def told(of, long_file):
+    return as_json(of, [look_into(long_file)], 0)
+
+
+def printed(of, path, width=80):
+    console = Console(width=width, record=True, file=StringIO(), markup=False, highlight=False)
+    console.print(report(of, [look_into(path)], width=width))
+    return console.export_text()
+
+
+def test_the_report_begins_with_the_finding_and_fits_80_columns(of, long_file, told):
+    text = printed(of, long_file)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text.partition("What was read")[0]
+    joined = " ".join(text.split())
+    assert joined.startswith(told["finding"])
+    assert "Of this session with balanced you would have paid" in joined
+    for word in ("cost", "cached", "kept", "refused", "largest", "folds", "rules of others"):
+        assert word in text
+    assert "Claude Code, 160 messages" in text
+    assert "names kept" in printed(of, long_file, width=140)
+
+
+def test_the_json_holds_the_figures_and_the_folds(told):
+    rows = {one["policy"]: one for one in told["policies"]}
+    assert [*rows][:3] == ["none", "balanced", "sliding window, naive"]
+    none, ours = rows["none"], rows["balanced"]
+    assert (none["cost_ratio"], none["retained"]["rate"], none["orphaned"]) == (1, 1, 0)
+    assert none["refused"] > ours["refused"] == 0
+    assert ours["cost_ratio"] == pytest.approx(ours["cost"] / none["cost"])
+    assert ours["largest"] < none["largest"]
+    assert ours["folds"] == len(ours["sessions"][0]["folds"]) > 0
+    for fold in ours["sessions"][0]["folds"]:
+        assert 0 < fold["at"] < 160
+        assert fold["after"] < fold["before"]
+    [session] = told["sessions"]
+    assert (session["model"], session["prices_known"]) == ("claude-opus-4-5", True)
+    assert (session["window"], session["threshold"], session["short"]) == (8_000, 6_000, False)
+    [file] = told["files"]
+    assert (file["format"], file["messages"], file["broken_lines"]) == ("Claude Code", 160, 0)
+    json.dumps(told, allow_nan=False)
+
+
+def test_the_best_is_the_cheapest_that_keeps_names_and_is_never_refused(told):
+    good = [
+        one for one in told["policies"] if one["retained"]["rate"] >= 0.9 and not one["refused"]
+    ]
+    assert told["best"] == min(good, key=lambda one: one["cost"])["policy"]
+
+
+def test_the_folds_are_shown_where_they_would_have_been(of, long_file):
+    text = printed(of, long_file)
+    marks = of.of(0, "balanced").marks
+    assert f"balanced at message {marks[0].at} of 160: " in text
+    [bar] = [line for line in text.splitlines() if line.startswith("  balanced   ├")]
+    assert bar.count("▼") == len(marks)
+    cells = bar[bar.index("├") + 1 : bar.index("┤")]
+    assert cells.index("▼") == marks[0].at * len(cells) // 160
+
+
+def test_short_sessions_are_said_to_be_short(tmp_path):
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / name).write_bytes(FILES["Claude Code"] + b"{broken\n")
+    (tmp_path / "notes.txt").write_text("Nothing.")
+    text = " ".join(said(tmp_path, tmp_path / "notes.txt", "--policy", "MASK").split())
+    assert text.startswith("2 sessions are short")
+    assert "nothing would have been folded; sending everything is the cheapest" in text
+    assert "\x1b" not in text
+    assert "Where the folds" not in text
+    assert "1 broken line skipped" in text
+    assert "not read: it is no JSON" in text
+    assert "newest messages" not in text
+
+
+def test_unknown_models_are_priced_by_what_is_usual_and_that_is_said(tmp_path):
+    (tmp_path / "chat").write_bytes(FILES["OpenAI chat"])
+    text = " ".join(said(tmp_path / "chat", "--profile", "balanced").split())
+    assert "1 session of no model whose prices are known: counted at $3 in, $15 out" in text
+    assert "taken as 128k (--window)" in text
+    dear = json.loads(
+        said(tmp_path / "chat", "--profile", "balanced", "--prices", "30,150,3,37.5", "--json")
+    )
+    cheap = json.loads(said(tmp_path / "chat", "--profile", "balanced", "--json"))
+    first, second = (one["policies"][0]["cost"] for one in (dear, cheap))
+    assert first == pytest.approx(10 * second)
+
+
+def test_nothing_to_read_is_an_error_that_says_why_for_each(tmp_path):
+    (tmp_path / "notes.txt").write_text("Nothing.")
+    error = said(tmp_path / "notes.txt", tmp_path / "missing", code=1)
+    assert "notes.txt: it is no JSON." in error
+    assert "missing: it cannot be read: No such file or directory." in error
+    assert "~/.claude/projects" in error
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("--profile", "cheap", "balanced"),
+        ("--policy", "cheap", "mask, rolling"),
+        ("--prices", "1,2", "four"),
+        ("--prices", "1,2,3,nan", "four"),
+        ("--prices", "no-such-model", "four"),
+    ],
+)
+def test_wrong_choices_name_the_right_ones(tmp_path, option, value, word):
+    (tmp_path / "chat").write_bytes(FILES["OpenAI chat"])
+    assert word in said(tmp_path / "chat", option, value, code=1)
+
+
+def test_only_as_much_as_takes_minutes_is_replayed(tmp_path, monkeypatch):
+    monkeypatch.setattr("refold.cli.lab._MOST", 10)
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_bytes(FILES["Claude Code"])
+    only = ("--profile", "balanced", "--policy", "batched")
+    assert "2 more sessions were found: --all replays them too." in said(tmp_path, *only)
+    assert json.loads(said(tmp_path, *only, "--all", "--json"))["unread"] == 0
+
+
+def test_a_policy_that_fails_says_so_and_spoils_no_other(monkeypatch, of):
+    monkeypatch.setattr("refold.lab.measuring.baselines", lambda _: {"none": None})
+    [outcome] = measured(jobs_for(of.cases, [], ["none"])[0])
+    assert outcome.row is None
+    assert "TypeError" in outcome.error
+    ours = of.of(0, "balanced")
+    without = totals(of.cases, [outcome, ours], ["balanced"], ["none"])
+    assert (without.everything.row, without.leading.error) == (None, "")
+    assert "could not be compared" in finding(without)
+
+
+def test_processes_find_what_one_process_finds(of, monkeypatch):
+    monkeypatch.setattr("refold.lab.in_parallel._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("refold.lab.in_parallel._cores", lambda: 2)
+    cases = [of.cases[0]] * 2
+    found = {job.session: done for job, done in each_measured(jobs_for(cases, [], ["none"]))}
+    assert [one.row.sent for done in found.values() for one in done if one.row] == [
+        of.everything.row.sent
+    ] * 2
+    assert sorted(found) == [0, 1]
+
+
+def test_ascii_terminals_get_ascii(of, long_file):
+    shown = BytesIO()
+    file = TextIOWrapper(shown, encoding="ascii", errors="strict", write_through=True)
+    show(report(of, [look_into(long_file)], width=80), Console(file=file, width=80))
+    assert b"|---" in shown.getvalue()
+
+
+def test_prices_and_windows_are_those_of_the_model():
+    opus = Recorded(b"{}", model="claude-opus-4-5")
+    case = case_of(Recording("x", (opus, opus, Recorded(b"{}", model="gpt-5"))), Given())
+    assert (case.model, case.window) == ("claude-opus-4-5", 200_000)
+    assert case.prices == Prices(5, 25, 0.5, 6.25)
+    assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
+    small = case_of(Recording("x", ()), Given(window=10_000))
+    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_600, 1_600)
+    assert small.of(PROFILES["balanced"]) is PROFILES["balanced"]
+    given = case_of(Recording("x", ()), Given(threshold=5_000))
+    assert given.of(PROFILES["balanced"]).trigger.tokens == 5_000
+    assert given.of(PROFILES["copilot"]) is PROFILES["copilot"]
+
+
+def test_figures_are_short_and_never_better_than_they_are():
+    assert [percent(one) for one in (1, 0.999, 0.994, 0)] == ["100%", ">99%", "99%", "0%"]
+    assert [tokens(one) for one in (7, 4_321, 98_765, 1_234_567)] == ["7", "4.3k", "99k", "1.2M"]
+    assert [dollars(one) for one in (0, 0.0123, 1234.5)] == ["$0.00", "$0.0123", "$1,234.50"]
+
+
+def test_names_from_files_give_no_orders_to_a_terminal(tmp_path):
+    (tmp_path / "evil\x1b[2J.jsonl").write_bytes(lines(*CLAUDE))
+    assert "\x1b" not in said(tmp_path, "--profile", "balanced", "--policy", "batched")
+
+
+def test_the_lab_needs_no_model_library(tmp_path):
+    (tmp_path / "chat").write_bytes(FILES["OpenAI chat"])
+    script = (
+        "import sys\nfor name in ('pydantic_ai', 'prompt_toolkit'): sys.modules[name] = None\n"
+        "import typer\nfrom refold.cli.lab import lab\ntyper.run(lab)\n"
+    )
+    ran = [sys.executable, "-c", script, str(tmp_path / "chat"), "--json"]
+    done = subprocess.run(ran, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(json.loads(done.stdout)["policies"]) == 12
+
+
+def test_a_job_is_one_profile_or_some_rules():
+    case = case_of(Recording("x", ()), Given())
+    assert [job.policies for job in jobs_for([case], [PROFILES["inkeep"]], ["none"])] == [
+        ("inkeep",),
+        ("none",),
+    ]
+    assert isinstance(jobs_for([case], [], ["none"])[0], Job)

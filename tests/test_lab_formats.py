@@ -1,0 +1,225 @@
+"""Session files of Claude Code, Codex, Gemini CLI and our own become messages, in pairs."""
+
+import json
+from typing import Any
+
+import pytest
+from lab_files import (
+    CLAUDE,
+    CODEX,
+    EXPORTED,
+    GEMINI,
+    GEMINI_CHAT,
+    GEMINI_LINES,
+    OLD_CODEX,
+    PICTURE,
+    claude,
+    claude_call,
+    claude_result,
+    claude_said,
+    codex_text,
+    gemini,
+    item,
+)
+from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
+
+from refold.lab import Usage
+from refold.lab.importers import (
+    parse_claude_code,
+    parse_codex,
+    parse_exported,
+    parse_gemini,
+    parse_gemini_chat,
+)
+
+
+def said(recording) -> list[Any]:
+    """Each message, short: who speaks, and what."""
+    messages = ModelMessagesTypeAdapter.validate_json(b"[" + b",".join(recording.payloads) + b"]")
+    return [[_short(part) for part in message.parts] for message in messages]
+
+
+def _short(part):
+    match part.part_kind:
+        case "tool-call":
+            return "call", part.tool_call_id, part.args_as_dict()
+        case "tool-return":
+            return part.outcome, part.tool_call_id, part.content
+        case kind:
+            return kind, part.content
+
+
+def test_claude_code_is_read_as_the_model_was_shown_it():
+    found = parse_claude_code(CLAUDE, "x")
+    prompt, answer, first, second, done, better, yes, go_on, goes_on = said(found)
+    assert prompt == [("user-prompt", "Fix it.")]
+    assert answer == [
+        ("thinking", "Hm."),
+        ("text", "Reading."),
+        ("call", "c1", {"file_path": "a.py"}),
+        ("call", "c2", {"file_path": "b.py"}),
+    ]
+    assert first[0][:2] == ("success", "c1")
+    assert first[0][2][0] == "x = 1"
+    assert second == [("failed", "c2", "no such file")]
+    assert [done, better, yes] == [
+        [("text", "Done.")],
+        [("user-prompt", "Better this.")],
+        [("text", "Yes.")],
+    ]
+    assert isinstance(go_on[0][1][1], BinaryContent)
+    assert goes_on == [("text", "I go on.")]
+    assert found.messages[1].usage == Usage(29, 7, 11, 13)
+    assert found.messages[1].model == "claude-opus-4-5"
+    assert found.messages[1].at == 1_779_796_800_000
+    assert found.skipped == {
+        "side chain": 2,
+        "summary": 1,
+        "taken back": 2,
+        "compact_boundary": 1,
+        "compact summary": 1,
+        "error of the program": 1,
+    }
+
+
+def test_a_summary_that_stands_alone_and_a_file_of_side_chains_are_read():
+    begun = [
+        claude("user", "u", None, "This session is being continued.", isCompactSummary=True),
+        claude_said("a", "u", "m", {"type": "text", "text": "Yes."}),
+    ]
+    assert len(parse_claude_code(begun, "x").messages) == 2
+    apart = [one | {"isSidechain": True} for one in begun]
+    assert len(parse_claude_code(apart, "x").messages) == 2
+
+
+def test_claude_code_repeats_nothing_and_breaks_no_pair():
+    records = [
+        claude_result("r0", None, "c0", "from before"),
+        claude("user", "u", None, "Go."),
+        claude("user", "u", None, "Go."),
+        claude_said("a", "u", "m", claude_call("c")),
+        claude_said("b", "u", "n", claude_call("c")),
+        claude_result("r1", "a", "c", "one"),
+        claude_result("r2", "a", "c", "two"),
+        claude("user", "p", "r1", [PICTURE]),
+        claude("user", "q", "r1", "Also."),
+    ]
+    found = parse_claude_code(records, "x")
+    assert [len(one) for one in said(found)] == [1, 1, 1, 1, 1]
+    assert found.skipped == {
+        "result without its call": 1,
+        "line that was there already": 1,
+        "call that was there already": 1,
+        "empty message": 1,
+        "second result of a call": 1,
+    }
+
+
+def test_codex_is_read_as_the_model_was_shown_it():
+    found = parse_codex(CODEX, "x")
+    assert said(found) == [
+        [("system-prompt", "Be brief.")],
+        [("user-prompt", "<environment_context>here</environment_context>")],
+        [("user-prompt", "Fix it.")],
+        [
+            ("thinking", "Hm."),
+            ("text", "Reading."),
+            ("call", "c1", {"command": ["ls"]}),
+            ("call", "c2", {"input": "*** Begin"}),
+        ],
+        [("success", "c1", "a.py")],
+        [("success", "c2", "ok")],
+        [("call", "c3", {"command": ["pwd"]})],
+        [("failed", "c3", "no")],
+        [("text", "Done.")],
+        [("user-prompt", "Better this.")],
+        [("text", "Yes.")],
+    ]
+    answer = found.messages[3]
+    assert (answer.usage, answer.model) == (Usage(100, 9, 60), "gpt-5-codex")
+    assert found.skipped == {
+        "session_meta": 1,
+        "event: user_message": 1,
+        "web_search_call": 1,
+        "taken back": 2,
+        "compacted": 1,
+    }
+
+
+def test_old_codex_files_have_no_envelope():
+    bare = parse_codex(OLD_CODEX, "x")
+    assert [one for one in said(bare) if one not in said(parse_codex(CODEX, "x"))] == [
+        [("user-prompt", "Wrong.")],
+        [("text", "Sorry.")],
+    ]
+
+
+def test_codex_takes_back_no_more_than_there_is():
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 99}}
+    found = parse_codex([codex_text("user", "Go."), item("reasoning", summary=[]), back], "x")
+    assert found.messages == ()
+    assert found.skipped == {"reasoning": 1, "taken back": 1}
+
+
+GEMINI_SAID = [
+    [("user-prompt", "Fix it.")],
+    [
+        ("thinking", "Plan\nLook."),
+        ("text", "Reading."),
+        ("call", "c1", {"path": "a.py"}),
+        ("call", "c2", {"path": "a.py"}),
+    ],
+    [("success", "c1", "x = 1")],
+    [("failed", "c2", "gone")],
+    [("text", "Done.")],
+]
+
+
+def test_gemini_sessions_are_read_as_the_model_was_shown_them():
+    found = parse_gemini(GEMINI, "x")
+    assert said(found) == GEMINI_SAID
+    assert (found.messages[1].usage, found.messages[1].model) == (
+        Usage(100, 13, 60),
+        "gemini-2.5-pro",
+    )
+    assert found.skipped == {"info": 1}
+
+
+def test_gemini_lines_replace_rewind_and_begin_anew():
+    found = parse_gemini(GEMINI_LINES, "x")
+    assert said(found) == GEMINI_SAID
+    assert found.skipped == {"info": 1, "metadata": 1, "taken back": 2}
+    anew: dict[str, Any] = {"$set": {"messages": [gemini("user", "n", "New.")]}}
+    assert said(parse_gemini([*GEMINI_LINES, anew], "x")) == [[("user-prompt", "New.")]]
+
+
+def test_saved_gemini_chats_get_names_for_their_calls():
+    found = parse_gemini_chat(GEMINI_CHAT, "x")
+    assert said(found) == [
+        [("user-prompt", "Fix it.")],
+        [("thinking", "Hm."), ("text", "Reading."), ("call", "call-1", {"path": "a.py"})],
+        [("success", "call-1", "x = 1")],
+        [("text", "Done.")],
+    ]
+
+
+def test_our_own_exports_are_read_without_what_was_taken_back():
+    found = parse_exported(EXPORTED, "x")
+    assert said(found) == [[("user-prompt", "Fix it.")], [("text", "Done.")]]
+    assert found.messages[0].at == 1_790_000_000_000
+    assert found.skipped == {"frame": 2, "session": 1, "taken back": 1}
+
+
+@pytest.mark.parametrize("value", ["lots", -1, True, 10**30, 1.5, None, [], {}])
+def test_absurd_figures_and_times_are_no_figures(value):
+    answer = claude_said("a", "u", "m", {"type": "text", "text": "Yes."})
+    usage: Any = answer["message"]["usage"]
+    usage["input_tokens"] = value
+    answer["timestamp"] = value
+    [found] = parse_claude_code([answer], "x").messages
+    assert found.usage == Usage(24, 7, 11, 13)
+    assert found.at in (None, 1)
+    answer["message"]["usage"] = value
+    [bare] = parse_claude_code([answer], "x").messages
+    assert bare.usage is None
+    assert json.loads(bare.payload)["kind"] == "response"
