@@ -3,11 +3,12 @@
 import argparse
 import sys
 
-from benchmarks import agent, fold, ground, log, recall, replay, summaries, view
+from benchmarks import agent, chat, fold, ground, log, recall, replay, summaries, view
 from benchmarks.figures import as_json, as_table
 
 BENCHMARKS = {
     "agent": agent.figures,
+    "chat": chat.figures,
     "fold": fold.figures,
     "ground": ground.figures,
     "log": log.figures,

@@ -184,7 +184,7 @@ async def test_a_provider_that_fails_ends_the_turn_and_not_the_chat():
         assert (await talk.turn("Again", lambda _: None)).how == "answered"
 
 
-@pytest.mark.req("R121")
+@pytest.mark.req("R007", "R121")
 async def test_a_turn_ends_at_its_limit_of_steps():
     provider = Provider()
 

@@ -204,12 +204,12 @@ def test_calls_and_what_came_of_them():
     assert text.splitlines() == [
         "I look.",
         "",
-        "⏺ search query=long long long long long long long long long long long long lo…",
-        "  ⎿ failed: it is not there",
-        "⏺ read_file path=src/app.py",
-        "  ⎿ 120 lines in 0.2 s",
-        "⏺ wait",
-        "  ⎿ interrupted",
+        "● search query=long long long long long long long long long long long long lo…",
+        "  └ failed: it is not there",
+        "● read_file path=src/app.py",
+        "  └ 120 lines in 0.2 s",
+        "● wait",
+        "  └ interrupted",
     ]
 
 
@@ -229,7 +229,7 @@ def test_what_happens_to_the_conversation_is_told():
     said = _printed([Happened(folded)], 200)
     assert said == (
         "Conversation compacted: 42 messages, 52,000 → 1,400 tokens "
-        "(/unfold to look beneath, /undo to take it back)\n"
+        "(/unfold reads it, /undo takes it back)\n"
     )
     failed = _printed([Happened(CompactionComplete("f", error="no key"))])
     assert "could not be compacted: no key" in failed

@@ -89,7 +89,7 @@ def test_events_are_lines():
         "Compacting conversation history.",
         (
             "Conversation compacted: 4 messages, 9,000 to 100 tokens "
-            "(/unfold to look beneath, /undo to take it back)"
+            "(/unfold reads it, /undo takes it back)"
         ),
         "You, in another terminal: hi",
     ]

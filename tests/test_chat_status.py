@@ -40,7 +40,7 @@ def test_what_is_unknown_is_said_to_be():
     assert text(nothing, 80) == "local:x  context unknown of unknown  cost unknown"
     some = Status("s", "local:x", assumed=128_000, filled=Filled(0, 0, 500))
     assert text(some, 80) == (
-        "local:x  █░░░░░░░░░ ~500, window unknown (assuming 128,000)  cost unknown"
+        "local:x  ▏░░░░░░░░░ ~500, window unknown (assuming 128,000)  cost unknown"
     )
 
 

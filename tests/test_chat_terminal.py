@@ -120,7 +120,7 @@ def test_what_is_typed_is_read_and_what_is_shown_stays_in_order():
 
     code, person = hosted(chat)
     assert code == 7
-    told = ["Welcome.", "› hello", "⏺ read_file path=a.py", "2 lines in 0.2 s", "One.", "Two three"]  # noqa: RUF001
+    told = ["Welcome.", "› hello", "● read_file path=a.py", "2 lines in 0.2 s", "One.", "Two three"]  # noqa: RUF001
     at = [person.seen.rindex(one) for one in [*told, "\nBye.\n"]]
     assert at == sorted(at)
     assert "test:model" in person.seen

@@ -17,8 +17,8 @@ from local_model.journal import exchanges_of, following, lines_of
 from local_model.legality import figures_of
 from local_model.server import require_local_model, serving
 
-TURNS = int(os.environ.get("REFOLD_AGENT_TURNS", "10"))
-KILLS = int(os.environ.get("REFOLD_AGENT_KILLS", "3"))
+TURNS = int(os.environ.get("REFOLD_AGENT_TURNS", "6"))
+KILLS = int(os.environ.get("REFOLD_AGENT_KILLS", "2"))
 HERE = Path(__file__).parent
 _LOOK_S = 0.005
 _soak = pytest.mark.skipif(TURNS < 20, reason="takes minutes: `make agent-soak`")

@@ -18,7 +18,7 @@ STYLES: Final[dict[Tone, str]] = {
     "folded": "magenta",
     "dropped": "dim",
     "inserted": "blue",
-    "system": "magenta",
+    "system": "cyan",
     "tools": "yellow",
     "conversation": "green",
     "headroom": "dim",

@@ -79,7 +79,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
     Reads sessions of Claude Code, Codex, Gemini CLI and pi, OpenAI chats, and what `refold export`
     wrote; finds the format by itself. Nothing is sent anywhere, and no model is asked.
 
-    For example: refold lab ~/.claude/projects
+    Example: refold lab ~/.claude/projects
     """
     with explained():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]

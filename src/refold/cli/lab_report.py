@@ -29,19 +29,10 @@ _MOST_SESSIONS = 12
 _MOST_FILES = 12
 _LABEL = 26
 _TITLES: Final = ("cost", "share", "cached", "kept", "refused", "largest", "folds")
-_LONG_TITLES: Final = (
-    "cost",
-    "of everything",
-    "from the cache",
-    "names kept",
-    "refused",
-    "largest request",
-    "folds",
-)
 _LEGEND = (
-    "cached: tokens that a provider had in its cache. kept: of the old names that the model used "
-    "again, those it was still shown. refused: requests too long for the window, or with a tool "
-    "call cut from its result."
+    "share: of what sending everything costs. cached: tokens that a provider had in its cache. "
+    "kept: of the old names that the model used again, those it was still shown. "
+    "refused: requests too long for the window, or with a tool call cut from its result."
 )
 _BEST = "* the cheapest that keeps nine names of ten and is never refused."
 _ASCII = str.maketrans({"├": "|", "┤": "|", "─": "-", "▼": "v", "→": ">", NOTHING: "-", "…": "."})
@@ -75,7 +66,7 @@ def show(report: RenderableType, console: Console) -> None:
 def _table(of: Totals, *, wide: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3 if wide else 1, 0, 0))
     table.add_column("what is sent", min_width=_LABEL + 2, no_wrap=True, header_style="dim")
-    for title in _LONG_TITLES if wide else _TITLES:
+    for title in _TITLES:
         table.add_column(title, justify="right", no_wrap=True, header_style="dim")
     best = of.best
     for one in of.every:

@@ -19,7 +19,7 @@ from refold.cli.chat.wanted import Wanted
 from refold.cli.options import store_at
 from refold.errors import InvalidInput
 from refold.models import ModelSettings
-from refold.settings import Settings, load_settings
+from refold.settings import Settings, Source, load_settings
 
 _SERVED = {"local", "openai"}
 """Whose models the server that was named may have."""
@@ -91,7 +91,12 @@ def _settings(profile: str | None, choice: Choice, model: Model) -> Settings:
     if choice.window is None or known.window is not None:
         return found
     known = known.model_copy(update={"window": choice.window})
-    return replace(found, models={**found.models, model.model_id: known})
+    told = {f'models."{model.model_id}".window': Source("argument", "what the server says")}
+    return replace(
+        found,
+        models={**found.models, model.model_id: known},
+        sources={**found.sources, **told},
+    )
 
 
 def _folder(path: Path) -> Path:

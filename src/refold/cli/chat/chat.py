@@ -109,6 +109,8 @@ class Chat:
         conversation, surface = self.conversation, self.surface
         if not conversation.name:
             conversation.name = name_for(prompt)
+        with suppress(RefoldError):
+            await self._news.look()  # what others said before this turn is not part of it
         with self._news.quiet(prompt):
             end = await conversation.turn(prompt, surface.hear)
             surface.settle()

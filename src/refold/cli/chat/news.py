@@ -55,23 +55,24 @@ class Newsboy:
             return False
         if head <= self._seen:
             return False
-        entries = await log.read(name, Span(self._seen + 1, head))
-        for who, text in self._others(entries)[-_MOST:]:
+        span, own = Span(self._seen + 1, head), self._own
+        self._seen, self._own = head, []  # at once: a turn may end while this is read
+        for who, text in _others(await log.read(name, span), own)[-_MOST:]:
             self._surface.hear(Elsewhere(who, text))
-        self._seen, self._own = head, []
         return True
 
-    def _others(self, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-        """What was not said here: a turn of our own goes from its prompt to the next one."""
-        told: list[tuple[str, str]] = []
-        ours = False
-        for entry in entries:
-            said = _said(entry)
-            if prompts := [text for who, text in said if who == "you"]:
-                ours = bool(self._own) and self._own[0] in prompts
-                self._own = self._own[ours:]
-            told += [] if ours else said
-        return told
+
+def _others(entries: Sequence[Entry], own: list[str]) -> list[tuple[str, str]]:
+    """What was not said here: a turn of our own goes from its prompt to the next one."""
+    told: list[tuple[str, str]] = []
+    ours = False
+    for entry in entries:
+        said = _said(entry)
+        if prompts := [text for who, text in said if who == "you"]:
+            ours = bool(own) and own[0] in prompts
+            own = own[ours:]
+        told += [] if ours else said
+    return told
 
 
 def _said(entry: Entry) -> list[tuple[str, str]]:

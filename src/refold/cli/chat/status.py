@@ -16,6 +16,7 @@ UNKNOWN = "unknown"
 _CELLS = 10
 _K = 1_000
 _GAP = Piece("  ", "")
+_LEAST_SHOWN, _IN_CENTS = 0.001, 0.095
 _WORTH_SAYING = 0.005
 """Dollars that are saved: half a cent."""
 
@@ -118,10 +119,11 @@ def _bar(filled: Filled, room: int) -> list[Piece]:
     told = drawn = 0
     for tokens, tone in kinds:
         told += tokens
-        upto = min(_CELLS, -(-told * _CELLS // room)) if told else 0
-        if upto > drawn:
-            pieces.append(Piece("█" * (upto - drawn), tone))
-            drawn = upto
+        upto = min(_CELLS, round(told * _CELLS / room))
+        pieces += [Piece("█" * (upto - drawn), tone)] if upto > drawn else []
+        drawn = max(drawn, upto)
+    if told and not drawn:  # something is there, if little
+        pieces, drawn = [Piece("▏", "conversation")], 1
     return [*pieces, Piece("░" * (_CELLS - drawn), "free")]
 
 
@@ -157,7 +159,9 @@ def _cost(status: Status) -> list[Piece]:
 
 
 def _dollars(amount: float) -> str:
-    return f"${amount:.2f}" if amount >= 0.095 or amount == 0 else f"${amount:.3f}"  # noqa: PLR2004
+    if 0 < amount < _LEAST_SHOWN:
+        return f"<${_LEAST_SHOWN:.3f}"
+    return f"${amount:.2f}" if amount >= _IN_CENTS or amount == 0 else f"${amount:.3f}"
 
 
 def _tokens(count: int) -> str:

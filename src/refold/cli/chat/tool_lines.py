@@ -88,7 +88,7 @@ def _compacted(event: CompactionComplete) -> Sequence[Piece]:
     size = (
         f"{event.messages_removed:,} messages, {event.pre_tokens:,} → {event.post_tokens:,} tokens"
     )
-    hint = " (/unfold to look beneath, /undo to take it back)"
+    hint = " (/unfold reads it, /undo takes it back)"
     lines = [Piece(f"Conversation compacted: {size}{hint}", "folded")]
     if event.checkpoint_error:
         lines.append(Piece(f"Its checkpoint was not written: {event.checkpoint_error}", "cut"))

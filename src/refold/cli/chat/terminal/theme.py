@@ -21,8 +21,8 @@ from refold.cli.colours import STYLES
 
 PROMPT: Final = "› "  # noqa: RUF001 - no other is so calm
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-CALL: Final = "⏺ "
-RETURN: Final = "  ⎿ "
+CALL: Final = "● "
+RETURN: Final = "  └ "
 WIDEST: Final = 110
 """Columns of running text, above which lines are hard to follow."""
 
