@@ -41,7 +41,6 @@ async def test_clear_begins_anew_and_the_log_keeps_everything(line):
     assert await chat.seen() == []
     assert "The log keeps all 6 messages" in shown
     assert "/undo" in shown
-    assert "/rewind" in shown
     info = await chat.conversation.log.info("talk")
     assert info.messages == 6
     await chat.type("/undo")

@@ -12,7 +12,9 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
+from refold import Refold
 from refold.cli.chat.chat import Chat
+from refold.cli.chat.commands import run
 from refold.cli.chat.conversation import Conversation, Parts
 from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said
 from refold.cli.chat.naming import name_for
@@ -325,6 +327,85 @@ async def test_what_another_terminal_says_is_told_here(tmp_path):
         assert not await news.look()
         await here.turn("And here", lambda _: None)
         assert len(await messages_of(here)) == 6
+
+
+async def test_nobody_clears_a_session_in_which_somebody_is_answered(tmp_path):
+    """Else the request under way would go on without its prompt."""
+    path, slow = tmp_path / "s.db", Provider()
+    async with talking(slow, SqliteStore(path)) as here:
+        await here.turn("Hello", lambda _: None)
+        async with talking(Provider(), SqliteStore(path)) as there:
+            slow.gate.clear()
+            slow.begun.clear()
+            turn = asyncio.create_task(here.turn("Go on", lambda _: None))
+            await slow.begun.wait()
+            surface = FakeSurface()
+            for line in ("/clear", "/rewind 1", "/undo"):
+                head = await there.log.head("here")
+                await run(Chat(there, surface), line)
+                assert "has not ended" in surface.last
+                assert await there.log.head("here") == head
+            slow.gate.set()
+            assert (await turn).how == "answered"
+            await run(Chat(there, surface), "/clear")
+            assert "begins anew" in surface.last
+
+
+async def test_the_memory_that_an_agent_has_already_is_used(tmp_path):
+    provider = Provider()
+    own = Refold(f"sqlite:///{tmp_path}/own.db")
+    agent = Agent(provider.model(), capabilities=[own])
+    parts = Parts(MemoryStore(), agent, provider.model(), load_settings, lambda _: None, own=own)
+    talk = Conversation(parts, "here", lambda _: None, lambda: None)
+    await talk.open()
+    assert (await talk.log.sessions()).sessions == ()
+    assert (await talk.turn("Hello", lambda _: None)).how == "answered"
+    assert len(await messages_of(talk)) == 2
+    assert talk.status.filled is not None
+    await talk.close()
+
+
+@pytest.mark.req("R085")
+async def test_who_answered_until_then_folds_for_a_smaller_window(monkeypatch):
+    asked = []
+
+    def summary(_messages, info):
+        asked.append(info)
+        return ModelResponse([TextPart("Nothing much.")])
+
+    monkeypatch.setenv("REFOLD_SUMMARISER", "primary")
+    provider = Provider()
+    async with talking(provider) as talk:
+        talk.model = FunctionModel(
+            summary,
+            stream_function=provider.stream,
+            model_name="small",
+            profile={"context_window": 20_000},
+        )
+        for at in range(8):
+            await talk.turn(f"{at} " + "word " * 400, lambda _: None)
+        await talk.switch(talk.model_named("tiny"))
+        assert asked
+        filled, window = talk.status.filled, talk.status.window
+        assert filled is not None
+        assert window is not None
+        assert filled.total < window
+
+
+async def test_tools_count_before_the_first_request_of_a_program(tmp_path):
+    async def quick() -> str:
+        """Return something, quickly, whenever it is called, whoever calls it."""
+        return ""
+
+    path = tmp_path / "s.db"
+    async with talking(Provider(), SqliteStore(path), tools=(quick,)) as talk:
+        await talk.turn("Hello", lambda _: None)
+        told = talk.status.filled
+    async with talking(Provider(), SqliteStore(path), tools=(quick,)) as talk:
+        await talk.look()
+        assert talk.status.filled is not None
+        assert told is not None
+        assert talk.status.filled.tools == told.tools > 0
 
 
 async def test_a_chat_does_what_is_typed_until_the_person_leaves():

@@ -37,7 +37,7 @@ def test_it_never_is_longer_than_the_line_and_the_share_goes_last():
 
 def test_what_is_unknown_is_said_to_be():
     nothing = Status("s", "local:x", assumed=128_000)
-    assert text(nothing, 80) == "local:x  context unknown of unknown  cost unknown"
+    assert text(nothing, 80) == "local:x  nothing said yet, window unknown  cost unknown"
     some = Status("s", "local:x", assumed=128_000, filled=Filled(0, 0, 500))
     assert text(some, 80) == (
         "local:x  ▏░░░░░░░░░ ~500, window unknown (assuming 128,000)  cost unknown"

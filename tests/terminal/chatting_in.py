@@ -5,7 +5,6 @@ chat.provider.script += ["Good morning."]
 chat.say("hello", "Good morning.")
 """
 
-import json
 import os
 import re
 import subprocess
@@ -69,9 +68,16 @@ class Talk:
 
     def run(self, command: str, *shown: Wanted) -> str:
         """Send a command on an empty screen; the screen with what it said, and nothing else."""
-        self.terminal.press("C-l")
-        self.terminal.wait_for(is_empty)
+        self.empty()
         return self.say(command, *shown)
+
+    def empty(self) -> None:
+        """Scroll everything away; what was still being printed, too."""
+        ends = time.monotonic() + PATIENCE
+        while not is_empty(self.settled()):
+            if time.monotonic() > ends:
+                pytest.fail(f"The screen was never empty:\n{self.terminal.screen()}")
+            self.terminal.press("C-l")
 
     def idle(self) -> str:
         """The first screen where nothing goes on."""
@@ -103,7 +109,9 @@ class Talk:
         shown = self.terminal.screen() if screen is None else screen
         shown = re.sub(r"(?<=[a-z]-)[0-9a-f]{4}\b", "<hex>", shown)
         # How full it is depends on which tests ran before in the same chat.
-        shown = re.sub(r"(~|system |tools |talk )[\d.]+k?", r"\1<n>", shown)
+        shown = re.sub(r"(~|system |tools |talk |folds )[\d.]+k?", r"\1<n>", shown)
+        shown = re.sub(r"[█▏▎▍▌▋▊▉░]{10}", "<bar>", shown)
+        shown = re.sub(r"\b[\d,]+(?= (?:tokens|now|then|→))", "<n>", shown)
         shown = steady(shown, {str(self.terminal.home): "~", self.provider.url: "<url>"})
         return re.sub(r"  +(<ago>)", r"  \1", shown)  # it ends at the right
 
@@ -162,13 +170,6 @@ def piped(
         input=given,
         timeout=120,
     )
-
-
-def exported(talk: Talk, session: str) -> list[dict[str, Any]]:
-    """Every entry of a session, as another program reads it."""
-    done = piped(talk, "export", session, "--format", "jsonl")
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from terminal.chatting_in import PROMPT, is_empty, is_idle
+from terminal.chatting_in import PROMPT, is_idle
 from terminal.pieces import Cut, Gate, Refuse, Thought
 
 MARKDOWN = """# A heading
@@ -51,8 +51,8 @@ def chat(chatting):
         chatting.start()
     chatting.terminal.wait_for(is_idle)
     chatting.terminal.resize(80, 24)
-    chatting.terminal.press("C-u", "C-l")
-    chatting.terminal.wait_for(is_empty)
+    chatting.terminal.press("C-u")
+    chatting.empty()
     return chatting
 
 
@@ -71,16 +71,14 @@ def test_an_answer_is_seen_before_it_is_complete(chat, snapshot):
 
 def test_markdown_is_rendered(chat, snapshot):
     chat.terminal.resize(80, 40)
-    chat.terminal.press("C-l")
-    chat.terminal.wait_for(is_empty)
+    chat.empty()
     chat.provider.script += [MARKDOWN]
     shown = chat.say("Show me Markdown", "said by somebody")
     for mark in ("**", "# A", "|--", "```"):
         assert mark not in shown
     assert chat.steady() == snapshot(name="80x40")
     chat.terminal.resize(200, 60)
-    chat.terminal.press("C-l")
-    chat.terminal.wait_for(is_empty)
+    chat.empty()
     chat.provider.script += [MARKDOWN]
     chat.say("Show me Markdown", "said by somebody")
     assert chat.steady() == snapshot(name="200x60")

@@ -12,7 +12,7 @@ def names(talk):
     """The sessions there are, the last used first."""
     done = piped(talk, "sessions", "--json")
     assert done.returncode == 0, done.stderr
-    return [one["session"] for one in json.loads(done.stdout)]
+    return [one["name"] for one in json.loads(done.stdout)]
 
 
 @pytest.mark.req("R097", "R115")

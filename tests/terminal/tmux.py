@@ -148,8 +148,14 @@ class Terminal:
             if time.monotonic() > ends:
                 pytest.fail(f"The program did not end:\n{_framed(self.screen())}")
             time.sleep(_POLL)
-        code, by_signal = self._asked("#{pane_dead_status},#{pane_dead_signal}").split(",")
-        return int(code) if code else -int(by_signal or 0)
+        # That it is dead may be known a moment before how it died.
+        while (how := self._asked("#{pane_dead_status},#{pane_dead_signal}")) == ",":
+            if time.monotonic() > ends:
+                pytest.fail("The program ended, and nobody knows how.")
+            os.kill(int(self._asked("#{pid}")), signal.SIGCHLD)  # tmux may have missed it
+            time.sleep(_POLL)
+        code, by_signal = how.split(",")
+        return int(code) if code else -int(by_signal)
 
     def resize(self, columns: int, rows: int) -> None:
         """Make the window larger or smaller, as a person does with the mouse."""

@@ -8,6 +8,14 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command; what it needs beside the library is imported only here."""
     try:
+        _run()
+    except KeyboardInterrupt:  # while it is imported, too
+        sys.stderr.write("\nInterrupted.\n")
+        sys.exit(130)
+
+
+def _run() -> None:
+    try:
         from refold.cli.app import run  # noqa: PLC0415 - typer comes with an extra
     except ModuleNotFoundError as error:
         if (error.name or "refold").partition(".")[0] == "refold":

@@ -2,9 +2,10 @@
 
 import io
 import sys
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from refold import __version__
 from refold.cli.chat.command import chat
@@ -22,7 +23,21 @@ from refold.cli.searching import search_
 from refold.cli.sessions import sessions
 from refold.cli.showing import show
 
+
+class _Commands(TyperGroup):
+    """The commands; typer alone would end an interrupted one without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            interrupted()
+            raise typer.Exit(INTERRUPTED) from error
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="refold",
     help="Keep every word of an agent's conversation, and look after where it is kept.",
     epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
@@ -29,11 +29,9 @@ def explained() -> Generator[None, None, None]:
     except RefoldError as error:
         raise failed(error.code, error.what, error.fix) from error
     except BrokenPipeError as error:
-        _silence_output()
-        raise typer.Exit(READER_GONE) from error
+        raise typer.Exit(unwritten(error)) from error
     except OSError as error:
-        fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
-        raise failed("file", _sentence(error), fix) from error
+        raise _failed_file(error) from error
     except UnicodeError as error:
         raise failed("encoding", f"Some text is not UTF-8: {error}.") from error
     except KeyboardInterrupt as error:
@@ -62,9 +60,22 @@ def failed(code: str, what: str, fix: str = "Correct it and try again.") -> type
     return typer.Exit(FAILED)
 
 
+def unwritten(error: OSError) -> int:
+    """Standard output takes no more: say why, unless nobody reads it; the exit code."""
+    _silence_output()
+    if isinstance(error, BrokenPipeError):
+        return READER_GONE
+    return _failed_file(error).exit_code
+
+
 def interrupted() -> None:
     """Say so, on a line of its own after the terminal's ^C."""
     typer.echo("\nInterrupted.", err=True)
+
+
+def _failed_file(error: OSError) -> typer.Exit:
+    fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
+    return failed("file", _sentence(error), fix)
 
 
 def _sentence(error: OSError) -> str:
@@ -74,6 +85,8 @@ def _sentence(error: OSError) -> str:
 
 def _silence_output() -> None:
     """Nobody reads on: let the last flush at exit go nowhere instead of failing again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    with suppress(OSError, ValueError, AttributeError):  # there may be no file, or no output
+        output = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, output)
+        os.close(nowhere)

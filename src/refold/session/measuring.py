@@ -1,16 +1,19 @@
 """How full the window is, and what a session has come to cost."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from refold.errors import ViewTooLarge
 from refold.fold.summary import parse
 from refold.log import CODEC, Entry, FoldCompleted, Log, Span, Used
 from refold.models.catalogue import NONE, Overrides, facts_of
 from refold.models.spending import Usage, cost_of
 from refold.session.follow import Following
-from refold.view.budget import PER_MESSAGE
+from refold.view.budget import PER_MESSAGE, Account
+from refold.view.project import project
 
 _PAGE = 1_000
 """Entries read at a time."""
@@ -38,8 +41,15 @@ def filled(following: Following) -> Filled:
     told = sum(part.tokens for part in parts if part.kind == "system")
     shown = (text for one in sheet.foldings for _, text in one.shown)
     folds = sum(sheet.counter.text(text) + PER_MESSAGE for text in shown)
+    last = following.previous.plan.account if following.previous else Account()
     beside = max(budget.instructions, sheet.instructions)
-    return Filled(told + beside, budget.tools, max(folds, view.size(budget) - told), folds)
+    # Before the first request of a program, the newest of another tells of tools and instructions.
+    system = max(told + beside, 0 if budget.tools else last.system)
+    size = view.size(budget)
+    if size + budget.floor > budget.limit:  # it would be cut
+        with suppress(ViewTooLarge):
+            size = project(sheet, view.profile, budget, view.plan).tokens
+    return Filled(system, budget.tools or last.tools, max(folds, size - told), folds)
 
 
 @dataclass(frozen=True, slots=True)

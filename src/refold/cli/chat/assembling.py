@@ -21,9 +21,6 @@ from refold.errors import InvalidInput
 from refold.models import ModelSettings
 from refold.settings import Settings, Source, load_settings
 
-_SERVED = {"local", "openai"}
-"""Whose models the server that was named may have."""
-
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
@@ -46,7 +43,7 @@ async def assembled(wanted: Wanted, told: Callable[[str], None]) -> AsyncGenerat
             agent=agent or plain_agent(model),
             model=model,
             settings=partial(_settings, wanted.profile, choice, model),
-            model_named=partial(_named, settings, wanted.base_url),
+            model_named=partial(_named, settings, wanted.base_url, choice.name),
             toolsets=[*toolsets, *started],
             own=has_refold(agent) if agent else None,
             tenant=wanted.tenant,
@@ -78,8 +75,9 @@ def _model(wanted: Wanted, settings: Settings, own: Model | str | None) -> tuple
     return choice, model_of(choice, os.environ)
 
 
-def _named(settings: Settings, base_url: str | None, name: str) -> Model:
-    served = name.partition(":")[0] in _SERVED
+def _named(settings: Settings, base_url: str | None, begun_with: str, name: str) -> Model:
+    """Another model; the server that was named is asked for those of its own provider."""
+    served = name.partition(":")[0] == begun_with.partition(":")[0]
     choice = chosen_model(name, settings, os.environ, base_url=base_url if served else None)
     return model_of(choice, os.environ)
 

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -90,14 +90,20 @@ def chat(  # noqa: PLR0913 - an option each
         if prompt is not None or as_json:
             code = run_prompt(wanted, _with_input(prompt), as_json=as_json)
         else:
-            code = run_chat(wanted, plain=plain or not able())
+            code = run_chat(wanted, plain=plain or not _streams() or not able())
     raise typer.Exit(code)
 
 
 def _with_input(prompt: str | None) -> str:
     """What to say: the option, and what comes through a pipe."""
-    piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()
+    stdin = cast("TextIO | None", sys.stdin)
+    piped = "" if stdin is None or stdin.isatty() else stdin.read().strip()
     said = "\n\n".join(part for part in (prompt, piped) if part)
     if not said:
         raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
     return said
+
+
+def _streams() -> bool:
+    """Whether there are an input and an output: a program may be started without."""
+    return None not in cast("tuple[TextIO | None, ...]", (sys.stdin, sys.stdout))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
@@ -29,6 +29,8 @@ from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
 
 Hear = Callable[[Heard], None]
 
+_BUSY = 2.0
+"""Seconds to wait for an answer that is given elsewhere, before a command is refused."""
 _EXACT = 0.03
 """Of a count: how far it may be off and still be called exact."""
 
@@ -183,9 +185,9 @@ class Conversation:
     async def switch(self, model: Model) -> None:
         """Go on with another model; when its window is too small for the view, fold first."""
         session = await self.session()
-        self.model = model
-        if session is not None:
+        if session is not None:  # folded by who answered until now
             await session.switch(self._memory.setup_for(model))
+        self.model = model
         await self.look()
 
     async def go_to(self, name: str) -> None:
@@ -202,6 +204,14 @@ class Conversation:
             await self._memory.close()
             self._memory = self._made()
         await self.look()
+
+    async def open(self) -> None:
+        """Open its store."""
+        await self._memory.open()
+
+    def alone(self) -> AbstractAsyncContextManager[None]:
+        """While nobody answers in it, here or elsewhere. Raises SessionBusy when somebody does."""
+        return self._memory.between_runs(self.name, wait=_BUSY)
 
     async def close(self) -> None:
         """Stop; a fold that is under way is given up, and the log says so."""

@@ -4,6 +4,7 @@ import json
 from time import monotonic
 from typing import Any
 
+from pydantic_ai import AgentRunResultEvent
 from pydantic_ai.messages import (
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -15,6 +16,7 @@ from pydantic_ai.messages import (
     ThinkingPartDelta,
     ToolReturnPart,
 )
+from pydantic_core import to_json
 
 from refold.cli.chat.heard import Called, Heard, Returned, Said, Thought
 
@@ -58,8 +60,22 @@ class Hearing:
                 return self._called(call.tool_call_id, call.tool_name, call.args)
             case FunctionToolResultEvent(part=result):
                 return self._returned(result)
+            case AgentRunResultEvent():
+                return self._ended(event.result.output)
             case _:
                 return None
+
+    def _ended(self, output: object) -> Said | None:
+        """The answer of an agent that gives a value, or none that was said."""
+        if output is None or (isinstance(output, str) and (not output or self.text.strip())):
+            return None
+        if isinstance(output, str):
+            return self._said(output)
+        told = _pretty(output)
+        if _is_said(told, self.text):
+            return None
+        gap = "\n\n" if self.text.strip() else ""
+        return self._said(f"{gap}```json\n{told}\n```")
 
     def _said(self, text: str) -> Said:
         self.text += text
@@ -79,6 +95,18 @@ class Hearing:
             failed = result.outcome != "success"
             return Returned(call, tool, result.model_response_str(), seconds, failed)
         return Returned(call, tool, str(getattr(result, "content", "")), seconds, failed=True)
+
+
+def _pretty(output: object) -> str:
+    return to_json(output, indent=2, bytes_mode="base64", fallback=str).decode()
+
+
+def _is_said(told: str, text: str) -> bool:
+    """Whether the model has said the same value in the text of its answer."""
+    try:
+        return json.loads(text) == json.loads(told)
+    except ValueError:
+        return False
 
 
 def _on_one_line(arguments: object) -> str:

@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
+from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.conversation import Conversation, TurnEnd
 from refold.cli.chat.heard import Called, Happened, Heard, Returned, Said
 from refold.cli.chat.naming import name_for
-from refold.cli.outcome import FAILED, INTERRUPTED
+from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
 from refold.fold.events import CompactionComplete
 
 _CODES = {"answered": 0, "interrupted": INTERRUPTED, "limit": FAILED, "failed": FAILED}
@@ -18,36 +19,71 @@ async def printed(conversation: Conversation, prompt: str, *, as_json: bool) -> 
     """Say the prompt and print what comes of it; the exit code."""
     if not conversation.name:
         conversation.name = name_for(prompt)
-    tools: list[dict[str, Any]] = []
-    end = await conversation.turn(prompt, _hearing(tools, live=not as_json))
+    output = _Output()
+    hearing = _Printing(output, live=not as_json)
+    end = await conversation.turn(prompt, hearing.hear)
     if as_json:
-        print(json.dumps(_as_json(conversation, end, tools), ensure_ascii=False))  # noqa: T201
+        output.write(f"{output.json(_as_json(conversation, end, hearing.tools))}\n")
     else:
-        print()  # noqa: T201 - the answer is what is printed
+        output.write("\n")
         if end.how != "answered":
             _aside(f"error[{end.code or end.how}]: {end.text}\n{end.fix}")
-    return _CODES[end.how]
+    return _CODES[end.how] if output.lost is None else unwritten(output.lost)
 
 
-def _hearing(tools: list[dict[str, Any]], *, live: bool) -> Callable[[Heard], None]:
-    def hear(heard: Heard) -> None:
+class _Output:
+    """Standard output. Once it takes no more, the turn goes on without it."""
+
+    def __init__(self) -> None:
+        self._file = cast("TextIO | None", sys.stdout)
+        self._cleaner = Cleaner() if self._file is not None and self._file.isatty() else None
+        self.lost: OSError | None = None if self._file is not None else BrokenPipeError()
+        """Why it takes no more."""
+
+    def write(self, text: str) -> None:
+        """Write it now; on a terminal, without what the terminal would obey."""
+        if self._file is None or self.lost is not None:
+            return
+        try:
+            self._file.write(text if self._cleaner is None else self._cleaner.feed(text))
+            self._file.flush()
+        except OSError as error:
+            self.lost = OSError(error.errno, error.strerror, "standard output")
+
+    def json(self, value: dict[str, Any]) -> str:
+        """The value on one line; a terminal gets an escape for what it would obey."""
+        text = json.dumps(value, ensure_ascii=False)
+        unsafe = self._cleaner is not None and cleaned(text) != text
+        return json.dumps(value) if unsafe else text
+
+
+class _Printing:
+    """Prints a turn as it goes on, and keeps which tools were called."""
+
+    def __init__(self, output: _Output, *, live: bool) -> None:
+        self._output = output
+        self._live = live
+        self.tools: list[dict[str, Any]] = []
+
+    def hear(self, heard: Heard) -> None:
+        """Print it, unless all is printed at the end."""
+        if isinstance(heard, Called):
+            self.tools.append({"tool": heard.tool, "arguments": heard.arguments})
+        if self._live:
+            self._print(heard)
+
+    def _print(self, heard: Heard) -> None:
         match heard:
-            case Said(text) if live:
-                sys.stdout.write(text)
-                sys.stdout.flush()
+            case Said(text):
+                self._output.write(text)
             case Called(_, tool, arguments):
-                tools.append({"tool": tool, "arguments": arguments})
-                if live:
-                    _aside(f"calls {tool} {arguments}")
+                _aside(f"calls {tool} {arguments}")
             case Returned(_, tool, _, seconds, failed):
-                if live:
-                    _aside(f"{tool} {'failed' if failed else 'answered'} in {seconds:.1f} s")
-            case Happened(CompactionComplete(error=None) as event) if live:
+                _aside(f"{tool} {'failed' if failed else 'answered'} in {seconds:.1f} s")
+            case Happened(CompactionComplete(error=None) as event):
                 _aside(f"compacted {event.messages_removed} messages")
             case _:
                 pass
-
-    return hear
 
 
 def _as_json(
@@ -72,4 +108,5 @@ def _as_json(
 
 
 def _aside(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    with suppress(OSError, AttributeError):  # nobody may read it, or there is no such output
+        sys.stderr.write(f"{cleaned(text)}\n")

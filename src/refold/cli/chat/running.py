@@ -57,6 +57,7 @@ async def _chat(wanted: Wanted, surface: Surface) -> int:
     async with assembled(wanted, surface.show) as found:
         conversation = Conversation(found.parts, "", surface.hear, surface.refresh)
         try:
+            await conversation.open()
             first = not (await conversation.log.sessions(limit=1)).sessions
             surface.show(greeting(found.choice, wanted.store, first=first), gap=False)
             chat = Chat(conversation, surface, known_models(os.environ))
@@ -79,6 +80,7 @@ async def _prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
         conversation = Conversation(found.parts, "", lambda _: None, lambda: None)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
         try:
+            await conversation.open()
             conversation.name = await session_wanted(conversation.log, wanted) or ""
             return await printed(conversation, prompt, as_json=as_json)
         finally:

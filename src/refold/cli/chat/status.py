@@ -99,7 +99,7 @@ def _share(status: Status) -> list[Piece]:
     filled, share = status.filled, status.share
     window = f"{_tokens(status.window)}" if status.window else UNKNOWN
     if filled is None or share is None:
-        return [Piece(f"context {UNKNOWN} of {window}", "faint")]
+        return [Piece(f"nothing said yet, window {window}", "faint")]
     about = "" if status.exact else "~"
     said = f" {about}{share:.0%} of {window}"
     if not status.window:

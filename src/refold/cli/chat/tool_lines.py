@@ -72,6 +72,8 @@ def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
             return [Piece(said, "faint"), *([Piece(event.remedy, "faint")] if event.remedy else [])]
         case Truncation():
             out = f"{event.messages_removed:,} older messages ({event.tokens_removed:,} tokens)"
+            if not event.messages_removed:
+                out = f"{event.tokens_removed:,} tokens of older messages"
             return [
                 Piece(f"The last request left out {out} so that it fits.", "cut"),
                 Piece("They are kept: /history counts them, /compact makes room.", "faint"),

@@ -1,5 +1,7 @@
 """Refold as a capability of a Pydantic AI agent."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -121,9 +123,24 @@ class Refold(AbstractCapability[Any]):
         opened = await self._keeping.opened(Place(conversation_id), lambda: setup)
         return opened.session
 
+    @asynccontextmanager
+    async def between_runs(self, conversation_id: str, *, wait: float) -> AsyncGenerator[None]:
+        """While no run of the conversation is under way, here or in another process.
+
+        To clear or rewind it: under a run, that would take away what the run goes on from. Raises
+        SessionBusy when a run does not end within `wait` seconds.
+        """
+        await self._keeping.open(conversation_id)
+        async with self._keeping.turn(conversation_id, self._profile.name, wait=wait):
+            yield
+
     def setup_for(self, model: Model) -> Setup:
         """How a conversation is managed for this model, as far as is known between runs."""
         return self._models.setup_between(model)
+
+    async def open(self) -> None:
+        """Open the store; runs do so by themselves."""
+        await self._keeping.open()
 
     async def close(self) -> None:
         """Close the store, if it was given by its address. Runs open it again, if it is a file."""

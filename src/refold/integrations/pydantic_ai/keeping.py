@@ -145,31 +145,35 @@ class Keeping:
                 await found.session.close()
 
     @asynccontextmanager
-    async def turn(self, session: str, profile: str) -> AsyncGenerator[None]:
+    async def turn(
+        self, session: str, profile: str, *, wait: float | None = None
+    ) -> AsyncGenerator[None]:
         """One run of a session at a time, in the order in which they came.
 
-        Else their messages would stand between each other's calls and returns.
+        Else their messages would stand between each other's calls and returns. Raises SessionBusy
+        after `wait` seconds, as long as runs wait unless told.
         """
-        async with self._in_line(session):
+        limit = self._wait if wait is None else wait
+        async with self._in_line(session, limit):
             await begin(self.log, session, FORMAT, profile, self._author or Author())
-            held = await self._held(session)
+            held = await self._held(session, limit)
             try:
                 yield
             finally:
                 held.release()
 
     @asynccontextmanager
-    async def _in_line(self, session: str) -> AsyncGenerator[None]:
+    async def _in_line(self, session: str, wait: float) -> AsyncGenerator[None]:
         """The turn among the runs of this program."""
         lines = self._lines.setdefault(asyncio.get_running_loop(), {})
         line = lines.setdefault(session, _Line())
         line.runs += 1
         try:
             try:
-                async with asyncio.timeout(self._wait):
+                async with asyncio.timeout(wait):
                     await line.lock.acquire()
             except TimeoutError:
-                raise self._busy(session) from None
+                raise _busy(session, wait) from None
             try:
                 yield
             finally:
@@ -179,14 +183,14 @@ class Keeping:
             if not line.runs:
                 del lines[session]
 
-    async def _held(self, session: str) -> Held:
+    async def _held(self, session: str, wait: float) -> Held:
         """The lock against other processes, which poll."""
         locks = self._locks()
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._wait, _FIRST_PAUSE
+        until, pause = loop.time() + wait, _FIRST_PAUSE
         while (held := await locks.take(session)) is None:
             if loop.time() > until:
-                raise self._busy(session)
+                raise _busy(session, wait)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return held
@@ -197,7 +201,6 @@ class Keeping:
             return ProcessLocks(self.log, "turn")
         return FileLocks(Path(folder), f"{self.log.tenant}\0turn")
 
-    def _busy(self, session: str) -> SessionBusy:
-        return SessionBusy(
-            f"Another run of session {session!r} has not ended within {self._wait:g} seconds."
-        )
+
+def _busy(session: str, wait: float) -> SessionBusy:
+    return SessionBusy(f"Another run of session {session!r} has not ended within {wait:g} seconds.")

@@ -19,11 +19,14 @@ from refold.cli.chat.commands.sessions import (
 from refold.cli.chat.commands.telling import explain, explain_values, export, export_values
 from refold.cli.chat.commands.turning_back import clear, redo, rewind, rewind_values, undo
 from refold.cli.chat.commands.works_on import Chat, Command, Values
+from refold.cli.chat.failing import unkeyed
 from refold.errors import RefoldError
 
 _OTHER_NAMES: Final = {"exit": "quit", "q": "quit", "resume": "sessions", "new": "clear"}
 _MOST: Final = 200
 """Completions that anybody would look through."""
+_WHY: Final = 200
+"""Columns of an error that nobody foresaw."""
 
 
 async def _help(chat: Chat, typed: str) -> None:
@@ -110,6 +113,10 @@ async def run(chat: Chat, line: str) -> None:
         where = f"{error.filename}: " if error.filename else ""
         said = f"{where}{error.strerror or error}."
         say(chat, clean(said), faint("Check the path, or choose another."))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
+        why = words(unkeyed(f"{type(error).__name__}: {error}"), _WHY)
+        said = f"/help {command.name} says what it takes; `refold doctor` looks for faults."
+        say(chat, f"/{command.name} failed: {why}", faint(f"The chat goes on. {said}"))
     chat.surface.refresh()
 
 

@@ -10,6 +10,7 @@ from refold.cli.chat.commands.seeing import seen
 from refold.cli.chat.commands.works_on import Chat, Values
 from refold.cli.colours import coloured
 from refold.cli.files import writing
+from refold.errors import InvalidInput
 from refold.log import Log, export_session
 from refold.view.explain_text import pieces
 
@@ -75,8 +76,16 @@ def _wanted(typed: str, session: str) -> tuple[str, Path]:
     else:
         name, form = typed, _FORMS.get(Path(typed).suffix[1:].lower(), "markdown")
     own = f"{_UNSAFE.sub('-', session).strip('-.')[:_NAME] or 'session'}.{_ENDINGS[form]}"
-    path = Path(name).expanduser() if name else Path(own)
+    path = _path(name) if name else Path(own)
     return form, path / own if path.is_dir() else path
+
+
+def _path(name: str) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # nobody has such a home
+        who = words(name.partition("/")[0], 40)
+        raise InvalidInput(f"There is no home folder {who}.", "Write the path in full.") from None
 
 
 async def _agreed(chat: Chat, path: Path) -> bool:

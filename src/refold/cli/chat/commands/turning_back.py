@@ -44,15 +44,13 @@ async def clear(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comm
     if session is None:
         say(chat, NOTHING_SAID, faint("There is nothing to clear."))
         return
-    await session.clear()
+    async with chat.conversation.alone():
+        await session.clear()
     info = await chat.conversation.log.info(session.name)
     say(
         chat,
         "The conversation begins anew: the model sees nothing of what was said before.",
-        faint(
-            f"The log keeps all {counted(info.messages, 'message')}: "
-            "/undo or /rewind brings them back."
-        ),
+        faint(f"The log keeps all {counted(info.messages, 'message')}: /undo brings them back."),
     )
 
 
@@ -92,8 +90,9 @@ async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
             await _undo_fold(chat, session, Act("fold", within[-1].seq, within[-1].fold))
         if chosen != "turn":
             return
-    await mark(log, session.name, "undo", "The last turn was taken back.")
-    await session.rewind(turn.seq - 1)
+    async with chat.conversation.alone():
+        await mark(log, session.name, "undo", "The last turn was taken back.")
+        await session.rewind(turn.seq - 1)
     say(
         chat,
         f'Took back your last turn: "{words(turn.text, _WORDS)}"',
@@ -104,8 +103,9 @@ async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
 async def _undo_fold(chat: Chat, session: Session, act: Act) -> None:
     log = chat.conversation.log
     summary = await _summary(log, session.name, act.seq)
-    await mark(log, session.name, "undo", "A fold was taken back.")
-    await session.take_back(act.fold)
+    async with chat.conversation.alone():
+        await mark(log, session.name, "undo", "A fold was taken back.")
+        await session.take_back(act.fold)
     said = f"{counted(summary.messages, 'message')}, {counted(summary.tokens, 'token')}"
     say(
         chat,
@@ -120,8 +120,9 @@ async def _undo_by_rewind(chat: Chat, session: Session, act: Act) -> None:
         "rewind": "Took back the rewind: the model sees again what came after that place.",
         "unfold": "Took back the unfolding: the fold stands again as it was.",
     }[act.kind]
-    await mark(chat.conversation.log, session.name, "undo", what)
-    await session.rewind(act.seq - 1)
+    async with chat.conversation.alone():
+        await mark(chat.conversation.log, session.name, "undo", what)
+        await session.rewind(act.seq - 1)
     say(chat, what, faint("/redo does it again."))
 
 
@@ -133,8 +134,9 @@ async def redo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comma
     if session is None or seq is None:
         say(chat, "There is nothing to bring back: nothing was taken back since you last spoke.")
         return
-    await mark(log, session.name, "redo", "What was taken back was brought back.")
-    await session.rewind(seq - 1)
+    async with chat.conversation.alone():
+        await mark(log, session.name, "redo", "What was taken back was brought back.")
+        await session.rewind(seq - 1)
     say(chat, "Brought back what /undo took back last.", faint("/undo takes it back again."))
 
 
@@ -150,7 +152,8 @@ async def rewind(chat: Chat, typed: str) -> None:
     chosen = await _chosen(chat, found, typed)
     if chosen is None:
         return
-    await session.rewind(chosen.seq - 1)
+    async with chat.conversation.alone():
+        await session.rewind(chosen.seq - 1)
     told = faint("Nothing is deleted: the log keeps what came after, and /undo brings it back.")
     say(chat, f'Back to just before "{words(chosen.text, _WORDS)}".', told)
     if isinstance(chat.surface, Offering):

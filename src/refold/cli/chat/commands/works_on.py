@@ -1,6 +1,7 @@
 """What a command works on: the chat that it was typed in."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -49,6 +50,10 @@ class Talk(Protocol):
 
     async def session(self) -> Session | None:
         """The session, to steer it; None before anything was said."""
+        ...
+
+    def alone(self) -> AbstractAsyncContextManager[None]:
+        """While nobody answers in it, here or elsewhere. Raises SessionBusy when somebody does."""
         ...
 
     async def compact(self, focus: str | None = None) -> Compacted:

@@ -17,6 +17,8 @@ from refold.view.columns import first_words
 
 _MOST = 20
 """Rows listed at once."""
+_DIGITS = 9
+"""More than any list needs."""
 _LINES: Final = {
     **dict.fromkeys(range(0x2500, 0x2580), "+"),
     **dict.fromkeys((0x2500, 0x2501, 0x2504, 0x254C, 0x2550), "-"),
@@ -100,6 +102,13 @@ def found(words: str, rows: Sequence[Row]) -> list[int]:
     wanted = words.casefold().split()
     texts = (" ".join(row).casefold() for row in rows)
     return [at for at, text in enumerate(texts) if all(word in text for word in wanted)]
+
+
+def row_numbered(digits: str, rows: Sequence[Row]) -> int | None:
+    """Where the row with this number is; None where there is none."""
+    if len(digits) > _DIGITS:
+        return None
+    return int(digits) - 1 if 1 <= int(digits) <= len(rows) else None
 
 
 def status_line(status: Status) -> str:

@@ -8,20 +8,31 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from io import StringIO
 from typing import Any, TextIO
 
 from rich.console import RenderableType
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.heard import Heard
-from refold.cli.chat.plain.lines import InputLines, as_text, found, listed, status_line
+from refold.cli.chat.plain.lines import (
+    InputLines,
+    as_text,
+    found,
+    listed,
+    row_numbered,
+    status_line,
+)
 from refold.cli.chat.plain.words import Spoken
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.chat.terminal.asking import chosen, offered
+from refold.cli.outcome import INTERRUPTED, unwritten
 from refold.cli.tables import terminal_width
+from refold.view.columns import first_words
 
-INTERRUPTED = 130
 _PROMPT = "You: "
+_NUMBER = 20
+"""Columns of a number that is none of the list."""
 _STUBBORN = 3
 """Interrupts that nothing came of, after which the chat is stopped."""
 
@@ -39,8 +50,10 @@ class Plain:
     """
 
     def __init__(self, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
-        self._in = stdin or sys.stdin
-        self._out = stdout or sys.stdout
+        # A program may be started without either.
+        self._in = stdin or sys.stdin or StringIO()
+        self._out = stdout or sys.stdout or StringIO()
+        self._lost: OSError | None = None
         self._listening: Listening | None = None
         self._lines = InputLines(self._in)
         self._spoken = Spoken(self._write)
@@ -58,9 +71,10 @@ class Plain:
     def host(self, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
         """Run the chat to its end, in this thread."""
         try:
-            return asyncio.run(self._host(main))
+            code = asyncio.run(self._host(main))
         except asyncio.CancelledError:
-            return INTERRUPTED
+            code = INTERRUPTED
+        return code if self._lost is None else unwritten(self._lost)
 
     def begin(self, listening: Listening) -> None:
         """There is a chat to ask."""
@@ -82,7 +96,7 @@ class Plain:
                 self._say("\nPress Ctrl-C again to leave.")
                 continue
             self._warned = False
-            if line is None or line.strip():
+            if line is None or cleaned(line).strip():
                 return line
 
     def show(self, what: RenderableType, *, gap: bool = True) -> None:
@@ -127,9 +141,9 @@ class Plain:
                 if line is None or not line.strip():
                     return None
                 if line.strip().isdecimal():
-                    if 1 <= int(line) <= len(rows):
-                        return int(line) - 1
-                    self._say(f"There is no number {int(line)}.")
+                    if (at := row_numbered(line.strip(), rows)) is not None:
+                        return at
+                    self._say(f"There is no number {first_words(line, _NUMBER)}.")
                 else:
                     shown = found(line, rows)
         return None
@@ -158,6 +172,8 @@ class Plain:
 
     async def _line(self, prompt: str) -> str | None:
         """A line, asked for; where nobody types it, it is shown as if somebody had."""
+        if self._lost is not None:  # nobody would see what is asked
+            return None
         typed = self._in.isatty()
         self._write(prompt)
         self._waits = self._lines.next()
@@ -173,6 +189,12 @@ class Plain:
         self._write(f"{line}\n")
 
     def _write(self, text: str) -> None:
+        """Write it; once nobody can read it, what is under way goes on all the same."""
+        if self._lost is not None:
+            return
         encoding = self._out.encoding or "utf-8"
-        self._out.write(text.encode(encoding, "replace").decode(encoding))
-        self._out.flush()
+        try:
+            self._out.write(text.encode(encoding, "replace").decode(encoding))
+            self._out.flush()
+        except OSError as error:
+            self._lost = error

@@ -50,45 +50,71 @@ class Rule(NamedTuple):
         return matches(self.segments, path if self.anchored else path[-1:])
 
 
+class _Folder(NamedTuple):
+    """What is known of a folder, so that nothing above it is looked at again."""
+
+    names: tuple[str, ...]
+    """From the top on, byte by byte."""
+    rules: tuple[tuple[int, tuple[Rule, ...]], ...]
+    """Those that apply in it, the deepest file and the last line first, and how deep it lies."""
+    hidden: bool
+
+
 class Hidden:
     """What is hidden in a folder: by its own files, those above it in its repository, and Git's."""
 
     def __init__(self, folder: Path) -> None:
         """Look at this folder, which is resolved already."""
-        self._folder = folder
         self._top = next(
             (one for one in (folder, *folder.parents) if (one / ".git").exists()), folder
         )
-        self._known: dict[Path, tuple[Rule, ...]] = {}
         self._above = folder.relative_to(self._top).parts
+        self._known = {(): _Folder((), self._rules(()), hidden=False)}
 
     def hides(self, path: Sequence[str], *, folder: bool) -> bool:
         """Whether a path below the folder is hidden, or lies in one that is."""
         if any(part.lower() == ".git" for part in path):
             return True
-        whole = (*self._above, *path)
-        first = len(self._above) + 1
-        return any(
-            self._one(whole[:end], folder=folder or end < len(whole))
-            for end in range(first, len(whole) + 1)
-        )
+        if not path:
+            return False
+        above = self._folder((*self._above, *path[:-1]))
+        return above.hidden or _named(above, as_bytes(path[-1]), folder=folder)
 
-    def _one(self, path: Sequence[str], *, folder: bool) -> bool:
-        """Whether the path itself is named: the deepest file decides, and in it the last line."""
-        names = [as_bytes(part) for part in path]
-        for depth in range(len(path) - 1, -1, -1):
-            for rule in reversed(self._rules(self._top.joinpath(*path[:depth]))):
-                if (folder or not rule.folders) and rule.matches(names[depth:]):
-                    return not rule.shows
-        return False
+    def _folder(self, path: tuple[str, ...]) -> _Folder:
+        """What is known of a folder; each is looked at once, and after the one above it."""
+        known = len(path)
+        while path[:known] not in self._known:
+            known -= 1
+        for end in range(known, len(path)):
+            self._known[path[: end + 1]] = self._below(self._known[path[:end]], path[: end + 1])
+        return self._known[path]
 
-    def _rules(self, folder: Path) -> tuple[Rule, ...]:
-        if folder not in self._known:
-            files = [folder / _FILE]
-            if folder == self._top:
-                files.insert(0, folder / ".git" / "info" / "exclude")
-            self._known[folder] = tuple(rule for file in files for rule in rules(_text(file)))
-        return self._known[folder]
+    def _below(self, above: _Folder, path: tuple[str, ...]) -> _Folder:
+        name = as_bytes(path[-1])
+        names = (*above.names, name)
+        asked = len(path) > len(self._above)  # the folder itself is shown, whatever hides it
+        if above.hidden or (asked and _named(above, name, folder=True)):
+            return _Folder(names, (), hidden=True)
+        return _Folder(names, (*self._rules(path), *above.rules), hidden=False)
+
+    def _rules(self, path: Sequence[str]) -> tuple[tuple[int, tuple[Rule, ...]], ...]:
+        folder = self._top.joinpath(*path)
+        files = [folder / _FILE]
+        if not path:
+            files.insert(0, folder / ".git" / "info" / "exclude")
+        found = [rule for file in files for rule in rules(_text(file))]
+        return ((len(path), tuple(reversed(found))),) if found else ()
+
+
+def _named(above: _Folder, name: str, *, folder: bool) -> bool:
+    """Whether rules name it: the deepest file decides, and in it the last line."""
+    names = (*above.names, name)
+    for depth, found in above.rules:
+        below = names[depth:]
+        for rule in found:
+            if (folder or not rule.folders) and rule.matches(below):
+                return not rule.shows
+    return False
 
 
 def as_bytes(name: str) -> str:

@@ -1,0 +1,72 @@
+"""A chat with a real model: a small one, that runs on this machine."""
+
+import re
+
+import pytest
+from terminal.chatting_in import Talk, is_idle, piped
+from terminal.provider import Provider
+from terminal.tmux import Terminal
+
+N_CTX = 2048
+_PATIENCE = 240.0
+"""Seconds; a model on a busy machine is slow."""
+
+
+class _Real(Provider):
+    """The address of a real server, where a scripted provider is asked for."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+
+
+@pytest.fixture
+def chat(tmp_path, local_model):
+    """A chat with the local model, not started."""
+    terminal = Terminal(tmp_path)
+    yield Talk(terminal, _Real(local_model(N_CTX)))
+    terminal.close()
+
+
+def answered(chat, line):
+    """Say something, and wait for the end of the answer; the screen then."""
+    chat.type(line)
+    chat.terminal.wait_for(lambda screen: "thinking" in screen.splitlines()[-1])
+    return chat.terminal.wait_for(is_idle, timeout=_PATIENCE)
+
+
+def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
+    assert "Every word is kept" in chat.start()
+    assert "of 2.0k" in chat.terminal.screen().splitlines()[-1]  # the server says so
+    answered(chat, "Say hello in one short sentence.")
+    chat.type("Write a very long story about the sea.")
+    chat.terminal.wait_for("thinking", timeout=_PATIENCE)
+    chat.terminal.wait_for(re.compile(r"story about the sea\.\s+\w+ \w+"), timeout=_PATIENCE)
+    chat.terminal.press("C-c")
+    chat.terminal.wait_for("Interrupted.", timeout=_PATIENCE)
+    chat.terminal.wait_for(is_idle, timeout=_PATIENCE)
+    hint = chat.leave()
+
+    chat.start(*hint.replace("--resume", "-r").split())
+    assert "story about the sea" in chat.terminal.screen()
+    answered(chat, "In one short sentence: what did I ask for?")
+    chat.type("/compact")
+    chat.terminal.wait_for("[Y]es")
+    chat.terminal.press("y")
+    chat.terminal.wait_for("Conversation compacted:", timeout=_PATIENCE)
+    chat.idle()
+    answered(chat, "Thank you. Say goodbye in one short sentence.")
+    chat.type("/context")
+    shown = chat.terminal.wait_for("The log keeps everything", timeout=_PATIENCE)
+    [said] = re.findall(r"The next request has (?:about )?([\d,]+) tokens", shown)
+    used = re.findall(r'(in|out)put_tokens\\*": ?(\d+)', _log(chat, hint.split()[1]))
+    [into] = [int(count) for side, count in used if side == "in"][-1:]
+    [out] = [int(count) for side, count in used if side == "out"][-1:]
+    # The next request has what the last one had, and its answer.
+    assert int(said.replace(",", "")) == pytest.approx(into + out, rel=0.35)
+
+
+def _log(chat, name):
+    done = piped(chat, "export", name, "--as", "jsonl")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
