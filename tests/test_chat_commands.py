@@ -111,6 +111,27 @@ async def test_reading_changes_nothing():
     assert chat.conversation.name == "talk"
 
 
+async def test_a_path_in_the_home_of_nobody_is_refused():
+    chat = await talked()
+    shown = await chat.type("/export ~nosuchuser/x.md")
+    assert "There is no home folder ~nosuchuser." in shown
+    assert "Write the path in full." in shown
+
+
+async def test_whatever_fails_in_a_command_the_chat_goes_on(monkeypatch):
+    chat = await talked()
+    monkeypatch.setenv("SOME_API_KEY", "a.key.of.its.own")
+
+    async def fail():
+        raise ZeroDivisionError("by \x1b[2Ja.key.of.its.own\nand more")
+
+    monkeypatch.setattr(chat.conversation, "session", fail)
+    shown = await chat.type("/context")
+    assert shown.splitlines()[0] == "/context failed: ZeroDivisionError: by … and more"
+    assert "The chat goes on. /help context says what it takes" in shown
+    assert chat.surface.refreshed
+
+
 @pytest.mark.req("R111")
 async def test_context_counts_messages_roles_and_characters():
     chat = await talked()

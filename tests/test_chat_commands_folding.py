@@ -4,10 +4,12 @@
 # pyright: reportOptionalSubscript=false, reportArgumentType=false
 # Tests know what they look at: the fakes do as much as a command needs.
 
+import asyncio
 import re
 
 import pytest
-from chatting import chat_with
+from chatting import chat_with, streamed
+from pydantic_ai.models.function import FunctionModel
 
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
 from refold.fold.checkpoints import EMPTY
@@ -93,6 +95,35 @@ async def test_a_fold_that_is_not_made_leaves_the_conversation(monkeypatch, erro
     assert "The conversation is unchanged." in shown
     assert "\x1b" not in shown
     assert await chat.head() == head
+
+
+@pytest.mark.parametrize("way", ["interrupt", "escape"])
+async def test_a_fold_that_is_cancelled_is_told_once(way):
+    asked = asyncio.Event()
+
+    async def held(*_):
+        asked.set()
+        await asyncio.sleep(60)
+
+    model = FunctionModel(held, stream_function=streamed, model_name="held")
+    chat = chat_with({"function:held": model}, profile="co-cli")
+    await chat.say(f"first {BIG}", "second", "third")
+    typed = asyncio.ensure_future(chat.type("/compact"))
+    await asyncio.wait_for(asked.wait(), 30)
+    if way == "interrupt":
+        assert chat.conversation.interrupt()
+    else:
+        assert await chat.conversation.cancel_fold()
+    assert "The fold was cancelled." in await asyncio.wait_for(typed, 30)
+    assert not [one for one in chat.surface.heard if "cancelled" in str(one)]
+
+
+@pytest.mark.req("R111")
+async def test_a_summary_is_not_counted_as_yours():
+    chat = await talked()
+    await chat.type("/compact")
+    roles = "5 messages (2 from you, 2 from the model, 0 tool results, 1 summary)"
+    assert roles in await chat.type("/context")
 
 
 @pytest.mark.req("R137")

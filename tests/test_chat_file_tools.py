@@ -16,6 +16,7 @@ pytest.importorskip("pydantic_ai")
 from pydantic_ai import Agent, FunctionToolset
 from pydantic_ai.models.test import TestModel
 
+from refold.cli.chat.tools import gitignore, line_search
 from refold.cli.chat.tools.file_tools import Limits, file_tools
 from refold.cli.chat.tools.gitignore import Hidden, segment
 
@@ -195,6 +196,83 @@ def test_everything_is_bounded(folder):
     assert len(call(folder, "search_files", pattern="x+", path="long.txt")) < 400
 
 
+@pytest.mark.parametrize("before", [1_990, 2_000, 9_990, 10_000, 70_000, 3_000_000])
+def test_a_long_line_is_searched_whole(folder, before):
+    (folder / "long.json").write_text(f"short needle\n{'x' * before} needle {'y' * 500}\nneedle\n")
+    found = call(folder, "search_files", pattern="needle y", path="long.json")
+    assert found.startswith("long.json:2: …x")
+    assert " needle y" in found
+    assert found.endswith("y…")
+    assert len(found) < 300
+    every = call(folder, "search_files", pattern="needle", path="long.json").splitlines()
+    assert [row.split(": ")[0] for row in every] == [f"long.json:{nth}" for nth in (1, 2, 3)]
+    assert "long.json:2" in call(folder, "search_files", pattern="^x+ needle y+$")
+
+
+def test_a_line_that_takes_long_does_not_keep_others_from_being_found(folder):
+    (folder / "a.js").write_text("a" * 40_000 + "\n")
+    found = call(folder, "search_files", Limits(seconds=2.0), pattern="(a+)+ b|parcel")
+    assert "src/main.py:2" in found
+    assert "It took too long" in found
+
+
+def test_what_is_not_searched_is_said(folder, monkeypatch):
+    for name in ("one.bin", "two.bin"):
+        (folder / name).write_bytes(b"\0needle")
+    with (folder / "large.txt").open("wb") as file:
+        file.write(b"needle\n" * line_search.HEAD)
+        file.truncate(line_search.LARGEST + 1)
+    (folder / "also.md").symlink_to("notes.md")
+    assert call(folder, "search_files", pattern="needle") == (
+        "No match in 4 files.\n"
+        "[4 files were not searched: 2 binary, 1 larger than 64 MB, 1 behind a link.]"
+    )
+    assert call(folder, "search_files", pattern="needle", path="one.bin") == (
+        "No match in 0 files.\n[1 file was not searched: 1 binary.]"
+    )
+    assert call(folder, "search_files", pattern="one", path="notes.md") == "notes.md:1: one"
+
+    looked = os.scandir
+
+    def scandir(path):
+        if path.name == "deep":
+            raise PermissionError
+        return looked(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    unread = "[Folders that could not be read: 1.]"
+    assert unread in call(folder, "search_files", pattern="needle", path="src")
+    assert unread in call(folder, "list_files", path="src")
+
+
+def test_the_end_of_a_line_that_is_not_searched_is_said(folder):
+    text = b"x" * line_search.WHOLE + b"needle\nneedle\n"
+    (folder / "huge.json").write_bytes(text)
+    assert call(folder, "search_files", pattern="needle", path="huge.json") == (
+        "huge.json:2: needle\n"
+        "[Of very long lines (1) only the first 16,000,000 characters were searched.]"
+    )
+
+
+def test_nested_folders_are_looked_at_once(folder, monkeypatch):
+    deep = 300
+    folder.joinpath(*["d"] * deep).mkdir(parents=True)
+    taken: list[str] = []
+    known = gitignore.as_bytes
+    monkeypatch.setattr(gitignore, "as_bytes", lambda name: taken.append(name) or known(name))
+    assert call(folder, "search_files", pattern="two") == "notes.md:2: two"
+    assert deep < len(taken) < 4 * deep
+
+
+@pytest.mark.parametrize("pattern", ["a/**/b/**", "**/d/**/q/**", "/d/**/x/**/y", "**/d/d/d/e"])
+def test_a_pattern_takes_time_as_a_path_is_long(monkeypatch, pattern):
+    taken: list[str] = []
+    known = gitignore.segment
+    monkeypatch.setattr(gitignore, "segment", lambda one: taken.append(one) or known(one))
+    assert not gitignore.matches(gitignore.between_slashes(pattern), ["d"] * 200)
+    assert len(taken) <= 200 * pattern.count("/") + 1
+
+
 def test_a_pattern_that_would_never_end_is_stopped(folder):
     (folder / "evil.txt").write_text("a" * 60 + "b\n")
     answer = call(folder, "search_files", Limits(seconds=1.0), pattern="(a+)+$")
@@ -334,6 +412,7 @@ def test_rules_above_the_folder_and_gits_own_apply(tmp_path):
         ("!keep.log\n*.log\n", {"run.log", "keep.log"}),
         ("/src/\n!src/a.py\n", {"src/a.py"}),
         ("src/*\n!src/a.py\n", set[str]()),
+        ("src/**\n!src/a.py\n", set[str]()),
         ("**/a.py\n", {"src/a.py"}),
         ("a.py/\n", set[str]()),
     ],

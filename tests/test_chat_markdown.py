@@ -246,7 +246,7 @@ def test_what_happens_to_the_conversation_is_told():
 def test_what_is_coming_is_drawn_and_a_long_block_only_to_its_end():
     live, back = Live(), Scrollback(colour=False)
     live.hear(Said("```\n" + "".join(f"line {n}\n" for n in range(5_000))))
-    lines = back.lines(live.coming(80), 80)
+    lines = back.lines(live.coming(80), 80)  # pyright: ignore[reportArgumentType] - something is
     assert lines[-1] == "line 4999"
     assert len(lines) < 1_000
     live.settle()

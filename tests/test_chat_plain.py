@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from io import StringIO
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from rich.table import Table
 
 from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said
-from refold.cli.chat.plain.plain import INTERRUPTED, Plain
 from refold.cli.chat.plain.lines import status_line
-from refold.cli.chat.status import Filled, Status
+from refold.cli.chat.plain.plain import Plain
+from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
+from refold.cli.outcome import INTERRUPTED, READER_GONE
 from refold.fold.events import CompactionComplete, CompactionStart
+from refold.session import Filled
 
 STATUS = Status("s", "m", 200_000, 0, Filled(4_000, 10_000, 10_000), exact=True, cost=0.03)
 
@@ -132,6 +135,61 @@ def test_a_row_is_picked_by_its_number():
     assert "And 10 more." in said
     assert "Resume: 1 of 30.\n30. Session 29, 29 days ago\n" in said
     assert "There is no number 99." in said
+
+
+def test_a_number_too_long_to_be_one_is_no_row():
+    async def chat(plain: Plain) -> object:
+        return await plain.pick("Resume", [Row("one", "", ""), Row("two", "", "")])
+
+    got, said = hosted(chat, f"{'7' * 5_000}\n0\n2\n")
+    assert got == 1
+    assert "There is no number 7777" in said
+    assert "There is no number 0." in said
+    assert "7" * 100 not in said.replace(f": {'7' * 5_000}\n", "")
+
+
+def test_a_line_of_controls_only_is_no_prompt():
+    async def chat(plain: Plain) -> object:
+        return [await plain.read(), await plain.read()]
+
+    got, _ = hosted(chat, "\x00\x07\n\x1b[A\n \u200b\nhello\n")
+    assert got == ["hello", None]
+
+
+class _Broken(StringIO):
+    """Somebody who reads a little, and goes."""
+
+    def write(self, text: str) -> int:
+        if "two" in self.getvalue():
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def test_what_is_under_way_ends_though_nobody_reads_on():
+    plain = Plain(stdin=StringIO("a\nb\nc\n"), stdout=_Broken())
+    done = []
+
+    async def main() -> int:
+        while (line := await plain.read()) is not None:
+            for word in ("one ", "two ", "three ", "four "):
+                plain.hear(Said(word))
+            plain.settle()
+            done.append(line)
+        return 0
+
+    assert plain.host(main) == READER_GONE
+    assert done == ["a"]
+
+
+def test_a_chat_without_input_ends(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stdout", None)
+    plain = Plain()
+
+    async def main() -> int:
+        return 7 if await plain.read() is None else 0
+
+    assert plain.host(main) == 7
 
 
 @pytest.mark.parametrize("seen", [0, 200_000])

@@ -6,6 +6,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
@@ -17,13 +18,14 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from refold.cli.chat.heard import Called, Returned, Said
-from refold.cli.chat.status import Filled, Status
+from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.chat.terminal.asking import chosen, letters, offered
 from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.screen import LEAVE_HINT
 from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
 from refold.cli.chat.terminal.typed_history import TypedHistory
+from refold.session import Filled
 
 ENTER, ALT_ENTER, ESC, CTRL_C, CTRL_D, UP, DOWN, TAB = (
     "\r",
@@ -279,7 +281,9 @@ def test_a_row_is_picked_with_search_and_preview(size):
 def test_a_list_fits_its_screen():
     for columns, rows in ((80, 24), (200, 60), (100, 10), (30, 5)):
         size = Size(rows, columns)
-        picker = Picker("t", [Row("日" * 99, "d" * 99, "p\n" * 99)] * 99, None, lambda s=size: s)
+        picker = Picker(
+            "t", [Row("日" * 99, "d" * 99, "p\n" * 99)] * 99, Future(), lambda s=size: s
+        )
         picker.query.text = "日日"
         picker.move(50)
         assert picker.selected == 50

@@ -183,9 +183,9 @@ def _told(one):
     """A moment in short: what opens, what closes, and what lies where."""
     match one:
         case Opens(group):
-            return f"+{group.seq}"
+            return f"+{group.seq}"  # pyright: ignore[reportAttributeAccessIssue] - a fold
         case Closes(group):
-            return f"-{group.seq}"
+            return f"-{group.seq}"  # pyright: ignore[reportAttributeAccessIssue] - a fold
         case _:
             return str(one.seq)
 

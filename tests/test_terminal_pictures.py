@@ -12,7 +12,7 @@ PICTURES = sorted((Path(__file__).parents[1] / "docs" / "pictures").glob("termin
 def test_a_colour_goes_on_in_the_next_line():
     drawn = terminal_pictures.draw("\x1b[35mone\ntwo\x1b[0m\nthree", "p")
     one, two, three = (
-        re.search(rf'<text class="p-(r\d+)"[^>]*>(?:&#160;)*{word}', drawn)[1]
+        re.search(rf'<text class="p-(r\d+)"[^>]*>(?:&#160;)*{word}', drawn)[1]  # pyright: ignore[reportOptionalSubscript] - it is there
         for word in ("one", "two", "three")
     )
     assert one == two != three

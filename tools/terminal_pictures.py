@@ -10,7 +10,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,13 +70,13 @@ class Stage:
             path.write_text(text, encoding="utf-8")
         (self.project / "refold.toml").write_text(SETTINGS, encoding="utf-8")
 
-    def start(self, line: str, rows: int = ROWS, **env: str) -> None:
+    def start(self, line: str, *, rows: int = ROWS, env: Mapping[str, str] | None = None) -> None:
         """Type a command into a shell, in the project's folder."""
         self.terminal.start(
             f"printf '$ %s\\n' {_quoted(line)}; {line}; exec cat",
             COLUMNS,
             rows,
-            {"OPENAI_BASE_URL": self.provider.url, **env},
+            {"OPENAI_BASE_URL": self.provider.url, **(env or {})},
             self.project,
         )
 
@@ -89,7 +89,7 @@ class Stage:
 
     def talk(self, **env: str) -> None:
         """The whole conversation, up to where a fold is near."""
-        self.start("refold chat night-runs --files .", **env)
+        self.start("refold chat night-runs --files .", env=env)
         self.terminal.wait_for("/help")
         for prompt, end in SAID:
             self.say(prompt, shows=end)

@@ -4,18 +4,21 @@ The log is only appended to. Everything else is a view of it: see `refold.log` f
 and `refold.stores` for where it is kept. `Refold` is the memory of a Pydantic AI agent.
 """
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from refold.integrations.pydantic_ai import Refold
 
-__all__ = ["Refold", "__version__"]
+    __version__: str
 
-__version__ = version("refold")
+__all__ = ["Refold", "__version__"]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - it takes long to import
+
+        return version("refold")
     if name != "Refold":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

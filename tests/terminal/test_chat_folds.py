@@ -30,7 +30,7 @@ def chatting(talks):
     """A chat whose window is soon full, and whose summaries a model writes."""
     made = talks(window=WINDOW)
     settings(made, SETTINGS)
-    made.start(env={"OPENAI_API_KEY": "none"})
+    made.start(env=made.provider.environment())
     return made
 
 

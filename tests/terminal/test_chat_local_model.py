@@ -37,7 +37,7 @@ def answered(chat, line):
 
 def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     assert "Every word is kept" in chat.start()
-    assert "of 2.0k" in chat.terminal.screen().splitlines()[-1]  # the server says so
+    assert "window 2.0k" in chat.terminal.screen().splitlines()[-1]  # the server says so
     answered(chat, "Say hello in one short sentence.")
     chat.type("Write a very long story about the sea.")
     chat.terminal.wait_for("thinking", timeout=_PATIENCE)

@@ -27,7 +27,7 @@ from refold.cli.showing import show
 class _Commands(TyperGroup):
     """The commands; typer alone would end an interrupted one without a word."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
         """Run the command that was typed."""
         try:
             return super().invoke(ctx)

@@ -21,5 +21,15 @@ def open_store(address: str = "memory:", *, create: bool = True) -> Store:
     if address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         return SqliteStore(Path(address.removeprefix(_SQLITE)), create=create)
     raise InvalidInput(
-        f"{address!r} is no store's address.", "Use 'memory:' or 'sqlite:///path/to/file.db'."
+        f"{_without_password(address)!r} is no store's address.",
+        "Use 'memory:' or 'sqlite:///path/to/file.db'.",
     )
+
+
+def _without_password(address: str) -> str:
+    """The address as it may be shown, in logs too: without who is let in, and how."""
+    before, at, place = address.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    begin = (f"{scheme}{slashes}" if slashes and ":" not in scheme else "") + ("…@" if at else "")
+    place, asks, _ = place.partition("?")
+    return f"{begin}{place}" + ("?…" if asks else "")

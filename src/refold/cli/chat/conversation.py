@@ -17,6 +17,7 @@ from refold.cli.chat.failing import told
 from refold.cli.chat.heard import Happened, Heard
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.status import Status
+from refold.engine.reason import CANCELLED
 from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.integrations.pydantic_ai import Refold
@@ -296,11 +297,16 @@ class Conversation:
                 self._hearing.asked = True
             case _:
                 pass
-        self._hear(Happened(happening))
+        if self._asked is None or not _given_up(happening):  # who asked for it says so
+            self._hear(Happened(happening))
         self._changed()
 
 
 _MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
+
+
+def _given_up(happening: Happening) -> bool:
+    return isinstance(happening, CompactionComplete) and happening.error == CANCELLED
 
 
 def _cancelled() -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import AgentRunResultEvent
 from pydantic_ai.messages import (
@@ -61,7 +61,7 @@ class Hearing:
             case FunctionToolResultEvent(part=result):
                 return self._returned(result)
             case AgentRunResultEvent():
-                return self._ended(event.result.output)
+                return self._ended(cast("AgentRunResultEvent[object]", event).result.output)
             case _:
                 return None
 

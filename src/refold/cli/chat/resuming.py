@@ -1,10 +1,13 @@
 """Going on with an earlier session."""
 
+from shlex import quote
+
 from refold.cli.chat.chat import Chat
-from refold.cli.chat.commands.sessions import picked_session
+from refold.cli.chat.commands.sessions import is_own, own_sessions, picked_session, refusal
 from refold.cli.chat.wanted import Wanted
+from refold.cli.options import where_is
 from refold.errors import SessionNotFound
-from refold.log import Log, SessionInfo
+from refold.log import DEFAULT_TENANT, Log, SessionInfo
 
 _SHOWN = 5
 
@@ -23,30 +26,44 @@ async def gone_on_with(chat: Chat, wanted: Wanted) -> None:
 async def session_wanted(log: Log, wanted: Wanted) -> str | None:
     """The session that the command line names; the newest where it only says to resume.
 
-    A name may be shortened as long as it is clear. Without `--resume` it may be new.
+    A name may be shortened as long as it is clear. Without `--resume` it may be new. A session
+    that another program keeps is refused here, rather than at every message.
     """
     if wanted.session is None:
         if not wanted.resume:
             return None
-        newest = (await log.sessions(limit=1)).sessions
+        newest, _ = await own_sessions(log, "", 1)
         if not newest:
             raise SessionNotFound("There is no session to go on with yet.", "Begin: refold chat.")
         return newest[0].session
-    return await _named(log, wanted.session, new=not wanted.resume)
+    found = await _named(log, wanted.session, new=not wanted.resume)
+    if found is None:
+        return wanted.session
+    if not is_own(found):
+        raise refusal(found, _where(wanted))
+    return found.session
 
 
-async def _named(log: Log, name: str, *, new: bool) -> str:
+async def _named(log: Log, name: str, *, new: bool) -> SessionInfo | None:
+    """The session of that name; None where it may be new."""
     try:
-        return (await log.info(name)).session
+        return await log.info(name)
     except SessionNotFound:
-        found = [one for one in await _alike(log, name) if one.session.startswith(name)]
-    if len(found) == 1 and not new:
-        return found[0].session
-    if new:
-        return name
+        if new:
+            return None
+        alike = [one for one in await _alike(log, name) if one.session.startswith(name)]
+    found = [one for one in alike if is_own(one)] or alike
+    if len(found) == 1:
+        return found[0]
     names = ", ".join(one.session for one in found[:_SHOWN])
     hint = f"These begin so: {names}." if found else "`refold sessions` lists them."
     raise SessionNotFound(f"There is no session {name!r}.", hint)
+
+
+def _where(wanted: Wanted) -> str:
+    """The options that lead another command to the same sessions."""
+    store = "" if wanted.store == where_is("") else f" --store {quote(wanted.store)}"
+    return store + ("" if wanted.tenant == DEFAULT_TENANT else f" --tenant {quote(wanted.tenant)}")
 
 
 async def _alike(log: Log, name: str) -> tuple[SessionInfo, ...]:

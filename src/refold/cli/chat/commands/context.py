@@ -74,7 +74,7 @@ def _overview(chat: Chat, found: Seen) -> None:
         Text(""),
         *_beside(chat, shares, legend),
         Text(""),
-        roles(found.messages),
+        roles(found.messages, _summaries(found)),
         *_folded(found),
         faint(_log_totals(found)),
         faint("/context open reads one part of it; /explain says why each is there."),
@@ -114,20 +114,27 @@ def _legend(found: Seen, shares: Sequence[Share]) -> RenderableType:
     return made
 
 
-def roles(messages: Sequence[Described]) -> str:
-    """How many messages there are, whose, and how long."""
+def roles(messages: Sequence[Described], summaries: int = 0) -> str:
+    """How many messages there are, whose, and how long; summaries stand in your place."""
     whose: dict[str, int] = dict.fromkeys(("you", "model", "tools", "system"), 0)
     for one in messages:
         whose[_whose(one)] += 1
     told = [
-        f"{whose['you']:,} from you",
+        f"{whose['you'] - summaries:,} from you",
         f"{whose['model']:,} from the model",
         counted(whose["tools"], "tool result"),
     ]
+    if summaries:
+        told.append(counted(summaries, "summary", "summaries"))
     if whose["system"]:
         told.append(f"{whose['system']:,} of the system")
     chars = sum(len(shape.text) for one in messages for shape in one.shapes)
     return f"{counted(len(messages), 'message')} ({', '.join(told)}), {counted(chars, 'character')}"
+
+
+def _summaries(found: Seen) -> int:
+    inserts = found.plan.layout.inserts
+    return sum(one.reason == "summary" and one.kind == "prompt" for one in inserts)
 
 
 def _whose(message: Described) -> str:

@@ -1,6 +1,7 @@
 """`/sessions`, `/session`, `/fork`: from one session to another, and what this one has."""
 
 from itertools import count
+from shlex import quote
 from typing import Final
 
 from refold.cli.chat.commands.folding import facts
@@ -21,13 +22,16 @@ from refold.cli.chat.commands.saying import (
 )
 from refold.cli.chat.commands.works_on import Chat, Values
 from refold.cli.chat.surface import Row
-from refold.errors import SessionNotFound
+from refold.errors import InvalidInput, SessionNotFound
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
+from refold.integrations.pydantic_ai.keeping import FORMAT
 from refold.log import MAIN_SCOPE, Entry, Log, Message, SessionInfo, Span
 from refold.recall.telling import shapes_of, wire_of
 
 _MOST: Final = 100
 """Sessions in a list; a search finds the others."""
+_LOOKED: Final = 2_000
+"""Sessions of other programs among which those are looked for."""
 _FEW: Final = 12
 """Entries that are looked through for the first words, and for the last."""
 _WORDS: Final = 60
@@ -43,16 +47,57 @@ async def sessions(chat: Chat, typed: str) -> None:
 async def picked_session(chat: Chat, search: str = "") -> str | None:
     """A session that the person picks among those with these words; one of that name is picked."""
     log, here = chat.conversation.log, chat.conversation.name
-    found = (await log.sessions(search=search or None, limit=_MOST)).sessions
-    if not found:
-        _none(chat, search)
-        return None
+    found, others = await own_sessions(log, search, _MOST)
     if any(one.session == search for one in found):
         return search
+    for one in others:
+        if one.session == search:
+            raise refusal(one)
+    if not found:
+        _none(chat, search, others)
+        return None
     rows = [await _row(log, one, here) for one in found]
     title = "Sessions, last used first" + (f": {clean(search)}" if search else "")
+    if others:
+        title += f" (not listed, as a chat cannot go on with them: {len(others):,})"
     chosen = await chat.surface.pick(title, rows)
     return None if chosen is None else found[chosen].session
+
+
+async def own_sessions(
+    log: Log, search: str, most: int
+) -> tuple[list[SessionInfo], list[SessionInfo]]:
+    """The newest sessions that a chat can go on with, and the others met on the way."""
+    found: list[SessionInfo] = []
+    others: list[SessionInfo] = []
+    page = None
+    while len(found) < most and len(others) < _LOOKED:
+        some = await log.sessions(search=search or None, limit=_MOST, page=page)
+        for one in some.sessions:
+            (found if is_own(one) else others).append(one)
+        page = some.next
+        if page is None:
+            break
+    return found[:most], others
+
+
+def is_own(info: SessionInfo) -> bool:
+    """Whether a chat can go on with a session: its messages are in the form that a chat writes."""
+    return info.format == FORMAT
+
+
+def refusal(info: SessionInfo, where: str = "") -> InvalidInput:
+    """Why a chat cannot go on with a session, and what can be done with it.
+
+    Args:
+        info: The session.
+        where: Options that say where it is kept.
+    """
+    name = f"{quote(info.session)}{where}"
+    return InvalidInput(
+        f"Session {info.session!r} holds {info.format} messages: a chat cannot go on with it.",
+        f"Read it with `refold show {name}`, or write it to a file with `refold export {name}`.",
+    )
 
 
 def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
@@ -60,11 +105,19 @@ def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every 
     return [
         (one.session, words(one.title or counted(one.messages, "message"), _WORDS))
         for one in chat.known_sessions
+        if is_own(one)
     ]
 
 
-def _none(chat: Chat, typed: str) -> None:
-    if typed:
+def _none(chat: Chat, typed: str, others: list[SessionInfo]) -> None:
+    if others:
+        only = counted(len(others), "session")
+        say(
+            chat,
+            f"There is no session that a chat can go on with, only {only} of other programs.",
+            faint("`refold sessions` lists them, and `refold show` reads them."),
+        )
+    elif typed:
         say(chat, f"No session holds {typed!r}.", faint("/sessions alone lists them all."))
     else:
         say(chat, "There are no sessions yet.", faint("This one is kept once you say something."))

@@ -3,13 +3,24 @@
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from refold.cli.chat.tools import line_search
-from refold.cli.chat.tools.shown_folder import Walked, shown, with_notes
+from refold.cli.chat.tools.shown_folder import Walked, shown, size_of, with_notes
+
+_WHY: Final = {
+    "binary": "binary",
+    "large": f"larger than {size_of(line_search.LARGEST)}",
+    "link": "behind a link",
+    "special": "not regular",
+    "unreadable": "unreadable",
+}
+_END: Final = "end"
+"""Of a line that was searched in part."""
 
 
 class Search:
@@ -20,7 +31,8 @@ class Search:
         self._most = most
         self._seconds = seconds
         self._found: list[tuple[int, int, str]] = []
-        self._told: dict[str, bool] = {}
+        self._told: dict[str, object] = {}
+        self._skipped = Counter[str]()
 
     async def through(self, files: Sequence[str], root: Path, walked: Walked) -> str:
         """What the files hold, named from the root on."""
@@ -51,15 +63,21 @@ class Search:
         async for line in process.stdout:
             value: object = json.loads(line)
             if isinstance(value, dict):
-                self._told |= cast("dict[str, bool]", value)
+                self._hear(cast("dict[str, object]", value))
             else:
                 at, number, text = cast("list[Any]", value)
                 self._found.append((at, number, text))
 
+    def _hear(self, told: dict[str, object]) -> None:
+        if "skipped" in told:
+            self._skipped[str(told["skipped"])] += 1
+        else:
+            self._told |= told
+
     def _text(self, files: Sequence[str], root: Path, walked: Walked) -> str:
         rows = [
             f"{shown(str(Path(files[at]).relative_to(root)))}:{number}: {text}"
-            for at, number, text in self._found
+            for at, number, text in sorted(self._found)
         ]
         full = len(rows) >= self._most
         late = walked.late or not (full or "done" in self._told)
@@ -71,5 +89,26 @@ class Search:
             "Not all files were looked into: narrow it with path or files.": walked.crowded,
             "It took too long and was stopped: use a simpler pattern, or narrow it.": late,
         }
-        none = "No match so far." if late else f"No match in {len(files):,} files."
-        return with_notes("\n".join(rows) or none, [note for note, so in left_out.items() if so])
+        notes = [note for note, so in left_out.items() if so]
+        none = "No match so far." if late else f"No match in {_files(self._searched(files))}."
+        return with_notes("\n".join(rows) or none, [*notes, *self._not_searched(walked)])
+
+    def _searched(self, files: Sequence[str]) -> int:
+        return len(files) - sum(self._skipped[why] for why in _WHY)
+
+    def _not_searched(self, walked: Walked) -> list[str]:
+        """What was not looked at, so that nobody takes it for looked through."""
+        why = [f"{self._skipped[one]:,} {said}" for one, said in _WHY.items() if self._skipped[one]]
+        count, ends = sum(self._skipped[one] for one in _WHY), self._skipped[_END]
+        were = "was" if count == 1 else "were"
+        notes = {
+            f"{_files(count)} {were} not searched: {', '.join(why)}.": count,
+            f"Of very long lines ({ends:,}) only the first {line_search.WHOLE:,} characters "
+            "were searched.": ends,
+            walked.closed_note: walked.closed,
+        }
+        return [note for note, so in notes.items() if so]
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"

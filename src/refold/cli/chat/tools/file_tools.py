@@ -137,6 +137,7 @@ class _Tools:
             "Deeper folders were not looked into: raise depth, or list one of them.": walked.deeper,
             "A folder with very many entries is listed in part.": walked.crowded,
             "It took too long and was stopped: look into one folder.": walked.late,
+            walked.closed_note: walked.closed,
         }
         text = "\n".join(rows) or f"Nothing here matches {shown(pattern)!r}."
         return with_notes(text, [note for note, so in left_out.items() if so])

@@ -69,7 +69,8 @@ class Hidden:
             (one for one in (folder, *folder.parents) if (one / ".git").exists()), folder
         )
         self._above = folder.relative_to(self._top).parts
-        self._known = {(): _Folder((), self._rules(()), hidden=False)}
+        top = _Folder((), self._rules(()), hidden=False)
+        self._known: dict[tuple[str, ...], _Folder] = {(): top}
 
     def hides(self, path: Sequence[str], *, folder: bool) -> bool:
         """Whether a path below the folder is hidden, or lies in one that is."""
@@ -170,22 +171,33 @@ def matches(segments: Sequence[str], path: Sequence[str]) -> bool:
 
     `**` stands for any number of folders, and at the end for whatever lies below.
     """
-    if len(segments) > 1 and _is_any(segments[-1]):
-        return any(matches(segments[:-1], path[:end]) for end in range(len(path)))
-    at = reached = 0
-    again: tuple[int, int] | None = None
-    while reached < len(path):
-        if at < len(segments) and _is_any(segments[at]):
-            at += 1
-            again = at, reached + 1
-        elif at < len(segments) and segment(segments[at]).fullmatch(path[reached]):
-            at, reached = at + 1, reached + 1
-        elif again is not None:  # let the last `**` stand for one folder more
-            at, reached = again
-            again = at, reached + 1
-        else:
+    reached = _with_next(segments, {0})
+    for name in path:
+        after = {then for at in reached for then in _after(segments, at, name)}
+        reached = _with_next(segments, after)
+        if not reached:
             return False
-    return all(_is_any(one) for one in segments[at:])
+    return len(segments) in reached
+
+
+def _after(segments: Sequence[str], at: int, name: str) -> tuple[int, ...]:
+    """Which segments may come next when this one has met a name."""
+    if at == len(segments):
+        return ()
+    if _is_any(segments[at]):
+        return (at, at + 1) if _is_below(segments, at) else (at,)
+    return (at + 1,) if segment(segments[at]).fullmatch(name) else ()
+
+
+def _with_next(segments: Sequence[str], reached: set[int]) -> set[int]:
+    """Also those behind a `**`, which may stand for no folder at all."""
+    free = (at for at in reached if at < len(segments) and _is_any(segments[at]))
+    return reached | {at + 1 for at in free if not _is_below(segments, at)}
+
+
+def _is_below(segments: Sequence[str], at: int) -> bool:
+    """Whether a `**` is the one that stands for what lies below the others."""
+    return 0 < at == len(segments) - 1
 
 
 def _is_any(segment: str) -> bool:

@@ -7,6 +7,7 @@ alone.
 """
 
 import codecs
+import errno
 import io
 import json
 import os
@@ -19,9 +20,14 @@ from typing import Any
 HEAD = 8_192
 """Bytes by which text is told from other files."""
 LONGEST = 2_000
-"""Characters of a line that are looked at."""
+"""Characters of a line that are shown."""
+LARGEST = 64_000_000
+"""Bytes of a file that is searched."""
+WHOLE = 16_000_000
+"""Characters of a line that are searched."""
+_LONG = 10_000
+"""Characters of a line that waits until the others are searched: it may take long."""
 _SHOWN = 240
-_LARGEST = 64 << 20
 _MEMORY = 1 << 30
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -54,15 +60,17 @@ def encoding_of(head: bytes) -> str | None:
     return "utf-8"
 
 
-def lines_of(file: io.BufferedReader, encoding: str) -> Generator[tuple[str, bool], None, None]:
-    """Its lines without their ends, however long they are: as much as is looked at, and if cut."""
+def lines_of(
+    file: io.BufferedReader, encoding: str, longest: int = LONGEST
+) -> Generator[tuple[str, bool], None, None]:
+    """Its lines without their ends, however long they are: as much as is wanted, and if cut."""
     with io.TextIOWrapper(file, encoding, errors="replace") as text:
-        while line := text.readline(LONGEST + 1):
+        while line := text.readline(longest + 1):
             more = line
             while more and not more.endswith("\n"):
                 more = text.readline(1 << 16)
             bare = line.removesuffix("\n")
-            yield bare[:LONGEST], len(bare) > LONGEST
+            yield bare[:longest], len(bare) > longest
 
 
 def _pattern(wanted: str, *, ignore_case: bool) -> tuple[re.Pattern[str], bool]:
@@ -74,17 +82,72 @@ def _pattern(wanted: str, *, ignore_case: bool) -> tuple[re.Pattern[str], bool]:
         return re.compile(re.escape(wanted), flags), True
 
 
-def _found(path: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+class _Skipped(Exception):
+    """Why a file is not searched."""
+
+
+def _lines(path: str, longest: int) -> Iterator[tuple[int, str, bool]]:
     file = opened(path)
     if file is None:
-        return
+        raise _Skipped("special")
     with file:
         encoding = encoding_of(file.peek(HEAD)[:HEAD])
-        if encoding is None or os.fstat(file.fileno()).st_size > _LARGEST:
-            return
-        for number, (line, _) in enumerate(lines_of(file, encoding), 1):
-            if match := pattern.search(line):
-                yield number, _around(line, match.start())
+        if encoding is None:
+            raise _Skipped("binary")
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise _Skipped("large")
+        for number, (line, cut) in enumerate(lines_of(file, encoding, longest), 1):
+            yield number, line, cut
+
+
+class _Looking:
+    """A search through files: first all their lines but the long ones, then these."""
+
+    def __init__(self, pattern: re.Pattern[str], most: int) -> None:
+        self._pattern = pattern
+        self._left = most
+
+    def through(self, files: list[str]) -> bool:
+        """Print what is found and what is left out; whether all files were looked into."""
+        later = [at for at, path in enumerate(files) if self._left and self._short(at, path)]
+        for at in later:
+            if self._left:
+                self._long(at, files[at])
+        return self._left > 0
+
+    def _short(self, at: int, path: str) -> bool:
+        """Look into a file; whether it has long lines."""
+        long = False
+        try:
+            for number, line, cut in _lines(path, _LONG):
+                long = long or cut
+                if not cut and not self._look(at, number, line):
+                    break
+        except _Skipped as skipped:
+            _print({"skipped": str(skipped)})
+        except (OSError, UnicodeError) as error:
+            link = isinstance(error, OSError) and error.errno == errno.ELOOP
+            _print({"skipped": "link" if link else "unreadable"})
+        return long
+
+    def _long(self, at: int, path: str) -> None:
+        try:
+            for number, line, cut in _lines(path, WHOLE):
+                if len(line) <= _LONG:
+                    continue
+                if not self._look(at, number, line):
+                    break
+                if cut:
+                    _print({"skipped": "end"})
+        except (_Skipped, OSError, UnicodeError):
+            _print({"skipped": "unreadable"})
+
+    def _look(self, at: int, number: int, line: str) -> int:
+        """How many more may be found, after this line."""
+        if match := self._pattern.search(line):
+            _print([at, number, _around(line, match.start())])
+            self._left -= 1
+        return self._left
 
 
 def _around(line: str, at: int) -> str:
@@ -114,17 +177,8 @@ def main() -> None:
     asked: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     pattern, literal = _pattern(asked["pattern"], ignore_case=asked["ignore_case"])
     _print({"literal": literal})
-    left: int = asked["most"]
-    for at, path in enumerate(asked["files"]):
-        try:
-            for number, line in _found(path, pattern):
-                _print([at, number, line])
-                left -= 1
-                if not left:
-                    return
-        except (OSError, UnicodeError):
-            continue
-    _print({"done": True})
+    if _Looking(pattern, asked["most"]).through(asked["files"]):
+        _print({"done": True})
 
 
 if __name__ == "__main__":

@@ -38,6 +38,13 @@ class Walked:
         """A folder has too many entries."""
         self.late = False
         """The time was up."""
+        self.closed = 0
+        """Folders that could not be read."""
+
+    @property
+    def closed_note(self) -> str:
+        """How many folders could not be read, in words."""
+        return f"Folders that could not be read: {self.closed:,}."
 
     def in_time(self) -> bool:
         """Whether there is time left."""
@@ -104,7 +111,7 @@ class ShownFolder:
                         break
                     found += self._entry(folder, one)
         except OSError:
-            return found
+            walked.closed += 1
         return sorted(found)
 
     def _entry(self, folder: Sequence[str], one: "os.DirEntry[str]") -> Iterator[Entry]:

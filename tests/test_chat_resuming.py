@@ -1,0 +1,132 @@
+"""Which session a chat goes on with, and which it leaves to others."""
+
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
+
+import pytest
+
+pytest.importorskip("pydantic_ai")
+
+from chatting import chat_with
+
+from refold.cli.chat.commands.sessions import session_names
+from refold.cli.chat.resuming import gone_on_with, session_wanted
+from refold.cli.chat.wanted import Wanted
+from refold.cli.options import where_is
+from refold.errors import InvalidInput, SessionNotFound
+from refold.log import Author, Opened
+from refold.stores import open_store
+
+FOREIGN = ["openai-chat", "anthropic-messages"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A folder of its own, and no settings."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+
+def wanted(session=None, *, resume=True, store=None, tenant="default"):
+    return Wanted(where_is("") if store is None else store, tenant, session, resume)
+
+
+async def with_others(*names, format="openai-chat"):  # noqa: A002 - the glossary's word
+    """A chat with one session of its own, `talk`, and these of another program, used later."""
+    chat = chat_with()
+    await chat.say("one")
+    await keep(chat, *names, format=format)
+    return chat
+
+
+async def keep(chat, *names, format):  # noqa: A002 - the glossary's word
+    for name in names:
+        draft = Author().draft(Opened(format, "balanced"))
+        await chat.conversation.log.append(name, [draft], expected=0)
+
+
+@pytest.mark.parametrize("format", FOREIGN)
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("typed", ["their own", "their"])
+async def test_a_session_of_another_format_is_refused_at_the_door(format, resume, typed):  # noqa: A002
+    chat = await with_others("their own", format=format)
+    if typed == "their" and not resume:
+        assert await session_wanted(chat.conversation.log, wanted(typed, resume=False)) == typed
+        return
+    with pytest.raises(InvalidInput) as refused:
+        await gone_on_with(chat, wanted(typed, resume=resume))
+    assert refused.value.what == (
+        f"Session 'their own' holds {format} messages: a chat cannot go on with it."
+    )
+    assert "`refold show 'their own'`" in refused.value.fix
+    assert "`refold export 'their own'`" in refused.value.fix
+    assert chat.conversation.name == "talk"
+
+
+async def test_the_way_on_leads_to_the_same_store():
+    chat = await with_others("theirs")
+    there = wanted("theirs", store="sqlite:///o ne.db", tenant="acme")
+    with pytest.raises(InvalidInput) as refused:
+        await session_wanted(chat.conversation.log, there)
+    assert "`refold show theirs --store 'sqlite:///o ne.db' --tenant acme`" in refused.value.fix
+
+
+async def test_the_newest_session_is_the_newest_that_can_be_gone_on_with():
+    chat = await with_others(*(f"s{nth}" for nth in range(120)))
+    log = chat.conversation.log
+    assert await session_wanted(log, wanted()) == "talk"
+    assert await session_wanted(log, wanted("ta")) == "talk"
+    await keep(chat, "table", format="openai-chat")
+    assert await session_wanted(log, wanted("ta")) == "talk"
+    assert await session_wanted(log, wanted("new one", resume=False)) == "new one"
+    with pytest.raises(SessionNotFound):
+        await session_wanted(log, wanted("new one"))
+    other = chat_with()
+    await keep(other, "theirs", format="openai-chat")
+    with pytest.raises(SessionNotFound, match="Begin: refold chat"):
+        await session_wanted(other.conversation.log, wanted())
+
+
+@pytest.mark.parametrize("others", [1, 120])
+async def test_only_sessions_that_can_be_gone_on_with_are_offered(others):
+    chat = await with_others(*(f"s{nth}" for nth in range(others)))
+    chat.surface.picks = [0]
+    await gone_on_with(chat, wanted())
+    assert [row.label for row in chat.surface.rows] == ["one"]
+    assert f"cannot go on with them: {others})" in chat.surface.titles[0]
+    chat.known_sessions = (await chat.conversation.log.sessions(limit=200)).sessions
+    assert [name for name, _ in session_names(chat, "")] == ["talk"]
+
+
+async def test_sessions_names_why_one_cannot_be_gone_to():
+    chat = await with_others("theirs")
+    shown = " ".join((await chat.type("/sessions theirs")).split())
+    assert "holds openai-chat messages" in shown
+    assert "refold show theirs" in shown
+    assert chat.conversation.name == "talk"
+
+
+async def test_where_all_sessions_are_of_other_programs_it_is_said():
+    chat = chat_with()
+    await keep(chat, "theirs", format="openai-chat")
+    shown = " ".join((await chat.type("/sessions")).split())
+    assert "only 1 session of other programs" in shown
+    assert "`refold sessions` lists them" in shown
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgres://user:hunter2secret@host:5432/db", "'postgres://…@host:5432/db'"),
+        ("postgres://hunter2secret@host/db", "'postgres://…@host/db'"),
+        ("postgres://user:hunter2secret/a@b?c@host/db", "'postgres://…@host/db'"),
+        ("user:hunter2secret@host/db", "'…@host/db'"),
+        ("postgres://host/db?password=hunter2secret", "'postgres://host/db?…'"),
+        ("postgres://host/db", "'postgres://host/db'"),
+        ("refold.db", "'refold.db'"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(address, shown):
+    with pytest.raises(InvalidInput) as refused:
+        open_store(address)
+    assert refused.value.what == f"{shown} is no store's address."
+    assert "hunter2" not in str(refused.value)
