@@ -20,7 +20,7 @@ from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 
-TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "4"))
+TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "6"))
 WINDOW = 4096 if TURNS >= 20 else 2048
 SESSION = "garden"
 TOOLS_TOLD = "It ends with the system."

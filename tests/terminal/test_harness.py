@@ -103,6 +103,7 @@ def test_two_terminals_share_a_home_and_nothing_else(terminals):
 
 def test_no_tmux_is_a_reason_to_skip_unless_it_is_required(tmp_path, monkeypatch, terminals):
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("REFOLD_TMUX", raising=False)
     with pytest.raises(pytest.skip.Exception):
         terminals()
     monkeypatch.setenv("REFOLD_TMUX", "required")
