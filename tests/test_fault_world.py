@@ -26,7 +26,7 @@ from refold.log import FoldCompleted, FoldFailed, Message, Span
 
 SESSIONS = 100
 WHOLE = 10
-PROCESSES = {"quick": 2, "ci": 4, "thorough": WHOLE}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+PROCESSES = {"quick": 2, "ci": 2, "thorough": WHOLE}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 MOST_WAITED = BALANCED.fold.wait + 0.001
 
 

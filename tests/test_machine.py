@@ -62,7 +62,7 @@ def empty_store() -> Path:
 
 EXAMPLES = {
     "quick": (100, 100),
-    "ci": (500, 150),
+    "ci": (300, 100),
     "thorough": (40_000, 10_000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 

@@ -318,7 +318,7 @@ def _empty():
 
 EXAMPLES, STEPS = {
     "quick": ((70, 20), 5),
-    "ci": ((250, 100), 5),
+    "ci": ((150, 60), 5),
     "thorough": ((4_750, 1_000), 24),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
