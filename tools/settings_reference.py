@@ -6,6 +6,7 @@ With --check it writes nothing and exits with 1 if the page is out of date.
 import json
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -66,7 +67,7 @@ def _doc(section: str) -> str:
     kind: type[BaseModel] = Profile
     for name in section.split("."):
         kind = cast("type[BaseModel]", kind.model_fields[name].annotation)
-    return kind.__doc__ or ""
+    return cleandoc(kind.__doc__ or "")  # as newer Pythons have it already
 
 
 def _value(value: object) -> str:
