@@ -82,6 +82,9 @@ class Terminal:
             cwd=cwd or self.home,
         )
         self._running = True
+        # Tests that are killed close nothing: the server ends itself when they are gone.
+        gone = f"tail --pid={os.getpid()} -f /dev/null; tmux -L {self._socket} kill-server"
+        self._tmux("run-shell", "-b", gone)
         self._path = Path(self._asked("#{socket_path}"))
 
     def type(self, text: str) -> None:
