@@ -5,13 +5,15 @@ UV = $(VENV)/bin/uv
 ARGS ?=
 TURNS ?= 200
 KILLS ?= 10
+CHAOS ?= 600
 REPORT ?= .ci/build/requirements.json
+EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
 
 .PHONY: help setup check lint format types imports test thorough local-model agent-soak \
-	summary-soak coverage docs seeds bench wheel-check pins clean
+	summary-soak postgres-faults chaos engines coverage docs seeds bench wheel-check pins clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -59,6 +61,17 @@ summary-soak: local-model ## a real model in a small window, with real summaries
 	REFOLD_LOCAL_MODEL=required REFOLD_SUMMARY_TURNS=$(TURNS) \
 		$(PYTHON) -m pytest tests/local_model/test_summaries.py --timeout=0 -s $(ARGS)
 
+postgres-faults: ## 200 kill -9 of writers, 20 crashes of their server; takes ten minutes
+	REFOLD_POSTGRES=required REFOLD_POSTGRES_KILLS=200 REFOLD_POSTGRES_RESTARTS=20 \
+		$(PYTHON) -m pytest tests/faults/test_postgres_kills.py --timeout=0 -s $(ARGS)
+
+chaos: ## workers and their server killed at random for ten minutes, a summariser that misbehaves
+	REFOLD_POSTGRES=required REFOLD_CHAOS=$(CHAOS) \
+		$(PYTHON) -m pytest tests/faults/test_chaos.py --timeout=0 -s $(ARGS)
+
+engines: ## the durable engine over every store
+	REFOLD_POSTGRES=required REFOLD_ENGINES=all $(PYTHON) -m pytest tests/test_dbos_engine.py $(ARGS)
+
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
 	$(PYTHON) -m coverage combine --quiet
@@ -82,8 +95,8 @@ wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
-	$(COMPILE) $(ARGS) --extra chat --extra cli --extra pydantic-ai -o requirements/dev.txt pyproject.toml requirements/dev.in
-	$(COMPILE) --extra chat --extra cli --extra pydantic-ai -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
+	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) $(EXTRAS) -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in

@@ -3,17 +3,31 @@
 import argparse
 import sys
 
-from benchmarks import agent, chat, fold, ground, log, recall, replay, summaries, view
+from benchmarks import (
+    agent,
+    chat,
+    engine,
+    fold,
+    ground,
+    log,
+    recall,
+    replay,
+    scale,
+    summaries,
+    view,
+)
 from benchmarks.figures import as_json, as_table
 
 BENCHMARKS = {
     "agent": agent.figures,
     "chat": chat.figures,
+    "engine": engine.figures,
     "fold": fold.figures,
     "ground": ground.figures,
     "log": log.figures,
     "recall": recall.figures,
     "replay": replay.figures,
+    "scale": scale.figures,
     "summaries": summaries.figures,
     "view": view.figures,
 }

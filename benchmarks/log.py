@@ -1,31 +1,25 @@
-"""The log: appending beside bare SQLite, opening and forking beside a short session."""
+"""The log: appending beside the bare database, opening and forking beside a short session."""
 
 import asyncio
-import json
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from random import Random
 from statistics import median
 from time import perf_counter
-from uuid import uuid4
 
+from benchmarks import postgres_log
 from benchmarks.figures import Figure
-from refold.log import Author, Draft, FoldCompleted, FoldStarted, Log, Message, Opened, Span
+from benchmarks.log_work import BODY, DEEP, PER_BLOCK, VIEW, fill, fork_deep, in_turns, our_block
+from refold.log import Author, Log, Message, Opened, Span
 from refold.stores import SqliteStore
 from refold.stores.sqlite.read import read, the_session, visible
 from refold.stores.sqlite.transaction import Reading
 
-BODY = json.dumps({"role": "user", "content": Random(1).randbytes(480).hex()}).encode()
-PER_BLOCK = 96
-VIEW = 200
-DEEP = 40
-
 
 def figures(*, quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as folder:
-        return asyncio.run(_figures(Path(folder), quick=quick))
+        found = asyncio.run(_figures(Path(folder), quick=quick))
+    return found + postgres_log.figures(quick=quick)
 
 
 async def _figures(folder: Path, *, quick: bool) -> list[Figure]:
@@ -83,10 +77,10 @@ async def _appends(folder: Path, sessions: int, blocks: int) -> list[Figure]:
         for block in range(blocks):
             head = 1 + block * each
             drafts = {name: [author.draft(Message(BODY)) for _ in range(each)] for name in names}
-            times = await _in_turns(
+            times = await in_turns(
                 block,
                 lambda head=head: _bare_block(bare, names, head, each),
-                lambda head=head, drafts=drafts: _our_block(log, drafts, head),
+                lambda head=head, drafts=drafts: our_block(log, drafts, head),
                 lambda: _naive_block(bare, each * sessions),
             )
             to_bare.append(times[0] / times[1])
@@ -98,17 +92,6 @@ async def _appends(folder: Path, sessions: int, blocks: int) -> list[Figure]:
     ]
 
 
-async def _in_turns(block: int, *works: Callable[[], Awaitable[None]]) -> list[float]:
-    """The time each work takes; who begins changes from block to block."""
-    times = [0.0] * len(works)
-    for turn in range(len(works)):
-        at = (block + turn) % len(works)
-        start = perf_counter()
-        await works[at]()
-        times[at] = perf_counter() - start
-    return times
-
-
 async def _bare_block(bare: Bare, names: list[str], head: int, each: int) -> None:
     for at in range(each):
         for name in names:
@@ -118,17 +101,6 @@ async def _bare_block(bare: Bare, names: list[str], head: int, each: int) -> Non
 async def _naive_block(bare: Bare, count: int) -> None:
     for _ in range(count):
         bare.append_naively(BODY)
-
-
-async def _our_block(log: Log, drafts: dict[str, list[Draft]], head: int) -> None:
-    async def talk(name: str) -> None:
-        for at, draft in enumerate(drafts[name]):
-            await log.append(name, [draft], expected=head + at)
-
-    if len(drafts) == 1:
-        await talk(*drafts)
-    else:
-        await asyncio.gather(*map(talk, drafts))
 
 
 def _encoding() -> Figure:
@@ -145,14 +117,10 @@ async def _long_sessions(folder: Path, entries: int) -> list[Figure]:
     path = folder / "long.db"
     async with SqliteStore(path) as store:
         log = store.log()
-        await _fill(log, "short", 2 * VIEW)
-        await _fill(log, "long", entries)
+        await fill(log, "short", 2 * VIEW)
+        await fill(log, "long", entries)
         forks = [await _rows_written(store, log, name) for name in ("short", "long")]
-        await log.fork("long", "fork 1")
-        for at in range(1, DEEP):
-            await _say(log, f"fork {at}", 2)
-            await log.fork(f"fork {at}", f"fork {at + 1}")
-        await _say(log, "fork 1", 2 * DEEP)
+        await fork_deep(log)
     short, long = _Work(path, "short"), _Work(path, "long")
     one, deep = (_Work(path, name, span=VIEW) for name in ("fork 1", f"fork {DEEP}"))
     count = f"{entries:,}"
@@ -168,25 +136,6 @@ async def _long_sessions(folder: Path, entries: int) -> list[Figure]:
         Figure(f"reading through {DEEP} forks ÷ one, rows", deep.rows / one.rows, 2, "at most"),
         Figure(f"reading through {DEEP} forks ÷ one, steps", deep.steps / one.steps, 2, "at most"),
     ]
-
-
-async def _fill(log: Log, name: str, entries: int) -> None:
-    """A session whose view needs its last entries only: a fold stands for the rest."""
-    author = Author()
-    await log.append(name, [author.draft(Opened("bench", "balanced"))], expected=0)
-    await _say(log, name, entries - VIEW - 1)
-    spans = (Span(2, entries - VIEW),)
-    fold = uuid4()
-    values = FoldStarted(fold, spans, "manual"), FoldCompleted(fold, spans, {"text": "so far"})
-    await log.append(name, [author.draft(value) for value in values], expected=None)
-    await _say(log, name, VIEW - 2)
-
-
-async def _say(log: Log, name: str, count: int) -> None:
-    author = Author()
-    for first in range(0, count, 1_000):
-        drafts = [author.draft(Message(BODY)) for _ in range(min(1_000, count - first))]
-        await log.append(name, drafts, expected=None)
 
 
 async def _rows_written(store: SqliteStore, log: Log, name: str) -> int:

@@ -5,6 +5,7 @@ import json
 import os
 import tomllib
 from collections import defaultdict
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,46 @@ for name, examples in {"quick": 50, "ci": 60, "thorough": 2_000}.items():
         # A busy machine is no fault of the code.
         suppress_health_check=[HealthCheck.too_slow],
     )
+EMPTY_STORE = "refold_empty"
+APP_ROLE = "refold_app"
+NUMBERS = count(1)
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server of our own, with a store that is empty."""
+    psycopg = pytest.importorskip("psycopg", reason="the driver for PostgreSQL is not installed")
+    from refold.stores.postgres import migrate  # noqa: PLC0415 - only where it is installed
+    from refold.testing.postgres import Cluster, programs  # noqa: PLC0415 - likewise
+
+    if programs() is None:
+        why = "PostgreSQL is not installed"
+        if os.environ.get("REFOLD_POSTGRES") == "required":
+            pytest.fail(why)
+        pytest.skip(why)
+    with Cluster() as cluster:
+        address = cluster.database(EMPTY_STORE)
+        with psycopg.connect(address, autocommit=True) as db:
+            db.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
+        asyncio.run(migrate(address, partitions=4, roles=[APP_ROLE]))
+        yield cluster
+
+
+@pytest.fixture
+def postgres_database(postgres):
+    """The name of a database with an empty store."""
+    name = f"refold_{next(NUMBERS)}"
+    postgres.database(name, like=EMPTY_STORE)
+    yield name
+    postgres.drop(name)
+
+
+@pytest.fixture
+def postgres_address(postgres, postgres_database):
+    """The address of an empty store, for a role that may use it and no more."""
+    return postgres.address(postgres_database, user=APP_ROLE)
 
 
 def pytest_addoption(parser):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from forked_commands import forked_commands
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -30,6 +31,7 @@ BLOCK = re.compile(
     r"```(?P<language>python|console)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+PLAIN = {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 
 class Block(NamedTuple):
@@ -56,20 +58,19 @@ def run_python(block: Block, namespace: dict[str, object], runner: asyncio.Runne
         runner.run(result)
 
 
-def run_console(block: Block, folder: Path):
+def run_console(block: Block, folder: Path, quick: Path):
     steps = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
     ours = [step.startswith("refold ") for step in steps]
     if not any(ours):
         return
     assert all(ours), f"{block.page}:{block.line}: other commands beside refold's"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    plain = {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+    path = os.pathsep.join([str(quick), str(Path(sys.executable).parent), os.environ["PATH"]])
     for step in steps:
         command, _, expected = step.partition("\n")
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
-            env=os.environ | plain | {"PATH": path},
+            env=os.environ | PLAIN | {"PATH": path},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -91,8 +92,15 @@ def as_pattern(expected: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+@pytest.fixture(scope="module")
+def quick():
+    """Where a `refold` is that starts in milliseconds."""
+    with forked_commands(os.environ | PLAIN) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("name", [str(page.relative_to(ROOT)) for page in PAGES if blocks_of(page)])
-def test_examples_run(name, tmp_path, monkeypatch):
+def test_examples_run(name, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
@@ -100,7 +108,24 @@ def test_examples_run(name, tmp_path, monkeypatch):
             if block.language == "python":
                 run_python(block, namespace, runner)
             else:
-                run_console(block, tmp_path)
+                run_console(block, tmp_path, request.getfixturevalue("quick"))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["show"], ["show", "nobody"], ["-é", "\udcff"]]
+)
+def test_the_quick_command_does_what_the_command_does(quick, tmp_path, arguments):
+    def done(command):
+        ran = subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env=os.environ | PLAIN | {"REFOLD_STORE": "sqlite:///none.db"},
+            capture_output=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout, ran.stderr
+
+    assert done([quick / "refold"]) == done([sys.executable, "-m", "refold.cli"])
 
 
 def test_the_readme_shows_code():

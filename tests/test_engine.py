@@ -27,3 +27,16 @@ class TestOverSqlite(EngineConformance):
     @pytest.fixture
     def new_engine(self, tmp_path):
         return lambda log, make: LocalEngine(log, make, locks=tmp_path / "locks")
+
+
+class TestOverPostgres(EngineConformance):
+    @pytest.fixture
+    async def store(self, postgres_address):
+        from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+
+        async with PostgresStore(postgres_address, clock=self.clock) as store:
+            yield store
+
+    @pytest.fixture
+    def new_engine(self):
+        return LocalEngine

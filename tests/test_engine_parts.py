@@ -170,7 +170,7 @@ async def test_a_fold_that_kills_its_process_is_not_tried_for_ever(tmp_path):
         await log.append("s", [Author().draft(JOB.started())], expected=None)
         for _ in range(MOST_ATTEMPTS):  # what is left when a process dies in the midst of it
             held = await taken(FileLocks(tmp_path, log.tenant))
-            held.attempt(JOB.fold)
+            await held.attempt(JOB.fold)
             held.release()
         async with LocalEngine(log, maker, locks=tmp_path) as engine:
             (ended,) = await engine.recover("s")
@@ -190,14 +190,14 @@ async def test_the_first_attempt_counts_too(tmp_path):
 async def test_attempts_are_counted_for_each_fold(tmp_path):
     held = await taken(FileLocks(tmp_path, "t"))
     one, two = uuid4(), uuid4()
-    assert [held.attempt(one), held.attempt(one), held.attempt(two)] == [1, 2, 1]
+    assert [await held.attempt(fold) for fold in (one, one, two)] == [1, 2, 1]
     held.release()
     held = await taken(FileLocks(tmp_path, "t"))
-    assert held.attempt(two) == 2
+    assert await held.attempt(two) == 2
     held.release()
     next(tmp_path.iterdir()).write_bytes(b"\xff nonsense")
     held = await taken(FileLocks(tmp_path, "t"))
-    assert [held.attempt(two), held.attempt(two)] == [1, 2]
+    assert [await held.attempt(two), await held.attempt(two)] == [1, 2]
     held.release()
 
 

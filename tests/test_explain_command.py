@@ -11,26 +11,13 @@ import sys
 
 import explain_picture
 import pytest
+from forked_commands import forked_commands
 from rich.cells import cell_len
 
 from refold.log import Author, Message, Opened
 from refold.stores import open_store
 
 REFOLD = [sys.executable, "-m", "refold.cli"]
-
-
-def refold(folder, *arguments, **environment):
-    cleared = {key: one for key, one in os.environ.items() if not key.startswith("REFOLD_")}
-    return subprocess.run(
-        [*REFOLD, "explain", *arguments],
-        cwd=folder,
-        env=cleared | {"PYTHONUTF8": "1", "COLUMNS": "80"} | environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -56,20 +43,42 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_command(folder):
-    done = refold(folder, "imports-7", "--window", "9000", "--target-tokens", "1000")
+@pytest.fixture(scope="module")
+def refold(folder):
+    """`refold(…)`: `refold explain …` in that folder, to its end."""
+    cleared = {key: one for key, one in os.environ.items() if not key.startswith("REFOLD_")}
+    plain = cleared | {"PYTHONUTF8": "1", "COLUMNS": "80"}
+
+    def run(*arguments):
+        return subprocess.run(
+            [quick / "refold", "explain", *arguments],
+            cwd=folder,
+            env=plain,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+    with forked_commands(plain) as quick:
+        yield run
+
+
+def test_command(refold):
+    done = refold("imports-7", "--window", "9000", "--target-tokens", "1000")
     assert (done.returncode, done.stderr) == (0, "")
     assert "of the window of 9,000." in done.stdout
     assert "○ archived" in done.stdout
     assert max(map(cell_len, done.stdout.splitlines())) <= 80
-    wide = refold(folder, "imports-7", "--width", "160", "--all", "--profile", "co-cli").stdout
+    wide = refold("imports-7", "--width", "160", "--all", "--profile", "co-cli").stdout
     assert "profile co-cli" in wide
     assert "3.0 ≡ prompt" in wide
     assert max(map(cell_len, wide.splitlines())) == 160
 
 
-def test_command_prints_json(folder):
-    told = json.loads(refold(folder, "imports-7", "--json", "--model", "openai:gpt-4o").stdout)
+def test_command_prints_json(refold):
+    told = json.loads(refold("imports-7", "--json", "--model", "openai:gpt-4o").stdout)
     assert (told["explanation"], told["session"]["name"]) == (1, "imports-7")
     assert (told["model"], told["window"]["tokens"]) == ("openai:gpt-4o", 128_000)
     assert [one["seq"] for one in told["messages"]][:3] == [2, 3, 4]
@@ -88,8 +97,8 @@ def test_command_prints_json(folder):
         (["long", "--window", "400"], "view-too-large", "Shorten the instructions"),
     ],
 )
-def test_command_says_what_to_do(folder, arguments, code, fix):
-    done = refold(folder, *arguments)
+def test_command_says_what_to_do(refold, arguments, code, fix):
+    done = refold(*arguments)
     assert (done.returncode, done.stdout) == (1, "")
     what, then = done.stderr.splitlines()
     assert what.startswith(f"error[{code}]: ")
@@ -97,8 +106,8 @@ def test_command_says_what_to_do(folder, arguments, code, fix):
 
 
 @pytest.mark.parametrize("wrong", [["--width", "59"], ["--window", "0"], ["--target-tokens", "0"]])
-def test_command_refuses_what_cannot_be(folder, wrong):
-    done = refold(folder, "imports-7", *wrong)
+def test_command_refuses_what_cannot_be(refold, wrong):
+    done = refold("imports-7", *wrong)
     assert (done.returncode, done.stdout) == (2, "")
     assert wrong[0] in done.stderr
 
@@ -132,8 +141,8 @@ def in_terminal(folder, **environment):
     return written.decode().replace("\r\n", "\n")
 
 
-def test_colours_only_where_they_are_wanted(folder):
-    plain = refold(folder, "imports-7").stdout
+def test_colours_only_where_they_are_wanted(folder, refold):
+    plain = refold("imports-7").stdout
     coloured = in_terminal(folder)
     assert "\x1b[" not in plain
     assert "\x1b[1m" in coloured

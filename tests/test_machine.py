@@ -4,15 +4,23 @@ import asyncio
 import os
 import shutil
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 from unittest import mock
 
 from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from refold.log import Store, lineage
 from refold.stores import MemoryStore, SqliteStore
 from refold.testing.machine import LogMachine
+
+EMPTY = (
+    "TRUNCATE refold.sessions, refold.entries, refold.segments, refold.copies, refold.artifacts,"
+    " refold.tombstones, refold.attempts, refold.facts, refold.words"
+)
 
 FAST = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - where syncing is free
 
@@ -47,6 +55,29 @@ class SqliteMachine(LogMachine):
             shutil.rmtree(self.folder)
 
 
+class PostgresMachine(LogMachine):
+    """Two stores over one database, as two processes have it open."""
+
+    PEERS = 2
+    empty: ClassVar[Callable[..., None]]
+    opened: ClassVar[Callable[..., Store]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.few_segments = mock.patch.object(lineage, "MOST_SEGMENTS", 3)
+        self.few_segments.start()
+        type(self).empty()
+
+    def new_store(self) -> Store:
+        return type(self).opened(clock=self.clock)
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.few_segments.stop()
+
+
 @cache
 def empty_store() -> Path:
     """A store without sessions: making one takes longer than copying it."""
@@ -61,12 +92,20 @@ def empty_store() -> Path:
 
 
 EXAMPLES = {
-    "quick": (100, 100),
-    "ci": (300, 100),
-    "thorough": (40_000, 10_000),
+    "quick": (100, 100, 10),
+    "ci": (300, 100, 15),
+    "thorough": (40_000, 10_000, 1_000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
 TestMemory = MemoryMachine.TestCase
 TestMemory.settings = settings(max_examples=EXAMPLES[0])
 TestSqlite = SqliteMachine.TestCase
 TestSqlite.settings = settings(max_examples=EXAMPLES[1])
+
+
+def test_postgres(postgres, postgres_database, postgres_address):
+    from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - only where it is installed
+
+    PostgresMachine.empty = partial(postgres.execute, EMPTY, postgres_database)
+    PostgresMachine.opened = partial(PostgresStore, postgres_address)
+    run_state_machine_as_test(PostgresMachine, settings=settings(max_examples=EXAMPLES[2]))

@@ -1,14 +1,12 @@
 """Sessions that nobody uses are forgotten by themselves, and no others."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
 from refold import Refold
-from refold.engine.locks import FileLocks, ProcessLocks
 from refold.errors import SessionForgotten
 from refold.log import Author, Message, Note, Opened
 from refold.session.retention import MOST, retain
@@ -74,9 +72,7 @@ async def test_what_is_in_use_here_stays(log):
 
 async def test_what_a_run_holds_stays(log):
     await used(log, "running", 90)
-    folder = log.locks
-    turn = f"{log.tenant}\0turn"
-    locks = FileLocks(Path(folder), turn) if folder else ProcessLocks(log, "turn")
+    locks = log.locks("turn")
     held = await locks.take("running")
     assert held
     assert await retain(log, THIRTY, now=NOW) == []
@@ -86,9 +82,7 @@ async def test_what_a_run_holds_stays(log):
 
 async def test_no_run_can_begin_while_a_session_goes(log, monkeypatch):
     await used(log, "old", 90)
-    folder = log.locks
-    turn = f"{log.tenant}\0turn"
-    locks = FileLocks(Path(folder), turn) if folder else ProcessLocks(log, "turn")
+    locks = log.locks("turn")
     expire, seen = type(log).expire, []
 
     async def slowly(self, before, *, only):

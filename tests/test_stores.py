@@ -13,6 +13,15 @@ class TestMemory(LogConformance):
             yield store
 
 
+class TestPostgres(LogConformance):
+    @pytest.fixture
+    async def store(self, postgres_address):
+        from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+
+        async with PostgresStore(postgres_address, clock=self.clock) as store:
+            yield store
+
+
 class TestSqlite(LogConformance):
     @pytest.fixture
     async def store(self, tmp_path):

@@ -25,9 +25,13 @@ EXIT_CODES = {
 
 
 def commands() -> dict[str, Any]:
-    """The commands by their names, as typer made them."""
+    """The commands by their names, those of groups too, as typer made them."""
     group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    found: dict[str, Any] = {}
+    for name, one in group.commands.items():
+        within = {f"{name} {below}": each for below, each in getattr(one, "commands", {}).items()}
+        found |= within or {name: one}
+    return found
 
 
 def render() -> str:

@@ -19,6 +19,7 @@
     │   ├── StoreNotFound
     │   ├── NotAStore
     │   ├── StoreTooNew
+    │   ├── StoreOutdated           its schema is older than this Refold, or not there yet
     │   ├── MigrationGap
     │   ├── StoreBusy
     │   ├── StoreFull
@@ -78,6 +79,7 @@ __all__ = [
     "StoreFailed",
     "StoreFull",
     "StoreNotFound",
+    "StoreOutdated",
     "StoreReadOnly",
     "StoreTooNew",
     "TransferError",
@@ -237,6 +239,13 @@ class StoreTooNew(StoreError):
 
     code = "store-too-new"
     usual_fix = "Upgrade Refold; a store is never taken back to an older schema."
+
+
+class StoreOutdated(StoreError):
+    """The store's schema is older than this Refold needs, or was not made yet."""
+
+    code = "store-outdated"
+    usual_fix = "Run `refold store migrate` with the address, as the owner of the database."
 
 
 class MigrationGap(StoreError):

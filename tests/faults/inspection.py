@@ -39,12 +39,11 @@ async def entries_of(path: Path) -> dict[str, list[Entry]]:
 
 async def check(path: Path) -> None:
     """Everything that must hold in any store."""
-    await _check_sessions(path)
-    texts = {entry.id: entry for found in (await entries_of(path)).values() for entry in found}
+    entries = await _check_sessions(path)
     with _database(path) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         _check_artifacts(db)
-        _check_words(db, texts)
+        _check_words(db, entries)
         # It counts as writing, so it comes last; closing takes it back.
         db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
@@ -54,8 +53,9 @@ def files_of(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.glob(f"{path.name}*")}
 
 
-async def _check_sessions(path: Path) -> None:
-    """No gaps, no id twice, and what is kept beside the entries agrees with them."""
+async def _check_sessions(path: Path) -> dict[UUID, Entry]:
+    """No gaps, no id twice, and what is kept beside the entries agrees with them; all of them."""
+    found: dict[UUID, Entry] = {}
     async with open_store(path) as store:
         log = store.log()
         for info in (await log.sessions(limit=1000)).sessions:
@@ -66,6 +66,8 @@ async def _check_sessions(path: Path) -> None:
             visible = await log.visible(info.session)
             assert visible.info == info
             assert visible.outline == replay(e for e in entries if e.kind in CONTROL_KINDS)
+            found |= {entry.id: entry for entry in entries}
+    return found
 
 
 def _check_artifacts(db: sqlite3.Connection) -> None:

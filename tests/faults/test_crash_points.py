@@ -56,6 +56,23 @@ def prepared(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def before(prepared):
+    """What is in that store: its tables, and its sessions as the log reads them."""
+    return contents(prepared), asyncio.run(entries_of(prepared))
+
+
+@pytest.fixture
+def begin(tmp_path, prepared):
+    """`begin(scenario)`: a store to play it in."""
+
+    def begun(scenario):
+        _begin(tmp_path / "refold.db", scenario, prepared)
+        return tmp_path / "refold.db"
+
+    return begun
+
+
+@pytest.fixture(scope="module")
 def uninterrupted(prepared, tmp_path_factory):
     """What each scenario comes to when nothing goes wrong."""
     folder = tmp_path_factory.mktemp("uninterrupted")
@@ -89,7 +106,8 @@ def _crash(nursery, path, scenario, point, after=0):
 
 
 def test_every_point_is_listed_and_has_a_case():
-    source = "\n".join(file.read_text() for file in STORES.rglob("*.py"))
+    files = (file for file in STORES.rglob("*.py") if "postgres" not in file.parts)
+    source = "\n".join(file.read_text() for file in files)
     reached = re.findall(r"(?<!def )(?<!\w)_?reach\(\s*(.*?)\s*\)", source)
     assert {name.strip('"') for name in reached} == set(POINTS)
     assert {point for _, point, _ in CASES} == set(POINTS)
@@ -102,10 +120,9 @@ def test_a_misspelt_point_is_refused():
 
 @pytest.mark.req("R098")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
-async def test_a_crash_leaves_all_or_nothing(nursery, tmp_path, prepared, uninterrupted, case):
-    path = tmp_path / "refold.db"
+async def test_a_crash_leaves_all_or_nothing(nursery, begin, before, uninterrupted, case):
     scenario, point, after = case
-    _begin(path, scenario, prepared)
+    path, (rows, acknowledged) = begin(scenario), before
     _crash(nursery, path, scenario, point, after)
     await _reopen(path)
     await check(path)
@@ -113,18 +130,17 @@ async def test_a_crash_leaves_all_or_nothing(nursery, tmp_path, prepared, uninte
     if point in SCRUBBING or (point in COMMITTED and scenario not in IN_STEPS):
         assert found == uninterrupted[scenario]
     elif point not in COMMITTED and scenario != "opening" and not after:
-        assert found == contents(prepared)
+        assert found == rows
     if scenario != "opening":
-        await _check_kept(path, prepared)
+        await _check_kept(path, acknowledged)
 
     await play(path, scenario)
     await check(path)
     assert contents(path) == uninterrupted[scenario]
 
 
-async def _check_kept(path, prepared):
+async def _check_kept(path, acknowledged):
     """What was acknowledged before is there, byte for byte, unless it was to be forgotten."""
-    acknowledged = await entries_of(prepared)
     found = await entries_of(path)
     for name in acknowledged.keys() - {"doomed", "branch", "old", "older"}:
         assert found[name][: len(acknowledged[name])] == acknowledged[name]

@@ -20,11 +20,17 @@ Script = Callable[[int, int], Calls]
 """What is called in which turn and which step of it."""
 
 
-def local(url: str, client: httpx2.AsyncClient, *, window: int | None = None) -> OpenAIChatModel:
+def local(
+    url: str,
+    client: httpx2.AsyncClient,
+    *,
+    window: int | None = None,
+    settings: ModelSettings | None = None,
+) -> OpenAIChatModel:
     """The real model behind that address. It says its window only when it is given here."""
     provider = OpenAIProvider(base_url=url, api_key="none", http_client=client)
     profile: ModelProfile = {} if window is None else {"context_window": window}
-    return OpenAIChatModel("smollm2", provider=provider, profile=profile)
+    return OpenAIChatModel("smollm2", provider=provider, profile=profile, settings=settings)
 
 
 class Deciding(WrapperModel):

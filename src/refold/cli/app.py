@@ -22,6 +22,8 @@ from refold.cli.outcome import INTERRUPTED, interrupted
 from refold.cli.searching import search_
 from refold.cli.sessions import sessions
 from refold.cli.showing import show
+from refold.cli.store_command import store
+from refold.cli.worker import worker
 
 
 class _Commands(TyperGroup):
@@ -61,6 +63,8 @@ app.command("models")(models)
 app.command("search")(search_)
 app.command("sessions")(sessions)
 app.command("show")(show)
+app.add_typer(store)
+app.command("worker")(worker)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so

@@ -21,7 +21,7 @@ StoreOption = Annotated[
         "--store",
         metavar="ADDRESS",
         envvar="REFOLD_STORE",
-        help="Where the sessions are kept: sqlite:///FILE.",
+        help="Where the sessions are kept: sqlite:///FILE, or postgresql://USER@HOST/NAME.",
         show_default=f"{HERE} in this folder, else your own",
     ),
 ]

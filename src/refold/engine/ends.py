@@ -6,6 +6,7 @@ from uuid import UUID
 from refold.engine.protocol import Ended
 from refold.log import (
     CODEC,
+    Draft,
     Entry,
     FoldCompleted,
     FoldFailed,
@@ -23,7 +24,7 @@ _AT_ONCE = 500
 
 async def running(log: Log, session: str) -> tuple[Running, ...]:
     """The folds that were started and have not ended."""
-    return (await log.visible(session, last=0)).outline.running
+    return (await log.outlined(session)).outline.running
 
 
 async def end_of(log: Log, session: str, fold: UUID) -> Ended | None:
@@ -51,6 +52,17 @@ async def end_among(log: Log, session: str, fold: UUID, entries: Iterable[Entry]
                 if ended := _ended(whole, fold):
                     return ended
     return None
+
+
+def ended_by(draft: Draft, seq: int) -> Ended | None:
+    """How a fold ended whose end was just written there."""
+    match CODEC.decode(draft):
+        case FoldCompleted(fold, summary=summary):
+            return Ended(fold, seq, summary=summary)
+        case FoldFailed(fold, reason):
+            return Ended(fold, seq, reason=reason)
+        case _:
+            return None
 
 
 def _starts(entry: Entry, fold: UUID) -> bool:

@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal
+from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.engine.beneath import Beneath, forgotten_of, look_beneath
-from refold.engine.ends import end_of, running
+from refold.engine.beneath import Beneath, Glance, forgotten_since, glance, look_beneath
+from refold.engine.ends import end_of, ended_by, running
 from refold.engine.protocol import Ended
 from refold.engine.reason import CANCELLED, INTERRUPTED, reason_of
 from refold.engine.steps import FORGOTTEN_MEANWHILE, erase_steps
 from refold.engine.surely import surely
 from refold.errors import Conflict, IdReused, InvalidEntry
 from refold.fold.job import Job, Make, Steps
+from refold.fold.material import needed
 from refold.log import (
     CODEC,
     Appended,
@@ -55,27 +57,32 @@ class Folding:
         author: Author,
         limit: float | None,
         reach: Callable[[str], None],
+        leaves: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Make one; `leaves` says whether a fold that is cancelled is left to another process."""
         self._log = log
         self._make = make
         self._steps = steps
         self._author = author
         self._limit = limit
         self._reach = reach
+        self._leaves = leaves
 
     async def begin(self, job: Job) -> Begun:
         """Append the start.
 
         The start's id is the fold's own, so the log itself takes no fold twice. Compare-and-set
-        shows that nothing began or was completed since we looked; who holds the lock could do
-        without, and so does not wait for ever for a moment in which nobody else appends.
+        shows that nothing began or was completed since we looked. Where others append all the time
+        we do without, and look afterwards: of two that begin so, the first goes on.
         """
-        draft = self._draft(job, job.started())._replace(id=job.fold)
+        draft: Draft | None = None
         for attempt in count():
-            visible = await self._log.visible(job.session, last=0)
-            if not _is_fresh(job, visible.outline):
+            seen = await self._log.outlined(job.session)
+            if not _is_fresh(job, seen.outline):
                 return "known" if await end_of(self._log, job.session, job.fold) else "refused"
-            head = visible.info.entries if attempt < _POLITE else None
+            # Once: the same id may not come with another content.
+            draft = draft or self._start(job, seen.outline)
+            head = seen.info.entries if attempt < _POLITE else None
             try:
                 done = await self._append(job, draft, head)
             except Conflict:
@@ -84,18 +91,20 @@ class Folding:
                 return "known"
             if done.repeated and not await self._is_running(job):  # a tombstone is like any draft
                 return "known"
+            if head is None and not await self._is_first(job):
+                return "refused"
             self._reach("fold.started")
             return "begun"
         raise AssertionError
 
     async def left(self, session: str, one: Running) -> Job | None:
         """The job of a fold whose process died; None when it cannot be finished any more."""
-        visible = await self._log.visible(session, last=0)
+        seen = await self._log.outlined(session)
         for entry in await self._log.read(session, Span(one.seq, one.seq)):
             match CODEC.decode(entry):
                 case FoldStarted() as started:
                     job = Job.from_started(session, started)
-                    return job if _stands(job, visible.outline, visible.info.entries) else None
+                    return job if _stands(job, seen.outline, seen.info.entries) else None
                 case _:
                     return None
         return None
@@ -105,15 +114,33 @@ class Folding:
         await surely(lambda: erase_steps(self._log, session, one))
         return await self._fail(Job(session, one.fold, (), ""), reason)
 
-    async def carry_out(self, job: Job) -> Ended | None:
+    async def take_up(self, session: str, fold: UUID) -> Ended | None:
+        """Make a fold that was begun elsewhere, or close it when it cannot be finished any more."""
+        seen = await glance(self._log, session, fold)
+        if seen.start is None:
+            return None
+        match CODEC.decode(seen.start):
+            case FoldStarted() as started:
+                job = Job.from_started(session, started)
+                if _stands(job, seen.outline, seen.head):
+                    return await self.carry_out(job, seen)
+            case _:
+                pass
+        return await self.close(session, Running(seen.start.seq, fold))
+
+    async def carry_out(self, job: Job, seen: Glance | None = None) -> Ended | None:
         """Make a fold that was begun, and append its end: how it ended, here or elsewhere."""
         beneath = Beneath()
         try:
-            beneath = await look_beneath(self._log, job)
+            beneath = await look_beneath(self._log, job, seen)
             made = await self._made(job, beneath)
         except asyncio.CancelledError:
+            if self._leaves():
+                raise
             return await self._fail(job, CANCELLED)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the log is told
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the log is told; a panic of native code, too
             return await self._fail(job, reason_of(error))
         self._reach("fold.made")
         return await self._complete(job, made, beneath)
@@ -133,9 +160,16 @@ class Folding:
         return self._draft(job, FoldCompleted(job.fold, job.spans, making.result()))
 
     async def _call(self, job: Job, beneath: Beneath) -> JsonValue:
-        return await self._make(job, self._steps(job, beneath))
+        try:
+            return await self._make(job, self._steps(job, beneath))
+        except SystemExit as error:  # from a task it would end the loop, and all other folds
+            raise RuntimeError("it wanted to end the process") from error
 
     async def _complete(self, job: Job, draft: Draft, beneath: Beneath) -> Ended | None:
+        done = await self._append_unforgotten(job, draft, beneath)
+        if done is not None:
+            self._reach("fold.completed")
+            return ended_by(draft, done.first)
         objection = await surely(lambda: self._objection(job, beneath))
         if objection is not None:
             return await self._fail(job, objection)
@@ -144,10 +178,26 @@ class Folding:
         except InvalidEntry as error:  # the session changed since we looked
             return await self._fail(job, reason_of(error))
         self._reach("fold.completed")
-        if await surely(lambda: self._forgotten(job, beneath)):
+        if await surely(lambda: forgotten_since(self._log, job, beneath, done.revision)):
             # Forgotten after we looked and before the summary was there to be forgotten too.
             await surely(lambda: self._log.forget(job.session, Span(done.first, done.first)))
-        return await surely(lambda: end_of(self._log, job.session, job.fold))
+            return await surely(lambda: end_of(self._log, job.session, job.fold))
+        return ended_by(draft, done.first)
+
+    async def _append_unforgotten(
+        self, job: Job, draft: Draft, beneath: Beneath
+    ) -> Appended | None:
+        """Append the end, if nothing at all was forgotten since we began; None if one must look."""
+        if beneath.revision is None:
+            return None
+        revision = beneath.revision
+        try:
+            done = await surely(
+                lambda: self._log.append(job.session, [draft], expected=None, revision=revision)
+            )
+        except InvalidEntry:
+            return None
+        return None if done.revision is None else done
 
     async def _fail(self, job: Job, reason: str) -> Ended | None:
         draft = self._draft(job, FoldFailed(job.fold, reason))
@@ -179,15 +229,26 @@ class Folding:
 
     async def _objection(self, job: Job, beneath: Beneath) -> str | None:
         """Why the session, as it is now, cannot take the fold."""
-        visible = await self._log.visible(job.session, last=0)
-        if not _stands(job, visible.outline, visible.info.entries):
+        seen = await self._log.outlined(job.session)
+        if not _stands(job, seen.outline, seen.info.entries):
             return OFF_THE_LINE
-        return FORGOTTEN_MEANWHILE if await self._forgotten(job, beneath) else None
+        gone = await forgotten_since(self._log, job, beneath, seen.revision)
+        return FORGOTTEN_MEANWHILE if gone else None
 
-    async def _forgotten(self, job: Job, beneath: Beneath) -> bool:
-        """Whether more of what lies beneath is forgotten than when the fold began to be made."""
-        now = await forgotten_of(self._log, job.session, beneath.spans)
-        return now != beneath.forgotten
+    async def _is_first(self, job: Job) -> bool:
+        """Whether no other fold was begun before this one; else it is closed."""
+        first, *_ = await running(self._log, job.session)
+        if first.fold == job.fold:
+            return True
+        await self._fail(job, "another fold is under way")
+        return False
+
+    def _start(self, job: Job, outline: Outline) -> Draft:
+        """The start, which goes with all that the fold will be made of."""
+        draft = self._draft(job, job.started())
+        return draft._replace(
+            id=job.fold, rests_on=union((*draft.rests_on, *needed(job.spans, outline)))
+        )
 
 
 def heard(future: asyncio.Future[Any]) -> None:

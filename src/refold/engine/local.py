@@ -11,7 +11,7 @@ from uuid import UUID
 from refold.engine.beneath import Beneath
 from refold.engine.ends import end_among, end_of, running
 from refold.engine.folding import GRACE, Folding, heard
-from refold.engine.locks import FileLocks, Held, ProcessLocks
+from refold.engine.locks import FileLocks, Held
 from refold.engine.protocol import Ended
 from refold.engine.reason import CANCELLED, INTERRUPTED
 from refold.engine.steps import LoggedSteps, is_cancelled
@@ -63,8 +63,7 @@ class LocalEngine:
     ) -> None:
         self._log = log
         self._author = author or Author()
-        folder = locks or log.locks
-        self._locks = FileLocks(Path(folder), log.tenant) if folder else ProcessLocks(log)
+        self._locks = FileLocks(locks, log.tenant) if locks else log.locks()
         self._folding = Folding(
             log, make, steps=self._steps, author=self._author, limit=limit, reach=reach
         )
@@ -185,7 +184,7 @@ class LocalEngine:
     async def _fold(self, work: _Work, job: Job) -> None:
         begun = await self._folding.begin(job)
         if begun == "begun":
-            work.lock.attempt(job.fold)
+            await work.lock.attempt(job.fold)
             await self._make(work, job)
         else:
             work.begun.set_result(begun == "known")
@@ -197,7 +196,7 @@ class LocalEngine:
         """
         for one in await running(self._log, session):
             job = await self._folding.left(session, one)
-            attempts = work.lock.attempt(one.fold)
+            attempts = await work.lock.attempt(one.fold)
             if job is None:
                 _note(work, await self._folding.close(session, one))
             elif attempts > MOST_ATTEMPTS:

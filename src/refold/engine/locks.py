@@ -11,33 +11,15 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock as ThreadLock
-from typing import Protocol
 from uuid import UUID
 
 from refold.errors import StoreFailed
 from refold.log import Log, Span
+from refold.log.protocol import Held, Locks
+
+__all__ = ["FileLocks", "Held", "Locks", "ProcessLocks"]
 
 _NOTE_SIZE = 200
-
-
-class Held(Protocol):
-    """A lock that was taken."""
-
-    def attempt(self, fold: UUID) -> int:
-        """Note that the fold is about to be made; how often that was noted, this time included."""
-        ...
-
-    def release(self) -> None:
-        """Let go; a second time changes nothing."""
-        ...
-
-
-class Locks(Protocol):
-    """The locks of one tenant's sessions."""
-
-    async def take(self, session: str) -> Held | None:
-        """The session's lock; None when another holds it, in this process or elsewhere."""
-        ...
 
 
 class FileLocks:
@@ -47,13 +29,18 @@ class FileLocks:
     file while another removes it would hold a lock that nobody else can see.
     """
 
-    def __init__(self, folder: Path, tenant: str) -> None:
+    def __init__(self, folder: Path, tenant: str, purpose: str = "fold") -> None:
         self._folder = folder
-        self._tenant = tenant
+        self._whose = tenant if purpose == "fold" else f"{tenant}\0{purpose}"
+
+    @property
+    def place(self) -> object:
+        """See `Locks.place`."""
+        return self._folder.resolve()
 
     async def take(self, session: str) -> Held | None:
         """See `Locks.take`."""
-        path = self._folder / f"{_digest(self._tenant, session)}.lock"
+        path = self._folder / f"{_digest(self._whose, session)}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -76,7 +63,7 @@ class _FileLock:
     def __init__(self, file: int) -> None:
         self._file: int | None = file
 
-    def attempt(self, fold: UUID) -> int:
+    async def attempt(self, fold: UUID) -> int:
         if self._file is None:
             return 1
         with suppress(OSError, ValueError):  # a disk that is full must not keep a fold from ending
@@ -111,6 +98,11 @@ class ProcessLocks:
         self._log = log
         self._purpose = purpose
 
+    @property
+    def place(self) -> object:
+        """See `Locks.place`."""
+        return None
+
     async def take(self, session: str) -> Held | None:
         """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
@@ -131,7 +123,7 @@ class _ProcessLock:
     def __init__(self, key: _Key) -> None:
         self._key: _Key | None = key
 
-    def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not tried again
+    async def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not tried again
         return 1
 
     def release(self) -> None:
@@ -141,9 +133,9 @@ class _ProcessLock:
             self._key = None
 
 
-def _digest(tenant: str, session: str) -> str:
+def _digest(whose: str, session: str) -> str:
     """A file name that says nothing of the session's own."""
-    return sha256(f"{tenant}\0{session}".encode()).hexdigest()
+    return sha256(f"{whose}\0{session}".encode()).hexdigest()
 
 
 def _refused(path: Path, error: OSError) -> StoreFailed:

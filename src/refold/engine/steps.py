@@ -7,17 +7,29 @@ from contextlib import suppress
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError
 
-from refold.engine.beneath import Beneath, forgotten_since
-from refold.engine.ends import running
+from refold.engine.beneath import Beneath, forgotten_since, running_of
 from refold.engine.surely import surely
 from refold.errors import (
     ErasureUnfinished,
     FoldCancelled,
+    InvalidEntry,
     InvalidInput,
+    LogError,
     StoreError,
 )
 from refold.fold.job import Job
-from refold.log import CODEC, Appended, Author, Draft, Entry, FoldStepped, Log, Running, Span
+from refold.log import (
+    CODEC,
+    Appended,
+    Author,
+    Draft,
+    Entry,
+    FoldStepped,
+    Log,
+    Outlined,
+    Running,
+    Span,
+)
 from refold.log.admit import check_name
 from refold.log.span import spans_of, union
 
@@ -61,6 +73,8 @@ class LoggedSteps:
         self._reading = asyncio.Lock()
         self._names: dict[str, asyncio.Lock] = {}
         self._patient = True
+        self._seen: Outlined | None = None
+        """How the session stood when we last looked."""
 
     async def step(self, name: str, work: Work) -> JsonValue:
         """What `work` gives, or gave when it was done before.
@@ -81,9 +95,28 @@ class LoggedSteps:
         self._reach("fold.stepping")
         draft = self._draft(name, await work())
         _result(draft)  # what no later run could read is not recorded
-        if not is_cancelled() and not await self._objection():
+        if is_cancelled() or await self._recorded_at_once(draft):
+            return draft
+        if not await self._objection():
             await self._record(draft)
         return draft
+
+    async def _recorded_at_once(self, draft: Draft) -> bool:
+        """Record it without a look, where nothing can have happened since the last one."""
+        seen = self._seen
+        if seen is None or seen.revision is None or seen.revision != self._beneath.revision:
+            return False
+        try:
+            done = await self._append(draft, seen)
+        except (LogError, InvalidEntry):
+            return False
+        except StoreError:  # better paid twice than lost
+            self._patient = False
+            return True
+        if done.revision is None:  # written, but by a call whose answer was lost
+            return False
+        self._reach("fold.stepped")
+        return True
 
     async def _record(self, draft: Draft) -> None:
         try:
@@ -92,13 +125,19 @@ class LoggedSteps:
             self._patient = False
             return
         self._reach("fold.stepped")
-        if await surely(lambda: forgotten_since(self._log, self._job, self._beneath)):
+        if await surely(
+            lambda: forgotten_since(self._log, self._job, self._beneath, done.revision)
+        ):
             # Forgotten after we looked and before the result was there to be forgotten too.
             await surely(lambda: self._log.forget(self._job.session, Span(done.first, done.first)))
 
-    async def _append(self, draft: Draft) -> Appended:
+    async def _append(self, draft: Draft, seen: Outlined | None = None) -> Appended:
         async def append() -> Appended:
-            return await self._log.append(self._job.session, [draft], expected=None)
+            session, log = self._job.session, self._log
+            if seen is None:
+                return await log.append(session, [draft], expected=None)
+            head, revision = seen.info.entries, seen.revision
+            return await log.append(session, [draft], expected=head, revision=revision)
 
         return await (surely(append) if self._patient else append())
 
@@ -117,10 +156,12 @@ class LoggedSteps:
 
     async def _objection(self) -> FoldCancelled | None:
         """Why nobody wants the fold any more."""
-        there = await surely(lambda: running(self._log, self._job.session))
-        if all(one.fold != self._job.fold for one in there):
+        job = self._job
+        seen = await surely(lambda: self._log.outlined(job.session))
+        self._seen = seen
+        if running_of(seen, job.fold) is None:
             return FoldCancelled("The fold was given up meanwhile.")
-        gone = await surely(lambda: forgotten_since(self._log, self._job, self._beneath))
+        gone = await surely(lambda: forgotten_since(self._log, job, self._beneath, seen.revision))
         return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if gone else None
 
     async def _all_known(self) -> dict[str, Draft | Entry]:
@@ -132,8 +173,9 @@ class LoggedSteps:
     async def _recorded(self) -> dict[str, Draft | Entry]:
         """What earlier runs of this fold have done."""
         known: dict[str, Draft | Entry] = {}
-        if self._beneath.start is not None:
-            one = Running(self._beneath.start, self._job.fold)
+        start, head = self._beneath.start, self._beneath.head
+        if start is not None and start != head:  # else nobody has written since
+            one = Running(start, self._job.fold)
             async for name, entry in _steps_of(self._log, self._job.session, one):
                 known.setdefault(name, entry)
         return known

@@ -9,7 +9,8 @@ from refold.errors import StoreBusy, StoreFailed, StoreFull
 T = TypeVar("T")
 _PAUSES = (0.02, 0.1, 0.5, 1.0, 2.0)
 """Seconds to wait before each repetition; after the last one it is given up."""
-_PASSING = (StoreBusy, StoreFull, StoreFailed)
+PASSING = (StoreBusy, StoreFull, StoreFailed)
+"""What may be otherwise in a moment."""
 
 
 async def surely(work: Callable[[], Awaitable[T]]) -> T:
@@ -24,7 +25,7 @@ async def surely(work: Callable[[], Awaitable[T]]) -> T:
                 return await work()
             except asyncio.CancelledError:
                 cancelled = True
-            except _PASSING:
+            except PASSING:
                 cancelled |= await _slept(pause)
         return await work()
     finally:

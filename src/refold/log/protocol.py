@@ -1,9 +1,10 @@
 """What a log can do, whatever it is stored in."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
+from uuid import UUID
 
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
@@ -14,13 +15,16 @@ from refold.log.text import Term
 DEFAULT_TENANT = "default"
 
 
-class Appended(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Appended:
     """Where the drafts of one append are in the log."""
 
     first: int
     last: int
     repeated: bool = False
     """They were there already: an earlier call had succeeded."""
+    revision: int | None = field(default=None, compare=False)
+    """The session's revision when they were written (see `Outlined`); None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,16 @@ class Visible:
     info: SessionInfo
     outline: Outline
     entries: tuple[Entry, ...]
+
+
+class Outlined(NamedTuple):
+    """A session and its outline, without any entry."""
+
+    info: SessionInfo
+    outline: Outline
+    revision: int | None = None
+    """Nothing of the session was forgotten between two times when this was the same number. None
+    where the store does not count: then nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +120,31 @@ class Erased:
     """The folds, request records and other entries that rested on them, in forks too."""
 
 
+class Held(Protocol):
+    """A lock that was taken."""
+
+    async def attempt(self, fold: UUID) -> int:
+        """Note that the fold is about to be made; how often that was noted, this time included."""
+        ...
+
+    def release(self) -> None:
+        """Let go; a second time changes nothing."""
+        ...
+
+
+class Locks(Protocol):
+    """The locks of one tenant's sessions, for one purpose."""
+
+    @property
+    def place(self) -> object:
+        """What those have in common that lock in the same place; None for one store in memory."""
+        ...
+
+    async def take(self, session: str) -> Held | None:
+        """The session's lock; None when another holds it, in this process or elsewhere."""
+        ...
+
+
 class Log(Protocol):
     """The sessions of one tenant."""
 
@@ -114,22 +153,28 @@ class Log(Protocol):
         """Whose sessions these are."""
         ...
 
-    @property
-    def locks(self) -> str | None:
-        """Where the processes that share this log lock: a folder; None when one has it alone."""
+    def locks(self, purpose: str = "fold") -> Locks:
+        """The locks that hold between all who share this log; each purpose has its own."""
         ...
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, expected: int | None
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int | None,
+        revision: int | None = None,
     ) -> Appended:
         """Append the drafts after entry `expected`, all or none, durably.
 
         The first append of a session begins with an `Opened` entry at `expected=0`. With
         `expected=None` the drafts go wherever the head is. Appending the same drafts again returns
         where they are, whatever has happened since. Rewinding, clearing, pinning and folding are
-        entries too.
+        entries too. With `revision` they are appended only while the session has it (see
+        `Outlined`), so nothing is written of what was forgotten since.
 
-        Raises Conflict when the head is elsewhere, IdReused when an id came with other content.
+        Raises Conflict when the head is elsewhere, IdReused when an id came with other content,
+        InvalidEntry when the revision is another.
         """
         ...
 
@@ -155,6 +200,10 @@ class Log(Protocol):
 
         `last` bounds how many of the newest unfolded entries are read.
         """
+        ...
+
+    async def outlined(self, session: str) -> Outlined:
+        """How the session stands: the least that tells which folds stand, and which are made."""
         ...
 
     async def sessions(

@@ -7,9 +7,7 @@ last entry was written, and stays. What living forks read of a session that goes
 from collections.abc import Collection
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from refold.engine.locks import FileLocks, Locks, ProcessLocks
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, SessionInfo
 from refold.view import Profile
@@ -63,16 +61,9 @@ async def _unused(log: Log, before: int) -> list[SessionInfo]:
 async def _take(held: AsyncExitStack, log: Log, session: str) -> bool:
     """Whether no run has the session; none can have it then until all is done."""
     try:
-        lock = await _turns(log).take(session)
+        lock = await log.locks("turn").take(session)
     except (SessionForgotten, SessionNotFound):  # by another, since it was listed
         return True
     if lock is not None:
         held.callback(lock.release)
     return lock is not None
-
-
-def _turns(log: Log) -> Locks:
-    """The locks that runs take, one for each turn."""
-    if log.locks is None:
-        return ProcessLocks(log, "turn")
-    return FileLocks(Path(log.locks), f"{log.tenant}\0turn")

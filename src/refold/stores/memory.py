@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
 
-from refold.errors import ArtifactNotFound, InvalidInput, SessionExists, StoreClosed
+from refold.engine.locks import ProcessLocks
+from refold.errors import ArtifactNotFound, InvalidEntry, InvalidInput, SessionExists, StoreClosed
 from refold.log.admit import (
     Facts,
     Repeat,
@@ -29,8 +30,10 @@ from refold.log.protocol import (
     Appended,
     Erased,
     Hit,
+    Locks,
     Match,
     Matches,
+    Outlined,
     SessionInfo,
     SessionPage,
     Store,
@@ -123,18 +126,28 @@ class MemoryLog:
 
     def __init__(self, tenant: str, store: MemoryStore, clock: Clock) -> None:
         self.tenant = tenant
-        self.locks: str | None = None
         self._store = store
         self._clock = clock
+
+    def locks(self, purpose: str = "fold") -> Locks:
+        """See `refold.log.Log.locks`."""
+        return ProcessLocks(self, purpose)
 
     @property
     def _held(self) -> _Tenant:
         return self._store.held(self.tenant)
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, expected: int | None
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int | None,
+        revision: int | None = None,
     ) -> Appended:
         """See `refold.log.Log.append`."""
+        if revision is not None:
+            raise InvalidEntry("This store counts no revisions.", "Append without one.")
         check_drafts(drafts)
         there = self._held.sessions.get(session)
         places = there.places if there else {}
@@ -182,6 +195,11 @@ class MemoryLog:
             needed = union((*needed, *spans_of(chain_of(record))))
         entries = tuple(self._whole(there.rows[seq - 1].entry) for seq in seqs(needed))
         return Visible(there.info(), outline, entries)
+
+    async def outlined(self, session: str) -> Outlined:
+        """See `refold.log.Log.outlined`."""
+        there = self._session(session)
+        return Outlined(there.info(), there.state.outline)
 
     async def sessions(
         self, *, search: str | None = None, limit: int = 50, page: str | None = None

@@ -4,10 +4,12 @@ from pathlib import Path
 
 from refold.errors import InvalidInput
 from refold.log.protocol import Store
+from refold.stores.address import without_password
 from refold.stores.memory import MemoryStore
 from refold.stores.sqlite import SqliteStore
 
 _SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 def open_store(address: str = "memory:", *, create: bool = True) -> Store:
@@ -15,21 +17,25 @@ def open_store(address: str = "memory:", *, create: bool = True) -> Store:
 
     `memory:` keeps nothing; `sqlite:///refold.db` is a file beside the program, and
     `sqlite:////home/me/refold.db` one with its whole path. With `create=False` it must be there.
+    `postgresql://user@host/database` is a database that `refold store migrate` has made ready.
     """
     if address == "memory:":
         return MemoryStore()
     if address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         return SqliteStore(Path(address.removeprefix(_SQLITE)), create=create)
+    if address.startswith(_POSTGRES):
+        return _postgres(address)
     raise InvalidInput(
-        f"{_without_password(address)!r} is no store's address.",
-        "Use 'memory:' or 'sqlite:///path/to/file.db'.",
+        f"{without_password(address)!r} is no store's address.",
+        "Use 'memory:', 'sqlite:///path/to/file.db' or 'postgresql://user@host/database'.",
     )
 
 
-def _without_password(address: str) -> str:
-    """The address as it may be shown, in logs too: without who is let in, and how."""
-    before, at, place = address.rpartition("@")
-    scheme, slashes, _ = before.partition("://")
-    begin = (f"{scheme}{slashes}" if slashes and ":" not in scheme else "") + ("…@" if at else "")
-    place, asks, _ = place.partition("?")
-    return f"{begin}{place}" + ("?…" if asks else "")
+def _postgres(address: str) -> Store:
+    try:
+        from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - only who uses it has it
+    except ImportError as error:
+        raise InvalidInput(
+            "The driver for PostgreSQL is not installed.", 'Run: pip install "refold[postgres]"'
+        ) from error
+    return PostgresStore(address)

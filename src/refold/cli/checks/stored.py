@@ -9,7 +9,6 @@ from shlex import quote
 from refold.cli.checks.row import Row, ok, problem, short, warning
 from refold.cli.options import store_at, where_is
 from refold.engine.ends import running
-from refold.engine.locks import FileLocks
 from refold.errors import RefoldError, StoreNotFound
 from refold.log import Log
 from refold.stores.sqlite.migrate import shipped
@@ -139,9 +138,9 @@ async def _folds(log: Log) -> Row:
 
 async def _left_behind(log: Log, session: str) -> bool:
     """Whether a fold was begun there that nobody makes any more."""
-    if log.locks is None or not await running(log, session):
+    if not await running(log, session):
         return False
-    lock = await FileLocks(Path(log.locks), log.tenant).take(session)
+    lock = await log.locks().take(session)
     if lock is None:
         return False
     lock.release()

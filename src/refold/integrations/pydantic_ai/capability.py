@@ -16,7 +16,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from refold.errors import InvalidInput, InvalidSetting
-from refold.integrations.pydantic_ai.keeping import Keeping
+from refold.integrations.pydantic_ai.keeping import Keeping, NewEngine
 from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
 from refold.integrations.pydantic_ai.places import Place, calling, place_of
 from refold.integrations.pydantic_ai.run import Run
@@ -60,6 +60,7 @@ class Refold(AbstractCapability[Any]):
         before: Hook | None = None,
         host: Host = dict,
         watch: Watching | None = None,
+        engine: NewEngine | None = None,
     ) -> None:
         """Make the memory of one or more agents.
 
@@ -77,6 +78,7 @@ class Refold(AbstractCapability[Any]):
             before: Runs before each fold and may refuse it.
             host: What your program knows of the work under way, for the summaries.
             watch: Is told what happens in which conversation, as it happens, between runs too.
+            engine: Has folds made elsewhere, by workers; how they summarise is theirs to know.
         """
         self.id = "refold"
         known = {name: _known(name, models[name]) for name in models}
@@ -98,6 +100,7 @@ class Refold(AbstractCapability[Any]):
             remember=remembering(memory) if memory is not None else None,
             watch=watch,
             retention=chosen,
+            engine=engine,
         )
         self._cache = cache
         self._runs: dict[tuple[str | None, str | None], Run] = {}

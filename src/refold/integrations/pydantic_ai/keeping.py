@@ -5,17 +5,16 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from refold.engine.locks import FileLocks, Held, Locks, ProcessLocks
+from refold.engine import Engine
 from refold.errors import RefoldError, SessionBusy
 from refold.fold.run import Remember, Write
 from refold.integrations.pydantic_ai.message_bytes import Reading
 from refold.integrations.pydantic_ai.places import Place
 from refold.integrations.pydantic_ai.telling import Telling, Watching
 from refold.log import Author, Log, Store, wall_clock
-from refold.log.protocol import DEFAULT_TENANT
+from refold.log.protocol import DEFAULT_TENANT, Held, Locks
 from refold.models.setup import Setup
 from refold.session import Session
 from refold.session.folds import Hook, Host
@@ -29,6 +28,9 @@ FORMAT = "pydantic-ai"
 MOST_OPEN = 64
 """How many sessions stay open between runs."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+
+NewEngine = Callable[[Log], Engine]
+"""Makes the engine of a log."""
 
 
 @dataclass
@@ -67,21 +69,23 @@ class Keeping:
         watch: Watching | None = None,
         retention: Profile | None = None,
         author: Author | None = None,
+        engine: NewEngine | None = None,
     ) -> None:
         self._watch = watch
         self._retention = retention
         self._own = isinstance(store, str)
         self._store = open_store(store) if isinstance(store, str) else store
         self.log: Log = self._store.log(tenant)
-        # Two that keep the same file keep the same sessions.
-        locks = self.log.locks
-        self.key: object = (Path(locks).resolve() if locks else id(self._store), tenant)
+        # Two that lock in the same place keep the same sessions.
+        self.key: object = (self._locks().place or id(self._store), tenant)
         self._wait = wait
         self._before = before
         self._host = host
         self._write = write
         self._remember = remember
         self._author = author
+        self._new_engine = engine
+        self._engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
         self._open: OrderedDict[Place, Opened] = OrderedDict()
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Line]] = (
             WeakKeyDictionary()
@@ -107,6 +111,9 @@ class Keeping:
             _, found = self._open.popitem()
             if found.loop is loop:
                 await found.session.close()
+        engine = self._engines.pop(loop, None)
+        if engine is not None:
+            await engine.close()
         if self._own:
             await self._store.close()
 
@@ -130,6 +137,7 @@ class Keeping:
             setup,
             format=FORMAT,
             scope=place.scope,
+            engine=self._engine(),
             before=self._before,
             host=self._host,
             write=self._write,
@@ -137,6 +145,15 @@ class Keeping:
             watch=watch,
             author=self._author,
         )
+
+    def _engine(self) -> Engine | None:
+        """The engine of this loop, where folds are not made here."""
+        if self._new_engine is None:
+            return None
+        loop = asyncio.get_running_loop()
+        if loop not in self._engines:
+            self._engines[loop] = self._new_engine(self.log)
+        return self._engines[loop]
 
     async def _let_go(self) -> None:
         while len(self._open) > MOST_OPEN:
@@ -196,10 +213,7 @@ class Keeping:
         return held
 
     def _locks(self) -> Locks:
-        folder = self.log.locks
-        if folder is None:
-            return ProcessLocks(self.log, "turn")
-        return FileLocks(Path(folder), f"{self.log.tenant}\0turn")
+        return self.log.locks("turn")
 
 
 def _busy(session: str, wait: float) -> SessionBusy:

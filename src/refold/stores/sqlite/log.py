@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from refold.engine.locks import FileLocks
+from refold.errors import InvalidEntry
 from refold.log.admit import check_drafts
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
@@ -11,7 +13,9 @@ from refold.log.protocol import (
     Appended,
     Erased,
     Hit,
+    Locks,
     Matches,
+    Outlined,
     SessionInfo,
     SessionPage,
     Visible,
@@ -61,13 +65,23 @@ class SqliteLog:
 
     def __init__(self, file: File, tenant: str) -> None:
         self.tenant = tenant
-        self.locks: str | None = f"{file.path.absolute()}-locks"
         self._file = file
 
+    def locks(self, purpose: str = "fold") -> Locks:
+        """See `refold.log.Log.locks`."""
+        return FileLocks(Path(f"{self._file.path.absolute()}-locks"), self.tenant, purpose)
+
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, expected: int | None
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int | None,
+        revision: int | None = None,
     ) -> Appended:
         """See `refold.log.Log.append`."""
+        if revision is not None:
+            raise InvalidEntry("This store counts no revisions.", "Append without one.")
         check_drafts(drafts)
         done = self._file.at_once(
             self.tenant, lambda tx: append_alone(tx, session, drafts, expected)
@@ -97,6 +111,10 @@ class SqliteLog:
     async def visible(self, session: str, *, last: int | None = None) -> Visible:
         """See `refold.log.Log.visible`."""
         return await self._read(lambda tx: reading.visible(tx, session, last))
+
+    async def outlined(self, session: str) -> Outlined:
+        """See `refold.log.Log.outlined`."""
+        return await self._read(lambda tx: reading.outlined(tx, session))
 
     async def sessions(
         self, *, search: str | None = None, limit: int = 50, page: str | None = None

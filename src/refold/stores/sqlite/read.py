@@ -8,7 +8,7 @@ from refold.log.artifact import Artifact, lower
 from refold.log.entry import Entry
 from refold.log.lineage import Segment, within
 from refold.log.outline import Outline, chain_of, load, replay
-from refold.log.protocol import SessionInfo, Visible
+from refold.log.protocol import Outlined, SessionInfo, Visible
 from refold.log.span import Span, spans_of, subtract
 from refold.stores.sql import statements
 from refold.stores.sqlite.rows import LAST_SEQ, SessionRow, ends, entry_of
@@ -110,6 +110,12 @@ def artifact(tx: Reading, hash_: str) -> Artifact:
     if stored.hash != hash_:
         raise StoreCorrupt(f"Artifact {hash_} is damaged.")
     return stored
+
+
+def outlined(tx: Reading, session: str) -> Outlined:
+    """How the session stands."""
+    row = the_session(tx, session)
+    return Outlined(info(row, session), row.state.outline)
 
 
 def visible(tx: Reading, session: str, last: int | None) -> Visible:

@@ -21,11 +21,12 @@ from refold.errors import (
 from refold.log.admit import check_name
 from refold.log.author import Clock, wall_clock
 from refold.log.protocol import DEFAULT_TENANT, Store
+from refold.stores.migrations import Migration
 from refold.stores.reach import Reach, onwards
 from refold.stores.sqlite.connection import connect, our_errors
 from refold.stores.sqlite.forget import erasure_under_way, scrub
 from refold.stores.sqlite.log import SqliteLog
-from refold.stores.sqlite.migrate import Migration, check_ours, migrate, shipped
+from refold.stores.sqlite.migrate import check_ours, migrate, shipped
 from refold.stores.sqlite.rows import KnownSessions
 from refold.stores.sqlite.transaction import Reading, Writing
 from refold.stores.sqlite.writer import Writer

@@ -4,9 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from refold.errors import (
-    InvalidEntry,
-)
+from refold.errors import InvalidEntry, SessionForgotten, SessionNotFound
 from refold.log import (
     Cleared,
     FoldCompleted,
@@ -33,6 +31,46 @@ class ViewingConformance(Conformance):
         visible = await log.visible("s")
         assert [entry.seq for entry in visible.entries] == [1, 2, 3, 4, 5]
         assert visible.info == await log.info("s")
+
+    async def test_an_outline_comes_without_entries(self, log: Log) -> None:
+        with pytest.raises(SessionNotFound):
+            await log.outlined("s")
+        await self.begin(log, "s", 6)
+        for _ in range(2):
+            await self.fold(log, "s", Span(2, 4))
+            await log.append("s", self.drafts(Note("n")), expected=None)
+            outlined, visible = await log.outlined("s"), await log.visible("s")
+            assert (outlined.info, outlined.outline) == (visible.info, visible.outline)
+        await log.forget("s")
+        with pytest.raises(SessionForgotten):
+            await log.outlined("s")
+
+    async def test_a_revision_tells_that_nothing_was_forgotten(self, log: Log) -> None:
+        await self.begin(log, "s", 6)
+        await log.fork("s", "t", at=4)
+        befores = {name: (await log.outlined(name)).revision for name in ("s", "t")}
+        if None in befores.values():
+            with pytest.raises(InvalidEntry):
+                await log.append("s", self.drafts(Note("n")), expected=None, revision=0)
+            return
+        for name, before in befores.items():
+            done = await log.append(name, self.drafts(Note("n")), expected=None, revision=before)
+            assert done.revision == (await log.outlined(name)).revision == before
+        await log.forget("s", Span(3, 3))
+        for name, before in befores.items():
+            head = await log.head(name)
+            assert (await log.outlined(name)).revision != before
+            with pytest.raises(InvalidEntry, match="forgotten since"):
+                await log.append(name, self.drafts(Note("m")), expected=None, revision=before)
+            assert await log.head(name) == head
+
+    async def test_entries_are_read_as_they_are_now(self, log: Log) -> None:
+        """Also by who knows the session from before."""
+        await self.begin(log, "s", 3)
+        await log.outlined("s")
+        assert [one.forgotten for one in await log.read("s", Span(2, 3))] == [False, False]
+        await log.forget("s", Span(3, 3))
+        assert [one.forgotten for one in await log.read("s", Span(2, 3))] == [False, True]
 
     async def test_a_fold_stands_for_its_spans(self, log: Log) -> None:
         await self.begin(log, "s", 8)

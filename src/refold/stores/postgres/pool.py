@@ -1,0 +1,178 @@
+"""The store's connections: taken for a moment, tried again when they break."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import uniform
+from time import monotonic
+from typing import Final, TypeVar
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from refold.errors import StoreClosed, StoreError
+from refold.stores.postgres.connection import Address, Pool, configure, connect, parameters
+from refold.stores.postgres.failing import explained, is_lost, is_passing, unreachable
+from refold.stores.postgres.measuring import Measuring
+from refold.stores.postgres.transaction import Connection, give_up
+
+T = TypeVar("T")
+_REASONS: Final = {"40001": "serialization", "40P01": "deadlock"}
+_PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
+
+
+class Connections:
+    """A pool of connections to one database.
+
+    Work is given a connection that is in no transaction. When the connection breaks, the work is
+    done again on another, until `wait` seconds are over: it must be such that this does no harm.
+    """
+
+    def __init__(self, address: Address, pool: Pool, wait: float, measuring: Measuring) -> None:
+        self.address = address
+        self.settings = pool
+        self._wait = wait
+        self._measuring = measuring
+        self._used = 0
+        self._asking = 0
+        self._returning: set[asyncio.Task[None]] = set()
+        self._pool: AsyncConnectionPool[Connection] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened and not closed since."""
+        return self._pool is not None
+
+    def stats(self) -> dict[str, int]:
+        """What the pool says of itself."""
+        return self._pool.get_stats() if self._pool is not None else {}
+
+    async def open(self, check: Callable[[Connection], Awaitable[None]]) -> None:
+        """Connect once, look whether this is what we want, and begin to keep connections."""
+        try:
+            first = await connect(self.address, self.settings)
+            try:
+                await check(first)
+            finally:
+                await first.close()
+        except psycopg.Error as error:
+            raise explained(self.address, error) from error
+        settings = self.settings
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            self.address.conninfo,
+            kwargs=parameters(self.address, settings),
+            configure=configure,
+            min_size=settings.least,
+            max_size=settings.most,
+            max_waiting=settings.queue,
+            timeout=settings.wait,
+            name="refold",
+            open=False,
+        )
+        try:
+            await pool.open(wait=True, timeout=settings.wait)
+        except PoolTimeout as error:
+            raise unreachable(self.address, "no connection can be made") from error
+        self._pool = pool
+
+    def abandon(self) -> None:
+        """Let go of connections whose event loop has ended: nobody can close them in good order."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            for connection in pool._pool:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+                connection.pgconn.finish()
+            self._used = self._asking = 0
+            self._returning.clear()
+
+    async def close(self) -> None:
+        """Close them all."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            if self._returning:
+                await asyncio.wait(self._returning)
+            await pool.close()
+
+    async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Do the work on a connection."""
+        until = monotonic() + self._wait
+        tries = 0
+        while True:
+            try:
+                return await self._once(work)
+            except (psycopg.Error, TimeoutError) as error:
+                if not await self._may_come_back(error) or monotonic() > until:
+                    raise self._explained(error) from error
+                self._measuring.retried(_REASONS.get(_sqlstate(error), "lost connection"))
+                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
+            tries += 1
+            await asyncio.sleep(uniform(pause / 2, pause))  # noqa: S311 - so that not all come at once
+
+    async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        pool = self._pool
+        if pool is None:
+            raise StoreClosed(f"The store {self.address} is not open.")
+        self._asking += 1
+        try:
+            connection = await pool.getconn()
+        finally:
+            self._asking -= 1
+        self._used += 1
+        try:
+            result = await work(connection)
+        except BaseException:
+            await self._give_back(pool, connection)
+            raise
+        if self._asking:
+            await self._give_back(pool, connection)
+        else:  # then the pool takes it at once, and there is no moment to be cancelled in
+            self._used -= 1
+            await pool.putconn(connection)
+        return result
+
+    async def _give_back(
+        self, pool: "AsyncConnectionPool[Connection]", connection: Connection
+    ) -> None:
+        """Give a connection back, also when who had it is cancelled while we do."""
+
+        async def give_back() -> None:
+            try:
+                async with asyncio.timeout(self.settings.limit):
+                    await give_up(connection)
+            except TimeoutError:
+                await connection.close()
+            finally:
+                self._used -= 1
+                await pool.putconn(connection)
+
+        returning = asyncio.create_task(give_back())
+        self._returning.add(returning)
+        returning.add_done_callback(self._returning.discard)
+        await asyncio.shield(returning)
+
+    async def _may_come_back(self, error: BaseException) -> bool:
+        """Whether to try again; the pool then looks after its other connections too."""
+        pool = self._pool
+        if pool is None:
+            return False
+        if isinstance(error, PoolTimeout):
+            return self._is_away()
+        if isinstance(error, psycopg.Error) and is_passing(error):
+            return True
+        if not is_lost(error):
+            return False
+        with suppress(psycopg.Error):
+            await pool.check()
+        return True
+
+    def _is_away(self) -> bool:
+        """Whether no connection came because none can be made, and not because all are in use."""
+        return self._used < self.settings.most
+
+    def _explained(self, error: BaseException) -> StoreError:
+        if isinstance(error, PoolTimeout) and self._is_away():
+            return unreachable(self.address, "no connection can be made")
+        return explained(self.address, error)
+
+
+def _sqlstate(error: BaseException) -> str:
+    return (isinstance(error, psycopg.Error) and error.sqlstate) or ""

@@ -1,0 +1,131 @@
+"""What the processes of the chaos test do: workers, and hosts. See `nursery`."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import chaos_hosts
+import nursery
+from chaos_journal import Journal, noted
+from chaos_summariser import NAMES, Chaotic
+from postgres_writers import opened
+from sessions import Quarter
+
+from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
+from refold.fold.job import Job, Make, Steps
+from refold.fold.material import Material
+from refold.fold.run import Folder, read_context
+from refold.fold.summary import Summary
+from refold.fold.write.by_model import ByModel
+from refold.log import Log
+from refold.stores.postgres import Pool, PostgresStore
+
+Report = Callable[[Any], None]
+
+TENANTS = 4
+SESSIONS = 9
+"""Of each tenant."""
+LIMITS = Limits(model=Bounds(Bound(24, 12), Bound(24, 12)), polling=0.2)
+GRACE = 6.0
+SWEEP = 1.0
+FOLD = 6.0
+"""Seconds that making a fold may take."""
+
+
+def store_at(address: str) -> PostgresStore:
+    return PostgresStore(address, pool=Pool(most=4), wait=60.0)
+
+
+def work(report: Report, address: str, journal: str, executor: str) -> None:
+    """A worker, until it is killed."""
+    written = Journal(journal, executor)
+    summarisers = {name: Chaotic(name) for name in NAMES}
+
+    async def write(material: Material, job: Job, steps: Steps) -> Summary:
+        # A new one for each fold: it would soon leave a summariser alone that fails so often.
+        asking = ByModel(lambda job: summarisers[read_context(job.context).summariser])
+        return await asking(material, job, steps)
+
+    def make(log: Log) -> Make:
+        return noted(Folder(log, Quarter(), write), written)
+
+    async def live() -> None:
+        async with (
+            opened(store_at(address)) as store,
+            Worker(
+                address,
+                store.log,
+                make,
+                limits=LIMITS,
+                models=NAMES,
+                executor=executor,
+                grace=GRACE,
+                sweep=SWEEP,
+                limit=FOLD,
+            ),
+        ):
+            report("works")
+            await asyncio.Event().wait()
+
+    asyncio.run(live())
+
+
+def host(report: Report, address: str, tenants: list[str], seed: int) -> None:
+    """A host of some tenants, until it is told to stop; then it settles what it left."""
+
+    async def live() -> None:
+        stop = chaos_hosts.told_to_stop()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _tell_where, report)
+        random = Random(seed)  # noqa: S311 - what is asked for, no secret
+        async with opened(store_at(address)) as store:
+            hosts = [_host(store, address, tenant, random) for tenant in tenants]
+            await asyncio.gather(*(one.open() for one in hosts))
+            report("talks")
+            await asyncio.gather(*(one.talk(stop) for one in hosts))
+            await asyncio.gather(*(one.settle() for one in hosts))
+            for one in hosts:
+                report(dict(one.figures))
+
+    asyncio.run(live())
+
+
+def _tell_where(report: Report) -> None:
+    """Say where each task is, of a process that does not come to its end."""
+    frames = [frame for task in asyncio.all_tasks() for frame in task.get_stack()]
+    places = Counter(f"{frame.f_code.co_qualname}:{frame.f_lineno}" for frame in frames)
+    report({"failed": f"it does not end: {places}"})
+
+
+def _host(store: PostgresStore, address: str, tenant: str, random: Random) -> chaos_hosts.Host:
+    log = store.log(tenant)
+    engine = DbosEngine(log, address, limits=LIMITS, grace=GRACE)
+    return chaos_hosts.Host(log, engine, chaos_hosts.sessions(tenant, SESSIONS), random)
+
+
+class ChaosNursery(nursery.Nursery):
+    """Starts processes that have imported DBOS before they begin."""
+
+    def __init__(self):
+        self._socket, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        )
+        theirs.close()
+        self._started = []
+
+
+if __name__ == "__main__":
+    nursery.children = sys.modules[__name__]  # its own know nothing of DBOS
+    with socket.socket(fileno=int(sys.argv[1])) as requests_of_tests:
+        nursery.serve(requests_of_tests)
