@@ -116,12 +116,12 @@ async def test_where_all_sessions_are_of_other_programs_it_is_said():
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
-        ("postgres://user:hunter2secret@host:5432/db", "'postgres://…@host:5432/db'"),
-        ("postgres://hunter2secret@host/db", "'postgres://…@host/db'"),
-        ("postgres://user:hunter2secret/a@b?c@host/db", "'postgres://…@host/db'"),
+        ("mysql://user:hunter2secret@host:5432/db", "'mysql://…@host:5432/db'"),
+        ("mysql://hunter2secret@host/db", "'mysql://…@host/db'"),
+        ("mysql://user:hunter2secret/a@b?c@host/db", "'mysql://…@host/db'"),
         ("user:hunter2secret@host/db", "'…@host/db'"),
-        ("postgres://host/db?password=hunter2secret", "'postgres://host/db?…'"),
-        ("postgres://host/db", "'postgres://host/db'"),
+        ("mysql://host/db?password=hunter2secret", "'mysql://host/db?…'"),
+        ("mysql://host/db", "'mysql://host/db'"),
         ("refold.db", "'refold.db'"),
     ],
 )

@@ -93,7 +93,7 @@ def empty_store() -> Path:
 
 EXAMPLES = {
     "quick": (100, 100, 10),
-    "ci": (300, 100, 15),
+    "ci": (200, 70, 10),
     "thorough": (40_000, 10_000, 1_000),
 }[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
