@@ -21,7 +21,7 @@ from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 
-TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "3"))
+TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "4"))
 # Reading and writing is what takes the model's time: a short conversation has a small window, and
 # a summariser that sees all of it at once and is brief.
 BRIEF = ModelSettings(max_tokens=200)
