@@ -16,7 +16,7 @@ from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 
 PROFILE = changed(SMALL, fold={"call_limit": 0.03})
-CASES = {"quick": 30, "ci": 60, "thorough": 600}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+CASES = {"quick": 30, "ci": 40, "thorough": 600}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 AT_ONCE = 30
 
 

@@ -319,7 +319,7 @@ def _empty():
 AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 EXAMPLES, STEPS = {
     "quick": ((70, 20), 5),
-    "ci": ((200, 60), 5),
+    "ci": ((140, 40), 5),
     "thorough": ((4_750, 1_000), 24),
 }[AT]
 
