@@ -253,3 +253,25 @@ async def test_a_call_that_is_cancelled_at_its_end_gives_its_connection_back(pos
             await asyncio.wait([first])
         assert first.cancelled()
         assert await second == "default"
+
+
+async def test_a_call_that_is_cancelled_as_its_connection_comes_ends_cancelled(postgres_address):
+    """In whichever moment: what waits for a connection may be done, and who waits not yet know."""
+    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
+        for turns in range(12):
+            began, done = asyncio.Event(), asyncio.Event()
+
+            async def hold(tx, began=began, done=done):  # noqa: ARG001 - it is work
+                began.set()
+                await done.wait()
+
+            first = asyncio.create_task(store.read("default", hold))
+            await asyncio.wait_for(began.wait(), SOON)
+            second = asyncio.create_task(store.log().head("s"))
+            await asyncio.sleep(0.01)
+            done.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            told = second.cancel()
+            await asyncio.wait([first, second])
+            assert second.cancelled() == told

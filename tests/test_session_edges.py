@@ -38,6 +38,28 @@ async def test_what_is_forgotten_goes_from_folds_that_were_opened_before(tmp_pat
     assert ZEBRA.encode() not in path.read_bytes()
 
 
+async def test_a_fold_that_ends_while_another_is_opened_is_opened_too(log, monkeypatch):
+    """What is read beneath a fold takes a while, and others go on meanwhile."""
+    talk = await Talk.open(log)
+    await talk.go(*chat(*range(8)))
+    await talk.session.compact()
+    (fold,) = await talk.values(FoldCompleted)
+    span = Span(fold.spans[0].first, fold.spans[0].first + 1)
+    await talk.go(*chat(*range(8, 16)))
+    read, meanwhile = type(log).read, [talk.session.compact]
+
+    async def busy(*given, **more):
+        if meanwhile and given[1:]:
+            await meanwhile.pop()()
+        return await read(*given, **more)
+
+    monkeypatch.setattr(type(log), "read", busy)
+    await talk.session.unfold(span)
+    assert not meanwhile
+    assert not talk.session._following.folded(span)
+    await talk.all_rebuilt()
+
+
 async def test_another_open_session_no_longer_sends_what_was_forgotten(log):
     one, other = await Talk.open(log), await Talk.open(log)
     await one.go(*said(f"Remember: {ZEBRA}"), *chat(1, 2))

@@ -4,7 +4,7 @@ import gc
 from contextlib import suppress
 from uuid import UUID, uuid4
 
-from refold.errors import FoldError
+from refold.errors import Conflict, FoldError
 from refold.fold.undo import taken_back, unfolded
 from refold.log import (
     Cleared,
@@ -36,13 +36,18 @@ class Steering:
         """See these entries again; the folds over them go on standing for the rest."""
         following = self._following
         await following.catch_up()
-        weigh, first = following.weight_of, True
+        first = True
         while first or following.folded(span):
-            outline, first = following.view.sheet.outline, False
+            first = False
+            sheet = following.view.sheet
+            outline, head = sheet.outline, sheet.head  # a fold may end while we read beneath these
             values = await unfolded(
-                following.log, self._following.name, outline, span, uuid4, weigh
+                following.log, following.name, outline, span, uuid4, following.weight_of
             )
-            await following.append(*values, expected=following.head)
+            try:
+                await following.append(*values, expected=head)
+            except Conflict:
+                await following.catch_up()
         self._folds.hold()
         await self._telling.align()
 

@@ -112,12 +112,14 @@ class Connections:
         if pool is None:
             raise StoreClosed(f"The store {self.address} is not open.")
         self._asking += 1
+        before = _cancelled()
         try:
             connection = await pool.getconn()
         finally:
             self._asking -= 1
         self._used += 1
         try:
+            _stop_if_cancelled(before)
             result = await work(connection)
         except BaseException:
             await self._give_back(pool, connection)
@@ -172,6 +174,22 @@ class Connections:
         if isinstance(error, PoolTimeout) and self._is_away():
             return unreachable(self.address, "no connection can be made")
         return explained(self.address, error)
+
+
+def _cancelled() -> int:
+    """How often this task was told to stop."""
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+def _stop_if_cancelled(before: int) -> None:
+    """Stop if the task was told to since, and the pool did not hear it.
+
+    On Python 3.11 `asyncio.wait_for`, by which the pool waits, loses a cancellation that comes in
+    the moment in which what it waits for does.
+    """
+    if _cancelled() > before:
+        raise asyncio.CancelledError
 
 
 def _sqlstate(error: BaseException) -> str:
