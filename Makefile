@@ -4,16 +4,17 @@ PYTHON = $(VENV)/bin/python
 UV = $(VENV)/bin/uv
 ARGS ?=
 TURNS ?= 200
+WORKERS ?= auto
 KILLS ?= 10
 CHAOS ?= 600
 REPORT ?= .ci/build/requirements.json
-EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai
+EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai --extra serve
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
 
 .PHONY: help setup check lint format types imports test thorough local-model agent-soak \
-	summary-soak postgres-faults chaos engines coverage docs seeds bench wheel-check pins clean
+	summary-soak postgres-faults chaos clients engines gateway-chaos coverage docs seeds bench wheel-check pins audit clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -43,7 +44,7 @@ imports: ## import-linter: the layers, and what the pure ones may import
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
-	$(PYTHON) -m pytest -n auto --dist worksteal --durations=10 $(ARGS)
+	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(ARGS)
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_fault_world.py \
@@ -72,6 +73,14 @@ chaos: ## workers and their server killed at random for ten minutes, a summarise
 engines: ## the durable engine over every store
 	REFOLD_POSTGRES=required REFOLD_ENGINES=all $(PYTHON) -m pytest tests/test_dbos_engine.py $(ARGS)
 
+clients: ## official clients in two languages behind the gateway, before a real model
+	REFOLD_LOCAL_MODEL=required REFOLD_NPM=required REFOLD_CLIENTS=all \
+		$(PYTHON) -m pytest tests/local_model/test_gateway_clients.py $(ARGS)
+
+gateway-chaos: ## gateways, workers and their server killed at random under traffic for ten minutes
+	REFOLD_POSTGRES=required REFOLD_GATEWAY_CHAOS=$(CHAOS) \
+		$(PYTHON) -m pytest tests/faults/test_gateway_chaos.py --timeout=0 -s $(ARGS)
+
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
 	$(PYTHON) -m coverage combine --quiet
@@ -85,11 +94,9 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	HYPOTHESIS_PROFILE=quick $(MAKE) test ARGS="--requirements-report=$(REPORT)"
 	$(PYTHON) tools/seeds.py --report $(REPORT)
 
-bench: ## the benchmarks, quickly; ratios, not times
+bench: ## the benchmarks of what everything else costs, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
-	$(PYTHON) -m benchmarks fold --quick --tries 3
-	$(PYTHON) -m benchmarks agent --quick --tries 3
 
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
@@ -101,6 +108,10 @@ pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in
+
+audit: ## look for known holes in what we depend on; asks a public service
+	rm -rf .audit && $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit
+	.audit/bin/pip-audit --require-hashes --disable-pip -r requirements/test.txt; status=$$?; rm -rf .audit; exit $$status
 
 clean: ## remove what can be made again, but not .venv
 	rm -rf .ci/build dist docs/_build .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache

@@ -1,9 +1,20 @@
 """Folds on DBOS with a summariser that answers at once, beside bare workflows that do nothing.
 
-Both take turns on one server that flushes to the disk, with the same queues, limits and polling,
-asked for in the same way, so many at a time. What is timed begins with the first that is asked for
-and ends when all have ended. Each turn has workers and a database of its own; what they do first,
-when their connections and plans are new, is not counted.
+Both take turns on one server that flushes to the disk, asked for in the same way, so many at a
+time. What is timed begins with the first that is asked for and ends when all have ended. Each turn
+has workers and a database of its own; what they do first, when their connections and plans are
+new, is not counted.
+
+Bare has the same settings, where there are any, and DBOS's own ways for the rest:
+
+* the same queues, two lanes for each of two models, with the same limits and polling;
+* the same tables, form of the inputs, and key of a part of the queue; both refuse ids used twice;
+* neither listens for DBOS's notifications;
+* it is asked for by DBOS's client, folds by DBOS's function on the server, as our engine does it;
+* its workers look at each queue as DBOS does; ours look at all at once (see `Polling`), which is
+  part of what is measured, as are the lock, the sweeper and the measures of our workers.
+
+A fold has one step, whose result is recorded: as when a model is asked once.
 """
 
 import asyncio
@@ -26,7 +37,7 @@ from refold.testing.postgres import Cluster, programs
 TENANT = "default"
 EMPTY = "empty"
 AT_ONCE = 8
-WARMING = 32
+WARMING = 48
 _PATIENCE = 120.0
 _LEFT = f"SELECT count(*) FROM {SCHEMA}.workflow_status WHERE status <> 'SUCCESS'"  # noqa: S608 - our own name
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -48,7 +59,7 @@ def figures(*, quick: bool) -> list[Figure]:
 
 
 def _figures(cluster: Cluster, workers: int, *, quick: bool) -> list[Figure]:
-    turns, folds = (2, 60) if quick else (6, 300)
+    turns, folds = (1, 60) if quick else (4, 300)
     ratios: list[float] = []
     paces: list[tuple[float, float]] = []
     for turn in range(turns):
@@ -132,15 +143,15 @@ def _working(
     """While so many workers live."""
     started: list[BaseProcess] = []
     try:
-        for nth in range(workers):
-            ready = _CONTEXT.Event()
+        ready = [_CONTEXT.Event() for _ in range(workers)]
+        for nth, begun in enumerate(ready):
             worker = _CONTEXT.Process(
-                target=life, args=(address, f"worker-{nth}", *more, ready), daemon=True
+                target=life, args=(address, f"worker-{nth}", *more, begun), daemon=True
             )
             worker.start()
             started.append(worker)
-            if not ready.wait(_PATIENCE):
-                raise RuntimeError("A worker does not begin.")
+        if not all(begun.wait(_PATIENCE) for begun in ready):
+            raise RuntimeError("A worker does not begin.")
         yield
     finally:
         for worker in started:

@@ -28,6 +28,7 @@ def work(address: str, executor: str, queues: Queues, ready: Event) -> None:
         "dbos_system_schema": SCHEMA,
         "executor_id": executor,
         "application_version": VERSION,
+        "use_listen_notify": False,
         "log_level": "ERROR",
     }
     DBOS(config=config)

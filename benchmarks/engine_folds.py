@@ -15,14 +15,13 @@ from refold.engine.dbos import prepare as prepare_engine
 from refold.fold.job import Job, Make, Steps
 from refold.fold.run import context
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
-from refold.stores.postgres import Pool, PostgresStore
+from refold.stores.postgres import PostgresStore
 from refold.stores.postgres.migrate import migrate
 from refold.view.profiles import BALANCED
 
 ROLE = "app"
 MODEL = "bench:instant"
 MESSAGES = 6
-CONNECTIONS = 4
 LIMITS = Limits(model=Bounds(Bound(), Bound()))
 """Nothing but the machine holds them back."""
 _SUMMARY: JsonValue = {"text": "So far, the work went on as planned. " * 10}
@@ -60,7 +59,7 @@ def work(address: str, executor: str, ready: Event) -> None:
 
     async def live() -> None:
         async with (
-            PostgresStore(address, pool=Pool(most=CONNECTIONS)) as store,
+            PostgresStore(address) as store,
             Worker(address, store.log, making, limits=LIMITS, models=[MODEL], executor=executor),
         ):
             ready.set()
@@ -82,8 +81,10 @@ async def asking(address: str, count: int) -> AsyncIterator[Any]:
         known = context(BALANCED.fold, {}, summariser=MODEL)
 
         async def ask(name: str) -> None:
-            spans = (Span(2, MESSAGES),)
-            assert await engine.start(Job(name, uuid4(), spans, "soft", context=known))
+            # As a session's host knows them, who has just followed it up to its head.
+            spans, head = (Span(2, MESSAGES),), len(said)
+            job = Job(name, uuid4(), spans, "soft", None, known, head, spans)
+            assert await engine.start(job)
 
         yield ask
         await engine.close()

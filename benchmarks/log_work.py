@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from random import Random
 from time import perf_counter
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from refold.log import Author, Draft, FoldCompleted, FoldStarted, Log, Message, Opened, Span
 
@@ -13,6 +13,7 @@ BODY = json.dumps({"role": "user", "content": Random(1).randbytes(480).hex()}).e
 PER_BLOCK = 96
 VIEW = 200
 DEEP = 40
+_BATCH = 1_000
 
 
 async def in_turns(block: int, *works: Callable[[], Awaitable[None]]) -> list[float]:
@@ -59,7 +60,11 @@ async def fill(log: Log, name: str, entries: int) -> None:
 
 
 async def say(log: Log, name: str, count: int) -> None:
-    author = Author()
-    for first in range(0, count, 1_000):
-        drafts = [author.draft(Message(BODY)) for _ in range(min(1_000, count - first))]
+    """Say the same again and again; to encode it each time would take longer than to store it."""
+    once = Author().draft(Message(BODY))
+    for first in range(0, count, _BATCH):
+        drafts = [
+            once._replace(id=UUID(int=once.id.int + at))
+            for at in range(first, min(first + _BATCH, count))
+        ]
         await log.append(name, drafts, expected=None)

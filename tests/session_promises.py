@@ -10,7 +10,15 @@ from sessions import Remembering
 from refold.errors import Unrebuildable, ViewTooLarge
 from refold.fold.run import MANUAL
 from refold.fold.undo import UNFOLD
-from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, Message, Requested
+from refold.log import (
+    CODEC,
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    Forgotten,
+    Message,
+    Requested,
+)
 from refold.log.span import intersect, seqs, subtract, union
 from refold.recall.records import rebuilt
 from refold.view.budget import PER_MESSAGE
@@ -236,10 +244,12 @@ class Promises(Acting):
         started, ended = [], Counter()
         for entry in thread.seen:
             match CODEC.decode(entry):
-                case FoldStarted(fold):
-                    started.append(fold)
+                case FoldStarted(fold) | Forgotten(FoldStarted.KIND, {"fold": fold}):
+                    started.append(str(fold))
                 case FoldCompleted(fold) | FoldFailed(fold):
-                    ended[fold] += 1
+                    ended[str(fold)] += 1
+                case Forgotten(FoldCompleted.KIND | FoldFailed.KIND, {"fold": fold}):
+                    ended[str(fold)] += 1
                 case _:
                     pass
         assert len({*started}) == len(started)

@@ -134,7 +134,7 @@ def text(terminal) -> str:
 
 
 OURS = ["config", "explain", "export", "forget", "import", "models", "search", "sessions", "show"]
-PRINTS_NO_DATA = {"worker"}
+PRINTS_NO_DATA = {"keys master-key", "worker"}
 """Commands that have nothing to print as JSON."""
 
 

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.cli.exports import FORMS, exported
-from refold.cli.moments import Closes, Opens, moments
 from refold.errors import InvalidInput
+from refold.exports import FORMS, exported
+from refold.exports.moments import Closes, Opens, moments
 from refold.log import (
     Author,
     Cleared,

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.settings import KEYS
+from refold.settings import KEYS, SERVE_KEYS
 from refold.view.profiles import PROFILES
 
 pytest.importorskip("genai_prices")
@@ -59,7 +59,7 @@ def test_config_shows_each_value_and_its_source(monkeypatch):
     assert "refold.toml, line 3 (tool_output_trim_chars)" in text
     assert max(map(len, text.splitlines())) <= 80
     tables = {line[1:-1] for line in text.splitlines() if line.startswith("[")}
-    assert tables == {key.rpartition(".")[0] for key in KEYS if "." in key} | {
+    assert tables == {key.rpartition(".")[0] for key in (*KEYS, *SERVE_KEYS) if "." in key} | {
         'models."local:smollm2"'
     }
 
@@ -80,7 +80,7 @@ def test_config_takes_another_profile():
 
 def test_config_as_json_is_whole(place):
     shown = json.loads(said("config", "--json"))
-    assert set(KEYS) < set(shown)
+    assert {*KEYS, *SERVE_KEYS} < set(shown)
     assert shown["trim.max_chars"] == {
         "value": 1500,
         "source": f"{place / 'project' / 'refold.toml'}, line 3 (tool_output_trim_chars)",

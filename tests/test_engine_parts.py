@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -11,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.engine import LocalEngine
+from refold.engine.folding import Folding
 from refold.engine.local import MOST_ATTEMPTS
 from refold.engine.locks import FileLocks, ProcessLocks
 from refold.engine.reason import LONGEST, reason_of
+from refold.engine.steps import LocalSteps
 from refold.engine.surely import surely
-from refold.errors import RefoldError, SessionNotFound, StoreFailed
+from refold.errors import InvalidEntry, RefoldError, SessionNotFound, StoreFailed
 from refold.fold.job import Job
-from refold.log import CODEC, Author, Entry, FoldStarted, Span
+from refold.log import CODEC, Author, Entry, FoldStarted, Note, Span
 from refold.stores import MemoryStore
 from refold.testing.engine import Maker
 from refold.testing.strategies import json_values
@@ -160,6 +163,67 @@ async def test_stores_in_memory_do_not_exclude_each_other():
         other = await taken(ProcessLocks(two.log()))
         held.release()
         other.release()
+
+
+class Looked:
+    """A log that counts how often its outline is looked at."""
+
+    def __init__(self, log):
+        self._log, self.looks = log, 0
+
+    def __getattr__(self, name):
+        return getattr(self._log, name)
+
+    async def outlined(self, session):
+        self.looks += 1
+        return await self._log.outlined(session)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _folding(log, at=NOW):
+    return Folding(
+        log,
+        Maker(),
+        steps=lambda *_: LocalSteps(),
+        author=Author(lambda: at),
+        limit=None,
+        reach=lambda _: None,
+    )
+
+
+async def test_what_was_planned_at_the_head_is_begun_without_a_look():
+    log = Looked(MemoryStore().log())
+    await begin(log)
+    job = Job("s", FOLD, (Span(2, 4),), "soft", head=5, needs=(Span(2, 4), Span(5, 5)))
+    assert await _folding(log).begin(job) == "begun"
+    assert not log.looks
+    (start,) = await log.read("s", Span(6, 6))
+    assert start.rests_on == (Span(2, 5),), "it goes with all that it is made of"
+    assert await _folding(log).begin(job) == "begun", "whoever had no answer asks again"
+    later = _folding(log, NOW + timedelta(seconds=1))
+    assert await later.begin(job) == "refused", "it runs: who asks again looks after it"
+    assert await log.head("s") == 6
+
+
+async def test_what_was_planned_before_the_head_is_begun_after_a_look():
+    log = Looked(MemoryStore().log())
+    await begin(log)
+    await log.append("s", [Author().draft(Note("n", "x"))], expected=5)
+    job = Job("s", FOLD, (Span(2, 4),), "soft", head=5, needs=(Span(2, 4),))
+    assert await _folding(log).begin(job) == "begun"
+    assert log.looks == 1
+    other = Job("s", uuid4(), (Span(2, 4),), "soft", head=5, needs=(Span(2, 4),))
+    assert await _folding(log).begin(other) == "refused"
+
+
+async def test_spans_that_are_not_there_are_refused_however_they_were_planned():
+    log = MemoryStore().log()
+    await begin(log)
+    job = Job("s", FOLD, (Span(4, 9),), "soft", head=5, needs=(Span(4, 9),))
+    with pytest.raises(InvalidEntry):
+        await _folding(log).begin(job)
 
 
 async def test_a_fold_that_kills_its_process_is_not_tried_for_ever(tmp_path):

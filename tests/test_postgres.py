@@ -22,7 +22,7 @@ from refold.errors import (
 )
 from refold.log import Author, Message, Note, Opened, Span, Titled
 from refold.stores import open_store
-from refold.stores.postgres import Pool, PostgresStore
+from refold.stores.postgres import Pool, PostgresStore, migrate
 from refold.stores.postgres.connection import Address
 from refold.stores.postgres.failing import explained
 from refold.stores.postgres.transaction import execute
@@ -148,13 +148,14 @@ async def test_appends_go_on_through_a_restart(postgres, store):
     for _ in range(2):
         await asyncio.sleep(0.3)
         await asyncio.to_thread(postgres.restart)
-    await asyncio.sleep(0.3)
+    while min(map(len, acknowledged.values())) <= 2:
+        assert not any(one.done() for one in writing)
+        await asyncio.sleep(0.05)
     over.set()
     await asyncio.gather(*writing)
     for name in names:
         ids = [entry.id for entry in await log.read(name)]
         assert ids[1:] == acknowledged[name]
-        assert len(acknowledged[name]) > 2
 
 
 RACER = """
@@ -237,10 +238,34 @@ async def test_a_store_that_is_not_open(postgres_address):
         await store.log().locks().take("s")
 
 
+async def test_a_role_that_no_policy_holds_for_is_warned_of_once(
+    postgres, postgres_database, postgres_address, caplog
+):
+    """A superuser, and who may pass over row-level security."""
+    postgres.execute("CREATE ROLE refold_over LOGIN BYPASSRLS")
+    try:
+        owner = postgres.address(postgres_database)
+        await migrate(owner, roles=["refold_over"])
+        over = postgres.address(postgres_database, user="refold_over")
+        for address, told in ((postgres_address, 0), (over, 1), (owner, 1)):
+            async with PostgresStore(address):
+                assert len(caplog.records) == told
+        assert "may do everything" in caplog.text
+        assert "refold_over" not in caplog.text
+    finally:
+        postgres.drop(postgres_database)
+        postgres.execute("DROP ROLE refold_over")
+
+
 async def test_wrong_addresses_say_what_is_wrong(postgres):
     wrong = postgres.address("no_such_database")
-    with pytest.raises(StoreNotFound):
-        await PostgresStore(wrong).open()
+    made = f"createdb -h 127.0.0.1 -p {postgres.port} -E UTF8 -T template0 no_such_database"
+    for refused in (PostgresStore(wrong).open, lambda: migrate(wrong)):
+        with pytest.raises(StoreNotFound) as missing:
+            await refused()
+        assert f"`{made}`" in missing.value.fix
+    assert Address("host=h dbname='a b' password=x").createdb.endswith("template0 'a b'")
+    assert Address("").createdb == "createdb -E UTF8 -T template0"
     nobody = "postgresql://me:hunter2@127.0.0.1:1/refold"
     with pytest.raises(StoreFailed) as refused:
         await PostgresStore(nobody).open()

@@ -232,19 +232,19 @@ async def test_cancelled_calls_give_their_connections_back(postgres_address):
                 await asyncio.sleep(0.01)
 
 
-async def test_a_call_that_is_cancelled_at_its_end_gives_its_connection_back(postgres_address):
-    """It has done its work, another waits for the connection, and the pool is busy."""
+async def test_a_call_that_is_cancelled_as_it_fails_gives_its_connection_back(postgres_address):
+    """Another waits for the connection, and the pool is busy."""
     async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
         began, done = asyncio.Event(), asyncio.Event()
 
-        async def work(tx):
+        async def failing(tx):  # noqa: ARG001 - it is work
             began.set()
             await done.wait()
-            return tx.tenant
+            raise ValueError("mine")
 
-        first = asyncio.create_task(store.read("default", work))
+        first = asyncio.create_task(store.read("default", failing))
         await asyncio.wait_for(began.wait(), SOON)
-        second = asyncio.create_task(store.read("default", work))
+        second = asyncio.create_task(store.read("default", lambda tx: tx.all("SELECT 1")))
         await asyncio.sleep(0.05)
         async with store._connections._pool._lock:
             done.set()
@@ -252,7 +252,7 @@ async def test_a_call_that_is_cancelled_at_its_end_gives_its_connection_back(pos
             first.cancel()
             await asyncio.wait([first])
         assert first.cancelled()
-        assert await second == "default"
+        assert await second == [(1,)]
 
 
 async def test_a_call_that_is_cancelled_as_its_connection_comes_ends_cancelled(postgres_address):

@@ -7,8 +7,8 @@
 import asyncio
 import json
 import re
-from importlib.resources import files
 from itertools import count
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -56,7 +56,7 @@ async def test_the_whole_schema_is_what_the_migrations_make(postgres, bare):
     migrated = postgres.database("migrated")
     try:
         await migrate(migrated, PARTS)
-        whole = files("refold.stores.postgres").joinpath("schema.sql").read_text(encoding="utf-8")
+        whole = Path(__file__).with_name("postgres_schema.sql").read_text(encoding="utf-8")
         made = f"SELECT refold.make_partitions({PARTS})"
         run(bare, whole, made, "SELECT refold.keep_no_samples()")
         assert dumped(postgres, bare) == dumped(postgres, migrated)
@@ -66,7 +66,7 @@ async def test_the_whole_schema_is_what_the_migrations_make(postgres, bare):
 
 
 async def test_migrating_again_changes_nothing(postgres, bare):
-    assert [one.number for one in await migrate(bare, PARTS)] == [1, 2, 3]
+    assert [one.number for one in await migrate(bare, PARTS)] == [1, 2, 3, 4]
     before = dumped(postgres, bare)
     assert await migrate(bare, PARTS + 5) == []
     assert dumped(postgres, bare) == before
@@ -74,7 +74,7 @@ async def test_migrating_again_changes_nothing(postgres, bare):
 
 async def test_several_migrate_at_once(bare):
     done = await asyncio.gather(*(migrate(bare, PARTS) for _ in range(4)))
-    assert sorted(one.number for some in done for one in some) == [1, 2, 3]
+    assert sorted(one.number for some in done for one in some) == [1, 2, 3, 4]
     async with PostgresStore(bare):
         pass
 
@@ -90,11 +90,25 @@ async def test_a_migration_that_dies_is_as_if_it_never_began(postgres, bare):
     with pytest.raises(RuntimeError):
         await migrate(bare, PARTS, reach=dying)
     before = dumped(postgres, bare)
-    with pytest.raises(StoreOutdated, match="schema 1; this Refold needs 3"):
+    with pytest.raises(StoreOutdated, match="schema 1; this Refold needs 4"):
         await PostgresStore(bare).open()
     await migrate(bare, PARTS, migrations=shipped()[:1])
     assert dumped(postgres, bare) == before
-    assert [one.number for one in await migrate(bare, PARTS)] == [2, 3]
+    assert [one.number for one in await migrate(bare, PARTS)] == [2, 3, 4]
+
+
+async def test_roles_that_were_let_in_can_put_marks_after_an_upgrade(postgres, bare):
+    app = postgres.address(bare.rpartition("/")[2], user="refold_app")
+    await migrate(bare, PARTS, migrations=shipped()[:3])
+    listed = "INSERT INTO refold.bound_roles VALUES ('refold_app', NULL), ('gone', 'x')"
+    run(bare, "GRANT USAGE ON SCHEMA refold TO refold_app", listed)
+    await migrate(bare, PARTS)
+    with psycopg.connect(app, autocommit=True) as db:
+        rights = db.execute(
+            "SELECT has_table_privilege('refold.marks', 'SELECT, INSERT, DELETE'),"
+            " has_function_privilege('refold.note_erased_marks()', 'EXECUTE')"
+        ).fetchone()
+    assert rights == (True, True)
 
 
 async def test_an_empty_database_says_what_to_do(bare):
@@ -104,7 +118,7 @@ async def test_an_empty_database_says_what_to_do(bare):
 
 
 async def test_a_newer_store_is_left_alone(bare):
-    newer = (*shipped(), Migration(4, "later", "CREATE TABLE refold.later (x int)"))
+    newer = (*shipped(), Migration(5, "later", "CREATE TABLE refold.later (x int)"))
     await migrate(bare, PARTS, migrations=newer)
     before = tables(bare)
     for refused in (PostgresStore(bare).open, lambda: migrate(bare)):
@@ -156,6 +170,7 @@ async def test_a_role_is_given_what_a_store_needs_and_no_more(postgres, postgres
         "INSERT INTO refold.migrations VALUES (9, 'x', 'x')",
         "CREATE TABLE refold.mine (x int)",
         "SELECT * FROM refold.entries_0",
+        "ALTER TABLE refold.marks DISABLE ROW LEVEL SECURITY",
         "TRUNCATE refold.entries",
         "ALTER TABLE refold.entries DISABLE ROW LEVEL SECURITY",
         "SELECT refold.make_partitions(8)",
@@ -179,7 +194,7 @@ def test_the_command(postgres, bare):
         return result.output
 
     assert "store migrate" in said("check", fails=True)
-    assert "3 migrations applied; schema 3" in said("migrate", "--partitions", "2")
+    assert "4 migrations applied; schema 4" in said("migrate", "--partitions", "2")
     assert "newest" in said("migrate", "--role", "refold_app")
     assert "can be used" in said("check")
     assert "0 tables rewritten" in said("scrub")
@@ -189,7 +204,7 @@ def test_the_command(postgres, bare):
     assert "may do everything" in said("check")
     app = postgres.address(bare.rpartition("/")[2], user="refold_app")
     seen = cli.invoke(command, ["check", "--json", "--store", app])
-    kept = {"schema": 3, "partitions": 2, "role": "refold_app", "isolated": True}
+    kept = {"schema": 4, "partitions": 2, "role": "refold_app", "isolated": True}
     assert json.loads(seen.stdout) == {**kept, "tenant": None}
     said("migrate", "--role", "refold_app", "--bind", "acme")
     seen = cli.invoke(command, ["check", "--store", app])

@@ -15,7 +15,7 @@ import pytest
 from psycopg import errors
 
 from refold.errors import InvalidInput, StoreFailed
-from refold.log import Artifact, Author, Message, Note, Opened, Span, lineage
+from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, lineage
 from refold.stores.postgres import Pool, PostgresStore, migrate
 from refold.stores.postgres.connection import Address, connect
 from refold.stores.postgres.transaction import execute
@@ -26,7 +26,7 @@ OWNERS = {"migrate.sql", "scrub.sql"}
 """What only the owner of the database runs, who sees everything."""
 TABLES = (
     *("sessions", "entries", "segments", "copies", "artifacts", "tombstones", "attempts"),
-    *("facts", "words"),
+    *("facts", "words", "marks"),
 )
 BOUND = "refold_bound"
 
@@ -40,6 +40,7 @@ ENTRY = (
     *(HASHES, [1], [b"x"], [b"x"]),
 )
 PLACE = (91, 1, 1, b"{}")
+MARKED = b"sixteen bytes it"
 
 CASES: dict[str, tuple[object, ...]] = {
     "append.append_plain": (WHOSE, KEY, 0, None, NEW, 1, "note", 1, b"/", False, b"{}"),
@@ -101,6 +102,16 @@ CASES: dict[str, tuple[object, ...]] = {
     "list.named": (WHOSE, "A", "C", 100),
     "list.newest_of_few": (WHOSE, 2**60, 2**60, 100, KEYS),
     "list.newest_of_many": (WHOSE, 2**40, 2**60, 2**60, 100, KEYS, "B"),
+    "marks.append_plain": (
+        *(WHOSE, KEY, 0, None, NEW, 1, "note", 1, b"/", False, b"{}", MARKED, None),
+    ),
+    "marks.append": (WHOSE, KEY, 0, 4, *PLACE, *ENTRY, MARKED, None, 0),
+    "marks.begin_session": (WHOSE, "new", 0, b"f", b"p", 1, *PLACE, *ENTRY, MARKED, None, 0),
+    "marks.newest": (WHOSE, KEY),
+    "marks.marked": (WHOSE, [MARKED]),
+    "marks.drop": (WHOSE, *PARTS),
+    "marks.drop_all": (WHOSE, KEY),
+    "marks.note_erased": (),
     "read.session": (WHOSE, NAME),
     "read.forgotten_at": (WHOSE, GONE),
     "read.segments": (WHOSE, FORK, 1, 2**40),
@@ -128,8 +139,10 @@ FUNCTIONS: dict[str, tuple[object, ...]] = {
     "held_within": ([WORD], *PARTS),
     "keep_no_samples": (),
     "make_partitions": (4,),
+    "note_erased_marks": (),
     "note_erasure": (KEYS, HASHES),
     "places": ([WORD],),
+    "put_mark": (WHOSE, KEY, 90, MARKED, None),
     "read_artifacts": CASES["glance.artifacts"],
     "read_entries": CASES["glance.entries"],
     "read_session": CASES["glance.session"],
@@ -138,7 +151,9 @@ FUNCTIONS: dict[str, tuple[object, ...]] = {
 }
 SAYS_ONLY_WHAT_IT_IS_TOLD = {"bound_tenant", "enter", "tenant", "word_keys"}
 """Functions that read no table of tenants: they answer with what they were given."""
-SILENT = {"fork.lock_tenant", "forget.forget_folds", "forget.note_erasure"}
+SILENT = {
+    *("fork.lock_tenant", "forget.forget_folds", "forget.note_erasure", "marks.note_erased"),
+}
 """Statements that give nothing and change no row of a tenant."""
 TRIGGERS = {"write_free_roles"}
 
@@ -214,7 +229,8 @@ async def rows(postgres, postgres_database):
             with mock.patch.object(lineage, "MOST_SEGMENTS", 1):
                 await fork_twice(log, f"{tenant}'s")
             await log.search(WORD)
-            await log.append(f"{tenant}'s", [Author().draft(Note("late"))], expected=3)
+            late = [Author().draft(Note("late"))]
+            await log.append(f"{tenant}'s", late, expected=3, mark=Mark(MARKED, 0, 0))
             held = await log.locks().take(f"{tenant}'s")
             await held.attempt(uuid4())
             held.release()

@@ -22,7 +22,7 @@ from refold.testing.wire import Told
 from refold.view import Budget
 
 FAST = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - where syncing is free
-FORMATS = ("pydantic-ai", "openai-chat", "anthropic-messages")
+FORMATS = ("pydantic-ai", "openai-chat", "anthropic-messages", "openai-responses")
 picks = st.integers(0, (1 << 16) - 1)
 
 
@@ -32,8 +32,8 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     @initialize(n=picks, budget=st.integers(900, 2600), wait=st.sampled_from([60, 60, 60, 0]))
     def begin(self, n, budget, wait):
         """Open a session, and say a little."""
-        self.format = FORMATS[n % 3]
-        profile = PROFILED[n // 3 % len(PROFILED)]
+        self.format = FORMATS[n % 4]
+        profile = PROFILED[n // 4 % len(PROFILED)]
         fold = profile.fold.model_copy(update={"wait": wait})
         profile = profile.model_copy(update={"fold": fold})
         self.setup = Setup("test:model", COUNTER, Budget(window=budget, tools=20), profile)

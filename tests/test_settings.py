@@ -9,7 +9,7 @@ import pytest
 import settings_reference
 
 from refold.errors import InvalidSetting
-from refold.settings import ALIASES, KEYS, load_settings, variable_of
+from refold.settings import ALIASES, KEYS, SERVE_KEYS, load_settings, variable_of
 from refold.settings.files import user_folder
 from refold.view.profiles import PROFILES
 
@@ -54,7 +54,7 @@ def test_without_any_settings_the_profile_speaks():
     settings = load_settings()
     assert settings.profile == PROFILES["balanced"]
     assert settings.models == {}
-    assert set(settings.sources) == {"profile", *KEYS} == set(settings.values())
+    assert set(settings.sources) == {"profile", *KEYS, *SERVE_KEYS} == set(settings.values())
     assert str(settings.sources["profile"]) == "default"
     assert {str(settings.sources[key]) for key in KEYS} == {"profile balanced"}
 

@@ -23,7 +23,7 @@ from refold.wire import WIRES, Drop, Replace
 
 FORMATS = sorted(WIRES)
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
-EXAMPLES = {"quick": 20, "ci": 70, "thorough": 22_300}  # of each of nine
+EXAMPLES = {"quick": 15, "ci": 52, "thorough": 16_800}  # of each of twelve
 COUNT = EXAMPLES[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
 
 

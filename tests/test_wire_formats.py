@@ -1,4 +1,4 @@
-"""What is particular to OpenAI's and Anthropic's messages."""
+"""What is particular to OpenAI's messages and items, and to Anthropic's messages."""
 
 import json
 
@@ -12,11 +12,12 @@ from refold.wire import (
     Drop,
     Insert,
     OpenAIChat,
+    OpenAIResponses,
     Replace,
     wire_for,
 )
 
-OPENAI, ANTHROPIC = OpenAIChat(), AnthropicMessages()
+OPENAI, RESPONSES, ANTHROPIC = OpenAIChat(), OpenAIResponses(), AnthropicMessages()
 GONE = Drop("test")
 USER = {"role": "user", "content": "Go."}
 
@@ -210,3 +211,94 @@ def test_tools_that_a_result_names_stay_known():
 def test_markers_are_messages_of_the_user(wire):
     [made] = wire.make([Insert(1, "prompt", "[Summary]", "test")])
     assert json.loads(made) == {"role": "user", "content": "[Summary]"}
+
+
+def test_calls_and_outputs_of_responses_go_by_id_and_sort():
+    [call, output, shell, printed, asked, granted] = [
+        RESPONSES.describe(one)
+        for one in raw(
+            {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": "x"},
+            {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}},
+            {"type": "shell_call_output", "call_id": "a", "output": []},
+            {"type": "mcp_approval_request", "id": "a", "name": "n", "arguments": "{}"},
+            {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+        )
+    ]
+    names = [one.shapes[0].call for one in (call, output, shell, printed, asked, granted)]
+    assert names == ["a", "a", *["shell_call:a"] * 2, *["mcp_approval_request:a"] * 2]
+    assert [one.role for one in (call, output, shell, printed)] == ["assistant", "tool"] * 2
+
+
+def test_an_id_that_looks_like_a_sort_is_still_a_functions():
+    made = RESPONSES.make([Insert(1, "return", "x", "test", "f", "functions.f:0")])
+    assert json.loads(made[0])["call_id"] == "functions.f:0"
+
+
+def test_reasoning_is_read_by_its_text_or_its_summary():
+    open_, told, shut = raw(
+        {
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": "short"}],
+            "content": [{"type": "reasoning_text", "text": "all"}],
+        },
+        {"type": "reasoning", "summary": [{"text": "one"}, {"text": "two"}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"},
+    )
+    assert [texts(RESPONSES, one) for one in (open_, told, shut)] == [["all"], ["one\ntwo"], [""]]
+    assert [RESPONSES.describe(one).shapes[0].opaque for one in (open_, told, shut)] == [0, 0, 4]
+    with pytest.raises(InvalidInput, match="sealed"):
+        RESPONSES.edit(open_, {0: says("x")})
+
+
+def test_what_a_shell_printed_is_cut_within_its_own_form():
+    [payload] = raw(
+        {
+            "type": "shell_call_output",
+            "call_id": "a",
+            "output": [
+                {"stdout": "one", "stderr": "two", "outcome": {"type": "exit", "exit_code": 0}},
+                {"stdout": "three", "stderr": "", "outcome": {"type": "exit", "exit_code": 2}},
+            ],
+            "max_output_length": 9,
+        }
+    )
+    assert texts(RESPONSES, payload) == ["one\ntwo\nthree"]
+    new = json.loads(RESPONSES.edit(payload, {0: Replace(3, "…", 0, "test")}) or b"")
+    outcome = {"type": "exit", "exit_code": 2}
+    assert new["output"] == [{"stdout": "one…", "stderr": "", "outcome": outcome}]
+    assert new["max_output_length"] == 9
+
+
+def test_what_holds_for_all_that_follows_stays_in_every_view():
+    items = raw(
+        {"type": "compaction", "encrypted_content": "gAAA"},
+        {"type": "additional_tools", "role": "developer", "tools": []},
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+        {"type": "tool_search_output", "call_id": "a", "tools": []},
+        {"type": "tool_search_output", "tools": []},
+    )
+    assert all(RESPONSES.describe(one).shapes[0].fixed for one in items)
+    [compaction] = RESPONSES.describe(items[0]).shapes
+    assert (compaction.opaque, "gAAA" in compaction.text) == (4, False)
+
+
+def test_a_picture_that_the_provider_made_is_no_text():
+    [payload] = raw({"type": "image_generation_call", "id": "i", "result": "iVBO" * 900})
+    [shape] = RESPONSES.describe(payload).shapes
+    assert (shape.media, shape.opaque, len(shape.text) < 100) == (("image",), 0, True)
+
+
+def test_the_items_of_one_response_may_call_side_by_side():
+    said = raw(
+        USER,
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"},
+        {"role": "assistant", "content": "On it."},
+        {"type": "function_call_output", "call_id": "b", "output": "x"},
+        {"type": "function_call_output", "call_id": "a", "output": "x"},
+    )
+    assert RESPONSES.problems(said) == []
+    assert [one.at for one in RESPONSES.problems(said[:-1])] == [1]
+    assert [one.at for one in RESPONSES.problems(said[:2])] == [1]

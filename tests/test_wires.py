@@ -6,6 +6,7 @@ from types import MappingProxyType
 from refold.testing.wire import (
     AnthropicMessagesSpelling,
     OpenAIChatSpelling,
+    OpenAIResponsesSpelling,
     PydanticAISpelling,
     WireConformance,
 )
@@ -13,6 +14,7 @@ from refold.testing.wire.faults import split
 from refold.wire import (
     AnthropicMessages,
     OpenAIChat,
+    OpenAIResponses,
     PydanticAI,
 )
 
@@ -234,5 +236,129 @@ class TestAnthropicMessages(WireConformance):
                 USER, {"role": "assistant", "content": "x"}, {"role": "system", "content": "x"}
             ),
             "the user after the system": raw(USER, {"role": "system", "content": "x"}, USER),
+        }
+    )
+
+
+class TestOpenAIResponses(WireConformance):
+    wire = OpenAIResponses()
+    spelling = OpenAIResponsesSpelling()
+    refused = raw(
+        {"kind": "request", "parts": []},
+        {"type": 7},
+        {"role": 7, "content": "x"},
+        {"type": "message", "content": "x"},
+        {"role": "user"},
+        {"role": "user", "content": None},
+        {"role": "developer", "content": 7},
+        {"role": "assistant", "content": ["text"]},
+        {"content": "x", "id": "msg_1"},
+    )
+    samples = raw(
+        {"role": "system", "content": [{"type": "input_text", "text": "a"}, {"type": "new"}]},
+        {"role": "developer", "content": [{"type": "input_text", "text": "a"}] * 2},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [
+                {"type": "input_image", "file_id": "f", "detail": "low"},
+                {"type": "input_text", "text": "b"},
+                {"type": "input_file", "file_data": "x"},
+                {"type": "input_audio", "input_audio": {"data": "x", "format": "mp3"}},
+            ],
+        },
+        {"role": "user", "content": []},
+        {"role": "oracle", "content": "x"},
+        {"role": "assistant", "content": "x"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_1",
+            "phase": "commentary",
+            "content": [
+                {"type": "output_text", "text": "a", "annotations": [], "logprobs": []},
+                {"type": "refusal", "refusal": "I will not."},
+                {"type": "new"},
+            ],
+        },
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "x"}]},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}", "id": "fc_1"},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": {"x": 1.0}},
+        {"type": "function_call", "call_id": "a", "name": "f"},
+        {"type": "function_call", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": ""},
+        {"type": "function_call_output", "call_id": "a"},
+        {"type": "function_call_output", "call_id": "a", "output": {"odd": True}},
+        {"type": "function_call_output", "call_id": "a", "output": [{"type": "new"}]},
+        {
+            "type": "function_call_output",
+            "call_id": "a",
+            "output": [
+                {"type": "input_text", "text": "a"},
+                {"type": "input_image", "image_url": "x"},
+                {"type": "input_text", "text": "b"},
+            ],
+        },
+        {"type": "custom_tool_call", "call_id": "a", "name": "c", "input": "plain"},
+        {"type": "custom_tool_call", "call_id": "a", "name": "c"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "x"},
+        {"type": "computer_call", "call_id": "a", "id": "cu_1", "action": {"type": "click"}},
+        {"type": "computer_call_output", "call_id": "a", "output": {"image_url": "x"}},
+        {"type": "local_shell_call", "call_id": "a", "id": "l", "action": {"command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "a", "output": "{}"},
+        {"type": "shell_call", "call_id": "a", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "a", "output": []},
+        {
+            "type": "shell_call_output",
+            "call_id": "a",
+            "output": [
+                {"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 0}},
+                {"stdout": "", "stderr": "c", "outcome": {"type": "timeout"}},
+            ],
+        },
+        {"type": "apply_patch_call", "call_id": "a", "operation": {"type": "delete_file"}},
+        {"type": "apply_patch_call_output", "call_id": "a", "status": "completed"},
+        {"type": "tool_search_call", "call_id": "a", "arguments": {"query": "x"}},
+        {"type": "tool_search_call", "call_id": None, "arguments": {}},
+        {"type": "tool_search_output", "call_id": "a", "tools": [{"type": "function"}]},
+        {"type": "tool_search_output", "tools": []},
+        {"type": "mcp_approval_request", "id": "m", "name": "n", "arguments": "{}"},
+        {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True},
+        {"type": "mcp_list_tools", "id": "m", "server_label": "s", "tools": []},
+        {"type": "mcp_call", "id": "m", "name": "n", "arguments": "{}", "output": "x"},
+        {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "x"}},
+        {"type": "file_search_call", "id": "f", "queries": [], "results": None},
+        {"type": "code_interpreter_call", "id": "c", "code": "1", "outputs": []},
+        {"type": "image_generation_call", "id": "i", "result": "iVBORw0=", "status": "x"},
+        {"type": "item_reference", "id": "msg_1"},
+        {"id": "msg_1"},
+        {"type": "compaction", "encrypted_content": "gAAA"},
+        {"type": "additional_tools", "role": "developer", "tools": []},
+        {"type": "program", "id": "p", "call_id": "p", "code": "x"},
+        {"type": "hologram", "depth": 1.5},
+    )
+    faults = MappingProxyType(
+        {
+            "reasoning at the end": raw(USER, {"type": "reasoning", "summary": []}),
+            "reasoning that led nowhere": raw(USER, {"type": "reasoning", "summary": []}, USER),
+            "the developer between": raw(
+                USER,
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+                {"role": "developer", "content": "x"},
+                {"type": "function_call_output", "call_id": "a", "output": "x"},
+            ),
+            "an output of another sort": raw(
+                USER,
+                {"type": "custom_tool_call", "call_id": "a", "name": "f", "input": ""},
+                {"type": "function_call_output", "call_id": "a", "output": "x"},
+            ),
+            "half of it answered": raw(
+                USER,
+                {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+                {"type": "shell_call", "call_id": "b", "action": {}},
+                {"type": "function_call_output", "call_id": "a", "output": "x"},
+                USER,
+            ),
         }
     )

@@ -26,12 +26,15 @@ EXIT_CODES = {
 
 def commands() -> dict[str, Any]:
     """The commands by their names, those of groups too, as typer made them."""
-    group: Any = typer.main.get_command(app)
-    found: dict[str, Any] = {}
+    return dict(_within(typer.main.get_command(app)))
+
+
+def _within(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - typer names no type
     for name, one in group.commands.items():
-        within = {f"{name} {below}": each for below, each in getattr(one, "commands", {}).items()}
-        found |= within or {name: one}
-    return found
+        if getattr(one, "commands", None):
+            yield from _within(one, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", one
 
 
 def render() -> str:

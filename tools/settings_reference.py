@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from reference import table, write_or_check
 
 from refold.models import ModelSettings
-from refold.settings import ALIASES, DEFAULT_PROFILE, KEYS, variable_of
+from refold.settings import ALIASES, DEFAULT_PROFILE, KEYS, SERVE_KEYS, Serve, variable_of
 from refold.settings.keys import leaves
 from refold.view.profiles import PROFILES, Profile
 
@@ -47,9 +47,21 @@ def _page() -> Iterator[str]:
     yield 'What you know better of a model, in a table for each: `[models."openai:gpt-4o"]`.\n'
     fields = ModelSettings.model_fields.items()
     yield from table(("name", ""), ((f"`{name}`", one.description or "") for name, one in fields))
+    yield from _of_serving()
     yield "## Names of the seeds\n"
     yield "They set the same values, in every profile.\n"
     yield from table(("in files", "in the environment", "sets"), map(_alias, ALIASES))
+
+
+def _of_serving() -> Iterator[str]:
+    usual = dict(leaves({"serve": Serve().model_dump(mode="json")}))
+    for section, of_section in groupby(SERVE_KEYS, key=lambda key: key.rpartition(".")[0]):
+        keys = list(of_section)
+        yield f"## {section}\n"
+        yield f"{_doc(section.removeprefix('serve').lstrip('.'), Serve)}\n"
+        rows = ((f"`{key}`", SERVE_KEYS[key].description or "", _value(usual[key])) for key in keys)
+        yield from table(("name", "", "usually"), rows)
+        yield f"Variables: {', '.join(f'`{variable_of(key)}`' for key in keys)}.\n"
 
 
 def _of_section(section: str, keys: list[str]) -> Iterator[str]:
@@ -63,9 +75,8 @@ def _of_section(section: str, keys: list[str]) -> Iterator[str]:
     yield f"Variables: {', '.join(f'`{variable_of(key)}`' for key in keys)}.\n"
 
 
-def _doc(section: str) -> str:
-    kind: type[BaseModel] = Profile
-    for name in section.split("."):
+def _doc(section: str, kind: type[BaseModel] = Profile) -> str:
+    for name in section.split(".") if section else ():
         kind = cast("type[BaseModel]", kind.model_fields[name].annotation)
     return cleandoc(kind.__doc__ or "")  # as newer Pythons have it already
 

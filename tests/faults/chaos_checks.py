@@ -14,7 +14,17 @@ NEVER = float("inf")
 
 
 def objections_to_log(entries: Sequence[Entry]) -> Iterator[str]:
-    """What is wrong with the folds of one session."""
+    """What is wrong with the folds of one session in which none is folded again."""
+    yield from objections_to_ends(entries)
+    values = [CODEC.decode(entry) for entry in entries]
+    spans = [span for v in values if isinstance(v, FoldCompleted) for span in v.spans]
+    for at, span in enumerate(spans):
+        if intersect([span], spans[at + 1 :]):
+            yield f"two folds stand for {span}"
+
+
+def objections_to_ends(entries: Sequence[Entry]) -> Iterator[str]:
+    """Folds of a session that have not begun once, and ended once."""
     values = [CODEC.decode(entry) for entry in entries]
     started = [value.fold for value in values if isinstance(value, FoldStarted)]
     ended = Counter(v.fold for v in values if isinstance(v, FoldCompleted | FoldFailed))
@@ -23,10 +33,6 @@ def objections_to_log(entries: Sequence[Entry]) -> Iterator[str]:
     yield from (f"fold {fold} has {ended[fold]} ends" for fold in started if ended[fold] != 1)
     yield from (f"fold {fold} was installed {n} times" for fold, n in completed.items() if n > 1)
     yield from (f"fold {fold} ended and never began" for fold in ended if fold not in started)
-    spans = [span for v in values if isinstance(v, FoldCompleted) for span in v.spans]
-    for at, span in enumerate(spans):
-        if intersect([span], spans[at + 1 :]):
-            yield f"two folds stand for {span}"
 
 
 def objections_to_calls(lines: Iterable[Line], entries: Iterable[Entry]) -> Iterator[str]:

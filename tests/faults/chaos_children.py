@@ -1,20 +1,16 @@
 """What the processes of the chaos test do: workers, and hosts. See `nursery`."""
 
 import asyncio
-import os
 import signal
-import socket
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import chaos_hosts
-import nursery
 from chaos_journal import Journal, noted
+from chaos_processes import ScriptNursery, serve_tests
 from chaos_summariser import NAMES, Chaotic
 from postgres_writers import opened
 from sessions import Quarter
@@ -110,22 +106,12 @@ def _host(store: PostgresStore, address: str, tenant: str, random: Random) -> ch
     return chaos_hosts.Host(log, engine, chaos_hosts.sessions(tenant, SESSIONS), random)
 
 
-class ChaosNursery(nursery.Nursery):
+class ChaosNursery(ScriptNursery):
     """Starts processes that have imported DBOS before they begin."""
 
     def __init__(self):
-        self._socket, theirs = socket.socketpair()
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        )
-        theirs.close()
-        self._started = []
+        super().__init__(__file__)
 
 
 if __name__ == "__main__":
-    nursery.children = sys.modules[__name__]  # its own know nothing of DBOS
-    with socket.socket(fileno=int(sys.argv[1])) as requests_of_tests:
-        nursery.serve(requests_of_tests)
+    serve_tests(sys.modules[__name__])  # the usual children know nothing of DBOS

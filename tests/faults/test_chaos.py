@@ -9,8 +9,6 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from random import Random
 from time import monotonic, sleep
 
@@ -25,6 +23,7 @@ from chaos_checks import (
 from chaos_children import FOLD, GRACE, SESSIONS, SWEEP, TENANTS, ChaosNursery, store_at
 from chaos_hosts import sessions, tenants
 from chaos_journal import CALLING, Journal, lines_of
+from chaos_processes import has_ended, reign
 from nursery import Child
 from postgres_inspection import check_sessions
 
@@ -36,7 +35,6 @@ from refold.stores.postgres.migrate import migrate
 from refold.testing.postgres import Cluster, programs
 
 SECONDS = float(os.environ.get("REFOLD_CHAOS", "0"))
-RESTARTS = 5
 WORKERS = 4
 ROLE = "app"
 STRAY = 10.0
@@ -88,20 +86,14 @@ class Chaos:
 
     def reign(self, seconds: float) -> None:
         """Kill and restart, for so long."""
-        began = monotonic()
-        restarting: Future[None] | None = None
-        with ThreadPoolExecutor(1) as thread:
-            while (now := monotonic() - began) < seconds:
-                if now > seconds * (self.figures["restarts"] + 0.5) / RESTARTS:
-                    if restarting is not None:
-                        restarting.result()
-                    restarting = thread.submit(self.cluster.restart, "immediate")
-                    self.figures["restarts"] += 1
-                sleep(self.random.uniform(1.5, 5.0))
-                self.replace_ended()
-                self.kill_one()
-            if restarting is not None:
-                restarting.result()
+        self.figures["restarts"] = reign(seconds, self.random, self._restart, self._strike)
+
+    def _restart(self, _: int) -> None:
+        self.cluster.restart("immediate")
+
+    def _strike(self) -> None:
+        self.replace_ended()
+        self.kill_one()
 
     def kill_one(self) -> None:
         at = self.random.randrange(WORKERS)
@@ -115,7 +107,7 @@ class Chaos:
     def replace_ended(self) -> None:
         """A worker that begins while the server is away ends; who works goes on."""
         for at, (_, child) in enumerate(self.workers):
-            if _has_ended(child.pid):
+            if has_ended(child.pid):
                 self._replace(at)
 
     def _replace(self, at: int) -> None:
@@ -135,12 +127,6 @@ class Chaos:
         Journal(self.journal, name).gone()
         child.close()
         self.workers[at] = self._start()
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether it has, though nobody has asked how."""
-    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    return stat.rpartition(")")[2].split()[0] == "Z"
 
 
 @pytest.mark.skipif(not SECONDS, reason="it wants a machine to itself: make chaos")
@@ -184,11 +170,11 @@ def _stopped(hosts, until, address):
     """Let the hosts look after what they left, and end; what they asked for."""
     for host in hosts:
         os.kill(host.pid, signal.SIGTERM)
-    while not all(_has_ended(host.pid) for host in hosts):
+    while not all(has_ended(host.pid) for host in hosts):
         if monotonic() > until:
             for host in hosts:
                 os.kill(host.pid, signal.SIGUSR1)
-            said = [host.next() for host in hosts if not _has_ended(host.pid)]
+            said = [host.next() for host in hosts if not has_ended(host.pid)]
             raise AssertionError((said, _left(address)))
         sleep(0.1)
     asked: Counter[str] = Counter()

@@ -1,7 +1,7 @@
 """A real model behind the real llama.cpp server. Runs in the environment of the local model.
 
-Usage: serve.py N_CTX. Its first line says where it listens; it ends when its input does, so that
-it never outlives who started it.
+Usage: serve.py N_CTX TEMPLATE. Its first line says where it listens; it ends when its input does,
+so that it never outlives who started it.
 """
 
 import importlib.util
@@ -20,10 +20,10 @@ def _model() -> Path:
     return model
 
 
-def _params(n_ctx: int) -> xllamacpp.CommonParams:
+def _params(n_ctx: int, template: str) -> xllamacpp.CommonParams:
     params = xllamacpp.CommonParams()
     params.model.path = str(_model())
-    params.chat_template = Path(__file__).with_name("chat_template.jinja").read_text("utf-8")
+    params.chat_template = Path(__file__).with_name(template).read_text("utf-8")
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.n_ctx = n_ctx
@@ -37,7 +37,7 @@ def _params(n_ctx: int) -> xllamacpp.CommonParams:
     return params
 
 
-server = xllamacpp.Server(_params(int(sys.argv[1])))
+server = xllamacpp.Server(_params(int(sys.argv[1]), sys.argv[2]))
 print(server.listening_address, flush=True)  # noqa: T201 - how it is found
 sys.stdin.read()
 os._exit(0)  # whatever it is still computing

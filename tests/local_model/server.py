@@ -27,10 +27,10 @@ def require_local_model() -> None:
 
 
 @contextmanager
-def serving(n_ctx: int) -> Iterator[str]:
+def serving(n_ctx: int, template: str = "chat_template.jinja") -> Iterator[str]:
     """A server whose model sees so many tokens; the address that clients are given."""
     process = subprocess.Popen(
-        [PYTHON, _SERVE, str(n_ctx)],
+        [PYTHON, _SERVE, str(n_ctx), template],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

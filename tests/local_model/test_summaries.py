@@ -24,7 +24,7 @@ from refold.view.profiles import BALANCED
 TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "4"))
 # Reading and writing is what takes the model's time: a short conversation has a small window, and
 # a summariser that sees all of it at once and is brief.
-BRIEF = ModelSettings(max_tokens=200)
+BRIEF = ModelSettings(max_tokens=120)
 WINDOW, SEEN, SETTINGS = (4096, 4096, None) if TURNS >= 20 else (1024, 2048, BRIEF)
 SESSION = "garden"
 TOOLS_TOLD = "It ends with the system."

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from refold.cli.moments import counted, day_and_time
+from refold.exports.moments import counted, day_and_time
 
 _STEPS = (("minute", 60), ("hour", 60), ("day", 24))
 _SHOWN_DAYS = 30

@@ -16,10 +16,12 @@ from refold.cli.explain import explain
 from refold.cli.exporting import export
 from refold.cli.forgetting import forget
 from refold.cli.importing import import_
+from refold.cli.keys import keys
 from refold.cli.lab import lab
 from refold.cli.models import models
 from refold.cli.outcome import INTERRUPTED, interrupted
 from refold.cli.searching import search_
+from refold.cli.serve import serve
 from refold.cli.sessions import sessions
 from refold.cli.showing import show
 from refold.cli.store_command import store
@@ -58,9 +60,11 @@ app.command("explain")(explain)
 app.command("export")(export)
 app.command("forget")(forget)
 app.command("import")(import_)
+app.add_typer(keys)
 app.command("lab")(lab)
 app.command("models")(models)
 app.command("search")(search_)
+app.command("serve")(serve)
 app.command("sessions")(sessions)
 app.command("show")(show)
 app.add_typer(store)

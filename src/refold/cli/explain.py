@@ -10,12 +10,12 @@ import typer
 from refold.cli.choosing import chosen
 from refold.cli.colours import print_coloured
 from refold.cli.completing import models, profiles, session_names
-from refold.cli.explaining import explanation
 from refold.cli.lines import in_colours
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.log import DEFAULT_TENANT
+from refold.session.explaining import explanation
 from refold.view.explain import Explanation
 from refold.view.explain_text import NARROWEST, pieces
 from refold.view.profiles import PROFILES

@@ -9,12 +9,12 @@ from typing import Annotated, BinaryIO
 import typer
 
 from refold.cli.completing import forms, session_names
-from refold.cli.exports import FORMS, exported
 from refold.cli.files import STANDARD, writing
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.errors import InvalidInput
+from refold.exports import FORMS, exported
 from refold.log import DEFAULT_TENANT, Log, export_session
 from refold.log.admit import check_name
 

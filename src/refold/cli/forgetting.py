@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from refold.cli.completing import session_names
-from refold.cli.moments import counted
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import FAILED, explained
 from refold.cli.reading import log_to_read
 from refold.errors import InvalidInput
+from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Erased, Log, Span
 from refold.log.admit import check_name
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from refold.errors import InvalidInput
+from refold.service.prometheus import measured
 
 _LARGEST_PORT: Final = 65_535
 
@@ -20,23 +21,16 @@ def metrics_at(where: str | None) -> Generator[str | None]:
         yield None
         return
     host, port = _host_and_port(where)
-    try:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-        from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415
-        from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-        from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise InvalidInput(
-            "Metrics need packages that are not installed.", 'pip install "refold[metrics]"'
-        ) from error
+    provider = measured()
+    from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
+
     try:
         server, thread = start_http_server(port, addr=host, registry=REGISTRY)
     except OSError as error:
+        provider.shutdown()
         raise InvalidInput(
             f"Metrics cannot be served at {where}: {error.strerror}.", "Name another HOST:PORT."
         ) from error
-    provider = MeterProvider([PrometheusMetricReader()])
-    metrics.set_meter_provider(provider)
     try:
         yield f"http://{host}:{server.server_port}/metrics"
     finally:

@@ -13,11 +13,11 @@ from refold.cli.ago import ago
 from refold.cli.chat.clean import cleaned
 from refold.cli.completing import session_names
 from refold.cli.lines import Line, print_lines
-from refold.cli.moments import day_and_time
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.cli.tables import terminal_width
+from refold.exports.moments import day_and_time
 from refold.log import DEFAULT_TENANT
 from refold.log.admit import check_name
 from refold.log.text import placed_words

@@ -10,13 +10,13 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from refold.cli.ago import ago
-from refold.cli.exports.as_json import session_json
 from refold.cli.lines import print_lines
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.cli.tables import GAP, NOTHING, terminal_width
 from refold.errors import SessionForgotten, SessionNotFound
+from refold.exports.as_json import session_json
 from refold.log import CODEC, DEFAULT_TENANT, Log, Requested, SessionInfo
 from refold.view.columns import Piece, columns, first_words, padded
 

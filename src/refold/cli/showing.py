@@ -11,14 +11,14 @@ import typer
 from refold.cli.ago import ago
 from refold.cli.choosing import chosen as chosen_session
 from refold.cli.completing import session_names
-from refold.cli.exports.as_json import session_json
 from refold.cli.lines import Line, print_lines
-from refold.cli.moments import Moment, Said, counted, moments
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
 from refold.cli.reading import log_to_read
 from refold.cli.tables import terminal_width
 from refold.cli.transcript import Placed, as_json, lines_of, newest, readable
+from refold.exports.as_json import session_json
+from refold.exports.moments import Moment, Said, counted, moments
 from refold.log import DEFAULT_TENANT, SessionInfo
 from refold.view.columns import Piece, first_words
 

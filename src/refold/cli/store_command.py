@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.moments import counted
 from refold.cli.options import STORE, StoreOption, where_is
 from refold.cli.outcome import explained, needing
 from refold.errors import InvalidInput
+from refold.exports.moments import counted
 
 store = typer.Typer(
     name="store",

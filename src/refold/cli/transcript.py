@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from refold.cli.chat.clean import cleaned
-from refold.cli.exports.as_json import aside_json, fold_json
-from refold.cli.exports.tool_lines import Tools, call_line
 from refold.cli.lines import Line
-from refold.cli.moments import (
+from refold.exports.as_json import aside_json, fold_json
+from refold.exports.moments import (
     Aside,
     Closes,
     Compacted,
@@ -18,6 +17,7 @@ from refold.cli.moments import (
     counted,
     day_and_time,
 )
+from refold.exports.tool_lines import Tools, call_line
 from refold.view.columns import Piece, clipped, first_words
 from refold.wire import Shape
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import JsonValue
 
 from refold.cli.metrics import metrics_at
 from refold.cli.options import STORE, ProfileOption, StoreOption, where_is
@@ -129,19 +128,9 @@ async def _work(
 
 def _makes(profile: str | None) -> "Callable[[Log], Make]":
     """What makes the summaries: the model that each fold names, or the log."""
-    from refold.fold.job import Job, Make, Steps  # noqa: PLC0415 - slow
-    from refold.fold.run import Folder, read_context  # noqa: PLC0415 - slow
     from refold.models.asking import by_model  # noqa: PLC0415 - slow
-    from refold.models.tokenizers import counter_for  # noqa: PLC0415 - slow
+    from refold.models.making import makes  # noqa: PLC0415 - slow
     from refold.settings import load_settings  # noqa: PLC0415 - slow
 
     write = by_model(models=load_settings(profile).models)
-
-    def make_of(log: "Log") -> Make:
-        async def make(job: Job, steps: Steps) -> JsonValue:
-            counter = counter_for(read_context(job.context).model)
-            return await Folder(log, counter, write)(job, steps)
-
-        return make
-
-    return make_of
+    return lambda log: makes(log, write)

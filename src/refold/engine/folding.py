@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, Literal
 from uuid import UUID
@@ -76,25 +77,21 @@ class Folding:
         we do without, and look afterwards: of two that begin so, the first goes on.
         """
         draft: Draft | None = None
+        if job.needs is not None and job.head is not None:
+            draft = self._start(job, job.needs)
+            with suppress(Conflict, InvalidEntry):
+                if await self._begun(job, draft, job.head) == "begun":
+                    return "begun"
+            # It was planned too long ago, or begun before: look.
         for attempt in count():
             seen = await self._log.outlined(job.session)
             if not _is_fresh(job, seen.outline):
                 return "known" if await end_of(self._log, job.session, job.fold) else "refused"
             # Once: the same id may not come with another content.
-            draft = draft or self._start(job, seen.outline)
-            head = seen.info.entries if attempt < _POLITE else None
-            try:
-                done = await self._append(job, draft, head)
-            except Conflict:
-                continue
-            except IdReused:
-                return "known"
-            if done.repeated and not await self._is_running(job):  # a tombstone is like any draft
-                return "known"
-            if head is None and not await self._is_first(job):
-                return "refused"
-            self._reach("fold.started")
-            return "begun"
+            draft = draft or self._start(job, needed(job.spans, seen.outline))
+            with suppress(Conflict):
+                head = seen.info.entries if attempt < _POLITE else None
+                return await self._begun(job, draft, head)
         raise AssertionError
 
     async def left(self, session: str, one: Running) -> Job | None:
@@ -216,6 +213,19 @@ class Folding:
         """
         return self._author.draft(value)._replace(rests_on=union((*job.spans, *value.rests_on())))
 
+    async def _begun(self, job: Job, draft: Draft, head: int | None) -> Begun:
+        """Append the start there, or wherever the head is; what came of it."""
+        try:
+            done = await self._append(job, draft, head)
+        except IdReused:
+            return "known"
+        if done.repeated and not await self._is_running(job):  # a tombstone is like any draft
+            return "known"
+        if head is None and not await self._is_first(job):
+            return "refused"
+        self._reach("fold.started")
+        return "begun"
+
     async def _is_running(self, job: Job) -> bool:
         return any(one.fold == job.fold for one in await running(self._log, job.session))
 
@@ -243,12 +253,10 @@ class Folding:
         await self._fail(job, "another fold is under way")
         return False
 
-    def _start(self, job: Job, outline: Outline) -> Draft:
+    def _start(self, job: Job, needs: tuple[Span, ...]) -> Draft:
         """The start, which goes with all that the fold will be made of."""
         draft = self._draft(job, job.started())
-        return draft._replace(
-            id=job.fold, rests_on=union((*draft.rests_on, *needed(job.spans, outline)))
-        )
+        return draft._replace(id=job.fold, rests_on=union((*draft.rests_on, *needs)))
 
 
 def heard(future: asyncio.Future[Any]) -> None:

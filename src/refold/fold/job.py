@@ -26,6 +26,9 @@ class Job:
     head: int | None = None
     """The session's head when the spans were chosen. A fold completed since makes them stale, and
     the job is not begun; without a head nobody looks."""
+    needs: tuple[Span, ...] | None = None
+    """What must be read to make it, when no other fold was under way at `head`: then it is begun
+    there without another look. None where that is not known."""
 
     @classmethod
     def from_started(cls, session: str, started: FoldStarted) -> Self:

@@ -29,6 +29,7 @@ from refold.log.kinds import (
     Used,
     Value,
 )
+from refold.log.marking import Mark, Marked
 from refold.log.outline import Folded, Outline, Running
 from refold.log.protocol import (
     DEFAULT_TENANT,
@@ -75,6 +76,8 @@ __all__ = [
     "Hole",
     "Locks",
     "Log",
+    "Mark",
+    "Marked",
     "Match",
     "Matches",
     "Message",

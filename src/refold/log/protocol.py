@@ -8,6 +8,7 @@ from uuid import UUID
 
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
+from refold.log.marking import Mark, Marked
 from refold.log.outline import Outline
 from refold.log.span import Span
 from refold.log.text import Term
@@ -164,6 +165,7 @@ class Log(Protocol):
         *,
         expected: int | None,
         revision: int | None = None,
+        mark: Mark | None = None,
     ) -> Appended:
         """Append the drafts after entry `expected`, all or none, durably.
 
@@ -173,8 +175,20 @@ class Log(Protocol):
         entries too. With `revision` they are appended only while the session has it (see
         `Outlined`), so nothing is written of what was forgotten since.
 
-        Raises Conflict when the head is elsewhere, IdReused when an id came with other content,
-        InvalidEntry when the revision is another.
+        With `mark` one of them gets a key, by which `marked` finds it. They are appended only while
+        the session's newest mark is where `mark.after` says. Those that are there already get none.
+
+        Raises Conflict when the head is elsewhere, or the newest mark (the error then says where
+        that is: it is not the head, so appending at another changes nothing), IdReused when an id
+        came with other content, InvalidEntry when the revision is another.
+        """
+        ...
+
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        """The entries with any of these keys, of all sessions, those marked last first.
+
+        A fork begins without marks: those of the entries it shares are its source's. Where entries
+        are forgotten, their marks are gone.
         """
         ...
 

@@ -50,7 +50,7 @@ class Contents:
 
 
 async def export_session(log: Log, session: str) -> AsyncIterator[str]:
-    """The session's lines, each with its line end."""
+    """The session's lines, each with its line end. Marks are not among them: they are the log's."""
     head = await log.head(session)
     yield plain_line({"refold": FORMAT, "session": session})
     known: set[str] = set()

@@ -23,6 +23,11 @@ async def plan_of(log: Log, session: str, seq: int) -> Plan:
     return planned(chain, await _texts(log, chain))
 
 
+async def model_of(log: Log, session: str, seq: int) -> str:
+    """The model that a past request was for."""
+    return (await _record(log, session, seq)).model
+
+
 async def rebuilt(log: Log, session: str, seq: int) -> tuple[bytes, ...]:
     """The messages of a past request, byte for byte, made again from the log.
 

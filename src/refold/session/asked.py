@@ -35,7 +35,7 @@ def asked_for(sheet: Sheet, values: Fold, least: int, *, everything_too: bool) -
     if len(sheet.rows) < least or sheet.scope != MAIN_SCOPE:
         return Boundary()
     over = bool(sheet.rows) and sheet.rows[-1].role == "assistant"
-    over = over and not sheet.rows[-1].has("call")
+    over = over and not any(sheet.rows[at].has("call") for at in sheet.step(sheet.steps[-1]))
     alone = values.placement == "message" or len(sheet.turns) < 2  # noqa: PLR2004 - one turn
     if everything_too and over and alone:
         return everything(sheet)

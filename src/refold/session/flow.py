@@ -5,9 +5,9 @@
 A session may be open in any number of processes at once; each takes in what the others append.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from refold.engine import Engine, LocalEngine
 from refold.errors import InvalidInput, StoreClosed
@@ -17,9 +17,13 @@ from refold.fold.trigger import Decision
 from refold.fold.workspace import Workspace
 from refold.log import (
     MAIN_SCOPE,
+    Artifact,
     Author,
     Log,
+    Mark,
     Message,
+    Note,
+    Opened,
     Span,
     Used,
 )
@@ -39,6 +43,9 @@ from refold.view.sheet import weight
 
 TIGHTER = (0.9, 0.7, 0.5, 0.25)
 """Of what a provider refused for its length, the share that is tried next, refusal by refusal."""
+
+
+_JSON: Final = "application/json"
 
 
 class _Sent(NamedTuple):
@@ -70,6 +77,8 @@ class Session(Steering):
         self._requests = 0
         self._refused = 0
         self._last: _Sent | None = None
+        self._beside: set[str] = set()
+        """The hashes of what went beside the messages of the newest request."""
 
     @classmethod
     async def open(  # noqa: PLR0913 - two are needed, the others are choices
@@ -88,6 +97,8 @@ class Session(Steering):
         write: Write | None = None,
         remember: Remember | None = None,
         author: Author | None = None,
+        title: str | None = None,
+        new: bool = False,
     ) -> Self:
         """Open a session, or begin one.
 
@@ -105,9 +116,12 @@ class Session(Steering):
             write: Writes the summaries of folds that are made here; else the log itself does.
             remember: Keeps what those summaries say for other sessions.
             author: Makes the entries; tests give it a clock.
+            title: What it is about, where it is begun now.
+            new: Nobody has a session of that name yet: what is said first begins it.
         """
         author = author or Author()
-        await begin(log, name, format, setup.profile.name, author)
+        if not new:
+            await begin(log, name, format, setup.profile.name, author, title)
         can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
         folding = scope == MAIN_SCOPE and can_fold
         folder = Folder(log, setup.counter, write or from_the_log, remember)
@@ -116,8 +130,11 @@ class Session(Steering):
         following = Following(log, name, setup, folding=folding, scope=scope, author=author)
         telling = Telling(following, watch, workspace)
         folds = Folds(following, engine, telling, before=before, host=host, folder=own)
-        await folds.recover()
-        await following.open()
+        if new and format is not None:
+            following.begin(Opened(format, setup.profile.name, title))
+        else:
+            await folds.recover()
+            await following.open()
         following.heard = folds.heard
         emergencies = Emergencies(following, folds, telling, remember, folder)
         mine = engine if own else None
@@ -142,6 +159,16 @@ class Session(Steering):
     def said(self) -> list[bytes]:
         """The messages that are not folded, as they were said."""
         return [row.payload for row in self._following.view.sheet.rows]
+
+    @property
+    def sheet(self) -> Sheet:
+        """What its view is planned over."""
+        return self._following.view.sheet
+
+    @property
+    def record(self) -> int:
+        """The entry that records the newest request; 0 before the first."""
+        return self._following.previous.seq if self._following.previous else 0
 
     def said_by(self, seq: int) -> list[bytes]:
         """Those of them that were said by then."""
@@ -173,10 +200,10 @@ class Session(Steering):
         """Take in what others appended."""
         await self._following.catch_up()
 
-    async def say(self, *payloads: bytes) -> Span:
+    async def say(self, *payloads: bytes, mark: Mark | None = None) -> Span:
         """Append messages, each the bytes of its JSON: what the user says, what tools returned."""
         _check(payloads)
-        done = await self._following.append(*map(Message, payloads))
+        done = await self._following.append(*map(Message, payloads), mark=mark)
         said = Span(done.first, done.last)
         await self._watching.said(said)
         return said
@@ -203,14 +230,32 @@ class Session(Steering):
         later = sheet.rows[sheet.at(last.request.plan.head + 1) :]
         return [*last.request.messages, *(row.payload for row in later)]
 
-    async def request(self, *, forced: bool = False) -> Request:
+    async def note(self, note: Note, *, mark: Mark | None = None) -> int:
+        """Append what no model sees; where it is."""
+        return (await self._following.append(note, mark=mark)).first
+
+    async def request(
+        self,
+        *,
+        forced: bool = False,
+        beside: Mapping[str, bytes] | None = None,
+        hashes: Callable[[Request], Mapping[str, str]] = lambda _: {},
+        caught_up: bool = False,
+    ) -> Request:
         """What to send to the model now. Send it, then call `answer`.
 
-        `forced` is for the request after one that the provider refused for its length. It folds,
-        and sends less than what was refused; the more often it was refused, the less.
+        The request after a refusal folds, and sends less than what was refused; the more often it
+        was refused, the less.
+
+        Args:
+            forced: The provider refused the request before for its length.
+            beside: What is sent beside the messages, by name; the record has it by its hash.
+            hashes: More hashes for the record, by name, of what is made of the request.
+            caught_up: Something was said just now, so what others appended is known.
         """
         following = self._following
-        await following.catch_up()
+        if not caught_up:
+            await following.catch_up()
         self._refused = self._refused + 1 if forced else 0
         if forced and self._emergencies.on:
             await self._emergencies.refused(self._refused)
@@ -222,8 +267,13 @@ class Session(Steering):
         request = await self._watching.fitting(lambda: following.view.request(budget))
         await self._emergencies.trimmed(request.plan)
         setup, previous = following.setup, following.previous
-        made, artifacts = record(request, setup.model, previous=previous, hashes=setup.hashes)
-        done = await following.append(made, artifacts=artifacts)
+        kept = {name: Artifact.of(data, _JSON) for name, data in (beside or {}).items()}
+        named = {name: one.hash for name, one in kept.items()}
+        all_hashes = {**setup.hashes, **named, **hashes(request)}
+        made, artifacts = record(request, setup.model, previous=previous, hashes=all_hashes)
+        new = [one for one in kept.values() if one.hash not in self._beside]
+        done = await following.append(made, artifacts=(*artifacts, *new))
+        self._beside = {one.hash for one in kept.values()}
         following.previous = Previous(done.first, made.chain, request.plan)
         self._last = _Sent(request, following.view.sheet)
         first = self._requests == 0
@@ -246,16 +296,24 @@ class Session(Steering):
         learned = min(tighter, budget.learned or tighter)
         return budget._replace(learned=learned, refused=refused)
 
-    async def answer(self, *payloads: bytes, usage: Usage | None = None) -> Span:
+    async def answer(
+        self,
+        *payloads: bytes,
+        usage: Usage | None = None,
+        note: Note | None = None,
+        mark: Mark | None = None,
+    ) -> Span:
         """Append what the model answered, and what the request used and cost.
 
-        Without `usage`, that is estimated from our own count, and marked so.
+        Without `usage`, that is estimated from our own count, and marked so. A `note` says what is
+        to be known of the answer beside: that it was cut off.
         """
         following = self._following
         _check(payloads)
         values = [Message(payload) for payload in payloads]
+        notes = [note] if note else []
         used = [self._used(usage, payloads)] if following.previous else []
-        done = await following.append(*values, *used)
+        done = await following.append(*values, *notes, *used, mark=mark)
         rows = following.view.sheet.rows
         if following.folding and rows and not rows[-1].has("call"):
             await self._folds.after_turn()

@@ -11,6 +11,7 @@ from refold.engine.reason import reason_of
 from refold.errors import FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
 from refold.fold.boundary import Boundary, boundary
 from refold.fold.job import Job
+from refold.fold.material import needed
 from refold.fold.run import MANUAL, Folder, context
 from refold.fold.sizing import sized
 from refold.fold.summary import Summary, parse
@@ -309,7 +310,9 @@ class Folds:
             summariser=setup.profile.summariser,
             at_once=at_once,
         )
-        job = Job(following.name, fold, where.spans, cause, focus, given, following.head)
+        spans, outline = where.spans, following.view.sheet.outline
+        needs = needed(spans, outline) if self.running is None else None
+        job = Job(following.name, fold, spans, cause, focus, given, following.head, needs)
         self._telling.begins(fold, cause)
         self._taken = {fold: where.tokens}
         if cause in _ASKED:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from refold.errors import Conflict, InvalidInput, InvalidMessage, SessionNotFound
 from refold.fold.sizing import while_folding
@@ -18,6 +19,7 @@ from refold.log import (
     FoldStarted,
     Forgot,
     Log,
+    Mark,
     Opened,
     Running,
     SessionInfo,
@@ -36,12 +38,13 @@ Heard = Callable[[Sequence[Entry]], Awaitable[None]]
 """Is told of what was appended, after the view has taken it in."""
 
 
-async def begin(
+async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
     log: Log,
     name: str,
     format: str | None,  # noqa: A002 - the glossary's word
     profile: str,
     author: Author,
+    title: str | None = None,
 ) -> SessionInfo:
     """The session of that name; a new one where there is none and a format is given."""
     try:
@@ -51,14 +54,19 @@ async def begin(
             raise
         wire_for(format)  # a session has its format for life: one that nobody knows begins none
         with suppress(Conflict):  # another process began it in this moment
-            await log.append(name, [author.draft(Opened(format, profile))], expected=0)
+            await log.append(name, [author.draft(Opened(format, profile, title))], expected=0)
         info = await log.info(name)
-    if format not in (None, info.format):
+    check_format(name, info.format, format)
+    return info
+
+
+def check_format(name: str, held: str, wanted: str | None) -> None:
+    """Check that a session holds messages of the format that is wanted, if one is."""
+    if wanted not in (None, held):
         raise InvalidInput(
-            f"Session {name!r} holds {info.format} messages, not {format}.",
+            f"Session {name!r} holds {held} messages, not {wanted}.",
             "A session has one format for life: open another session, or import into one.",
         )
-    return info
 
 
 class Following:
@@ -87,6 +95,8 @@ class Following:
         self.whole = 0
         """Tokens of everything on the session's line, folded or not."""
         self.heard: Heard | None = None
+        self._opened: Opened | None = None
+        """How a session begins that nobody has begun yet."""
         self._taking_in = asyncio.Lock()
 
     @property
@@ -114,6 +124,13 @@ class Following:
         self.previous = previous if previous and previous.plan.scope == self.scope else None
         self.view = View(sheet, self.profile(), self.previous and self.previous.plan)
 
+    def begin(self, opened: Opened) -> None:
+        """Follow a session that is nowhere yet: what is appended first begins it."""
+        apart = self.setup.profile.delegates == "apart"
+        sheet = Sheet(wire_for(opened.format), self.setup.counter, self.scope, apart=apart)
+        self._opened = opened
+        self.view = View(sheet, self.profile())
+
     def profile(self, *, limits: bool = False) -> Profile:
         """The profile that plans: with its fixed limits, or for a session that folds."""
         return self.setup.profile if limits or not self.folding else self._while_folding
@@ -131,7 +148,11 @@ class Following:
             await self._tell(await self._since(known))
 
     async def append(
-        self, *values: Value, artifacts: Iterable[Artifact] = (), expected: int | None = None
+        self,
+        *values: Value,
+        artifacts: Iterable[Artifact] = (),
+        expected: int | None = None,
+        mark: Mark | None = None,
     ) -> Appended:
         """Append, wherever the head is unless told, and take it in."""
         attached = tuple(artifacts)
@@ -139,14 +160,21 @@ class Following:
             self.author.draft(one, scope=self.scope, artifacts=attached if not nth else ())
             for nth, one in enumerate(values)
         ]
-        done = await self.log.append(self.name, drafts, expected=expected)
+        if self._opened is not None:
+            drafts.insert(0, self.author.draft(self._opened))
+            mark, expected = mark and mark._replace(nth=mark.nth + 1), 0
+        if mark is None:
+            done = await self.log.append(self.name, drafts, expected=expected)
+        else:
+            done = await self.log.append(self.name, drafts, expected=expected, mark=mark)
+        begun, self._opened = self._opened, None
         async with self._taking_in:
             if done.first == self.head + 1 and not done.repeated:
                 placed = [_placed(one, done.first + nth) for nth, one in enumerate(drafts)]
                 await self._take_in(placed)
             else:
                 await self._catch_up()
-        return done
+        return replace(done, first=done.first + 1) if begun else done
 
     async def catch_up(self) -> None:
         """Take in what others appended."""
@@ -157,6 +185,8 @@ class Following:
         head = await self.log.head(self.name)
         if head > self.head:
             await self._take_in(await self.log.read(self.name, Span(self.head + 1, head)))
+        elif head < self.head:  # it was forgotten, and another begun by its name
+            await self.open()
 
     async def _take_in(self, entries: Sequence[Entry]) -> None:
         if any(entry.kind == Forgot.KIND for entry in entries):

@@ -10,6 +10,7 @@ from refold.log import (
     Cleared,
     Erased,
     Forgot,
+    Mark,
     PartRef,
     Pinned,
     Rewound,
@@ -59,10 +60,14 @@ class Steering:
         self._folds.hold()
         await self._telling.align()
 
-    async def rewind(self, to: int) -> None:
-        """See the session again as it was when entry `to` was the newest. Nothing is deleted."""
-        await self._following.append(Rewound(to))
+    async def rewind(self, to: int, *, mark: Mark | None = None) -> int:
+        """See the session again as it was when entry `to` was the newest. Nothing is deleted.
+
+        What is given is the entry that says so.
+        """
+        done = await self._following.append(Rewound(to), mark=mark)
         await self._telling.align()
+        return done.first
 
     async def clear(self) -> None:
         """Begin the view anew; the log keeps everything."""

@@ -1,19 +1,23 @@
 """Settings from environment variables and files, each with where it comes from."""
 
 from refold.settings.given import Level, Source
-from refold.settings.keys import ALIASES, KEYS, Alias, variable_of
+from refold.settings.keys import ALIASES, KEYS, SERVE_KEYS, Alias, variable_of
 from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
+from refold.settings.serve import Serve, UpstreamSettings
 from refold.settings.writing import Kept, set_setting, unset_setting
 
 __all__ = [
     "ALIASES",
     "DEFAULT_PROFILE",
     "KEYS",
+    "SERVE_KEYS",
     "Alias",
     "Kept",
     "Level",
+    "Serve",
     "Settings",
     "Source",
+    "UpstreamSettings",
     "load_settings",
     "set_setting",
     "unset_setting",

@@ -14,11 +14,14 @@ from refold.settings.keys import (
     MODELS,
     PREFIX,
     PROFILE,
+    SERVE,
+    SERVE_KEYS,
     VARIABLE_ALIASES,
     leaves,
     nearest,
     variable_of,
 )
+from refold.settings.serve import Serve
 from refold.view.profiles import Profile
 
 
@@ -36,13 +39,14 @@ def _variables() -> type[BaseSettings]:
         if name != "name"
     }
     models = (dict[str, dict[str, float]], None)
+    fields[SERVE] = (Serve, None)
     return create_model(
         "Variables", __base__=_Variables, profile=(str, None), models=models, **fields
     )
 
 
 _VARIABLES: Final = _variables()
-_NAMES: Final = {variable_of(key): key for key in (*KEYS, PROFILE, MODELS)}
+_NAMES: Final = {variable_of(key): key for key in (*KEYS, *SERVE_KEYS, PROFILE, MODELS)}
 
 
 def _table(value: object) -> Mapping[str, object]:
@@ -63,7 +67,7 @@ def given_in_environment() -> Iterator[Given]:
         for name, value in _table(own).items():
             yield Given(f'{MODELS}."{model}".{name}', value, source)
     for key, value in leaves(values):
-        if key not in KEYS and key != PROFILE:
+        if key not in KEYS and key not in SERVE_KEYS and key != PROFILE:
             raise InvalidSetting(f"{_variable(key)} sets {key}, which is no setting.", _near(key))
         yield Given(key, value, Source("environment", _variable(key)))
     for name, alias in VARIABLE_ALIASES.items():
@@ -89,13 +93,13 @@ def _variable(key: str) -> str:
     return own if own in known else variable_of(key.partition(".")[0])
 
 
-_ELSEWHERE = {"MODEL", "STORE"}
-"""What the command line reads itself."""
+_ELSEWHERE = {"MASTER_KEY", "MODEL", "STORE"}
+"""What is no setting, but read by itself."""
 
 
 def _check_names() -> None:
     """A variable that looks like one of ours but is none."""
-    tables = {variable_of(key.partition(".")[0]): "" for key in KEYS}
+    tables = {variable_of(key.partition(".")[0]): "" for key in (*KEYS, *SERVE_KEYS)}
     known = {name.removeprefix(PREFIX): "" for name in (*_NAMES, *tables)}
     for name in os.environ:
         bare = name.upper().removeprefix(PREFIX)
@@ -108,8 +112,8 @@ def _check_names() -> None:
 
 
 def _near(key: str) -> str | None:
-    inside = [one for one in KEYS if one.startswith(f"{key}.")]
+    inside = [one for one in (*KEYS, *SERVE_KEYS) if one.startswith(f"{key}.")]
     if inside:
         return f"Set one of its parts: {', '.join(map(variable_of, inside[:2]))}."
-    near = nearest(key, KEYS)
+    near = nearest(key, {**KEYS, **SERVE_KEYS})
     return f"Did you mean {near}?" if near else None

@@ -11,7 +11,15 @@ from typing import NamedTuple, cast
 
 from refold.errors import InvalidSetting
 from refold.settings.given import Given, Level, Source, expanded
-from refold.settings.keys import FILE_ALIASES, KEYS, MODELS, PROFILE, leaves, nearest
+from refold.settings.keys import (
+    FILE_ALIASES,
+    KEYS,
+    MODELS,
+    PROFILE,
+    SERVE_KEYS,
+    leaves,
+    nearest,
+)
 
 Table = Mapping[str, object]
 
@@ -64,7 +72,7 @@ def given_in(file: File) -> Iterator[Given]:
         source = Source(file.level, _place(file, name.split(".")))
         if name in FILE_ALIASES:
             yield from expanded(FILE_ALIASES[name], value, source._replace(alias=name))
-        elif name in KEYS or name == PROFILE:
+        elif name in KEYS or name in SERVE_KEYS or name == PROFILE:
             yield Given(name, value, source)
         else:
             raise _unknown(name, source)
@@ -131,10 +139,10 @@ def _parsed(path: Path, text: str) -> Table:
 
 def _unknown(name: str, source: Source) -> InvalidSetting:
     what = f"{source.place} sets {name}, which is no setting."
-    inside = [key for key in KEYS if key.startswith(f"{name}.")]
+    inside = [key for key in (*KEYS, *SERVE_KEYS) if key.startswith(f"{name}.")]
     if inside:
         return InvalidSetting(what, f"It is a table: set {', '.join(inside[:3])}.")
-    near = nearest(name, {**KEYS, **FILE_ALIASES, PROFILE: None, MODELS: None})
+    near = nearest(name, {**KEYS, **SERVE_KEYS, **FILE_ALIASES, PROFILE: None, MODELS: None})
     return InvalidSetting(what, f"Did you mean {near}?" if near else None)
 
 

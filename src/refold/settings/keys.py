@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, cast
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from refold.settings.serve import Serve
 from refold.view.profiles import Profile
 
 PREFIX: Final = "REFOLD_"
@@ -14,6 +15,8 @@ PROFILE: Final = "profile"
 """Which profile all values that nobody sets come from."""
 MODELS: Final = "models"
 """The table of what is known better of models."""
+SERVE: Final = "serve"
+"""The table of what `refold serve` does."""
 
 
 class Alias(NamedTuple):
@@ -72,6 +75,8 @@ def _fields(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, Fiel
 
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Profile))
 """Every setting of a profile, by its dotted name."""
+SERVE_KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Serve, f"{SERVE}."))
+"""Every setting of `refold serve`, by its dotted name."""
 
 
 def variable_of(key: str) -> str:

@@ -1,7 +1,7 @@
 """The settings that apply, and where each of them comes from."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,7 +10,18 @@ from refold.errors import InvalidSetting
 from refold.models import ModelSettings, Overrides
 from refold.settings.files import given_in, project_files, user_files
 from refold.settings.given import Given, Source, settled, shown
-from refold.settings.keys import ALIASES, KEYS, MODELS, PROFILE, leaves, nearest, nested
+from refold.settings.keys import (
+    ALIASES,
+    KEYS,
+    MODELS,
+    PROFILE,
+    SERVE,
+    SERVE_KEYS,
+    leaves,
+    nearest,
+    nested,
+)
+from refold.settings.serve import Serve
 from refold.view.profiles import Profile, profile
 
 DEFAULT_PROFILE = "balanced"
@@ -25,6 +36,8 @@ class Settings:
     """What is known better of models."""
     sources: Mapping[str, Source]
     """Where each value comes from, by its dotted name."""
+    serve: Serve = field(default_factory=Serve)
+    """What `refold serve` does."""
 
     def values(self) -> dict[str, object]:
         """Every value by its dotted name, the profile's name first."""
@@ -34,7 +47,8 @@ class Settings:
             for model, one in self.models.items()
             for name, value in one.model_dump(exclude_none=True).items()
         }
-        return {PROFILE: self.profile.name, **own, **models}
+        serve = dict(leaves({SERVE: self.serve.model_dump(mode="json")}))
+        return {PROFILE: self.profile.name, **own, **serve, **models}
 
     def value(self, name: str) -> object:
         """One value, by its dotted name or a seed's."""
@@ -64,10 +78,12 @@ def load_settings(chosen: str | None = None, *, folder: Path | None = None) -> S
     base = _profile(found.get(PROFILE))
     default = Source("profile", f"profile {base.name}")
     sources = {PROFILE: Source("profile", "default"), **dict.fromkeys(KEYS, default)}
+    sources |= dict.fromkeys(SERVE_KEYS, sources[PROFILE])
     sources |= {key: one.source for key, one in found.items()}
     own = {key: one for key, one in found.items() if key in KEYS}
     models = {key: one for key, one in found.items() if key.startswith(f"{MODELS}.")}
-    return Settings(_applied(base, own, sources), _models(models), sources)
+    served = {key: one for key, one in found.items() if key in SERVE_KEYS}
+    return Settings(_applied(base, own, sources), _models(models), sources, _served(served))
 
 
 def _found(folder: Path) -> dict[str, Given]:
@@ -107,6 +123,20 @@ def _applied(base: Profile, own: Mapping[str, Given], sources: Mapping[str, Sour
         named = [key for key in own if key in error.what]
         where = ", ".join(f"{key} was set by {sources[key]}" for key in named)
         raise InvalidSetting(f"{error.what[:-1]}; {where}.", error.fix) from error
+
+
+def _served(own: Mapping[str, Given]) -> Serve:
+    tables = nested({key: one.value for key, one in own.items()})
+    try:
+        return Serve.model_validate(tables.get(SERVE, {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = next(key for key in _prefixes((SERVE, *first["loc"])) if key in own)
+        where = "".join(f"[{one}]" for one in first["loc"] if isinstance(one, int))
+        raise InvalidSetting(
+            f"{key}{where}, set by {own[key].source}, cannot be so: {first['msg']}.",
+            f"{SERVE_KEYS[key].description} Correct it there, or remove it.",
+        ) from None
 
 
 def _models(given: Mapping[str, Given]) -> Overrides:

@@ -23,6 +23,7 @@ from refold.log.author import Clock, wall_clock
 from refold.log.entry import Draft, Entry
 from refold.log.forgetting import fallen, tombstone
 from refold.log.kinds import Message, Requested
+from refold.log.marking import Mark, Marked, askable, check_mark, check_newest
 from refold.log.outline import CONTROL_KINDS, chain_of, replay
 from refold.log.pages import last_shown, page_after
 from refold.log.protocol import (
@@ -42,6 +43,7 @@ from refold.log.protocol import (
 from refold.log.span import Span, seqs, spans_of, union
 from refold.log.text import Searched, Term, excerpt, found, terms, text_of
 from refold.stores.matching import matching
+from refold.stores.memory_marks import MemoryMarks
 
 
 class MemoryStore(Store):
@@ -119,6 +121,7 @@ class _Tenant:
         default_factory=dict[str, tuple[Artifact, int]]
     )
     keys: Iterator[int] = field(default_factory=lambda: count(1))
+    marks: MemoryMarks = field(default_factory=MemoryMarks)
 
 
 class MemoryLog:
@@ -144,11 +147,14 @@ class MemoryLog:
         *,
         expected: int | None,
         revision: int | None = None,
+        mark: Mark | None = None,
     ) -> Appended:
         """See `refold.log.Log.append`."""
         if revision is not None:
             raise InvalidEntry("This store counts no revisions.", "Append without one.")
         check_drafts(drafts)
+        if mark is not None:
+            check_mark(mark, drafts)
         there = self._held.sessions.get(session)
         places = there.places if there else {}
         known = (places.get(draft.id) for draft in drafts)
@@ -159,6 +165,10 @@ class MemoryLog:
         outcome = admit(session, drafts, expected, facts)
         if isinstance(outcome, Repeat):
             return Appended(outcome.first, outcome.last, repeated=True)
+        marks = self._held.marks
+        if mark is not None:
+            check_newest(session, mark, marks.newest(session))
+            marks.put(session, outcome.entries[mark.nth].seq, mark.key)
         if there is None:
             there = _Session(next(self._held.keys), session, outcome.state, [])
             self._held.sessions[session] = there
@@ -168,6 +178,10 @@ class MemoryLog:
         there.add(map(_Row, outcome.entries))
         there.state = outcome.state
         return Appended(outcome.entries[0].seq, outcome.entries[-1].seq)
+
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        """See `refold.log.Log.marked`."""
+        return self._held.marks.found(askable(keys))
 
     async def head(self, session: str) -> int:
         """See `refold.log.Log.head`."""
@@ -335,14 +349,18 @@ class MemoryLog:
             left = tombstone(self._whole(row.entry))
             self._release(row.entry)
             row.entry, row.searched = left, None
+        marks = self._held.marks
         for there in self._held.sessions.values():
             if not gone.isdisjoint(there.rows):
+                seqs = marks.of(there.name)
+                marks.drop(there.name, [seq for seq in seqs if there.rows[seq - 1] in gone])
                 there.state = there.state._replace(outline=replay(self._controls(there)))
         return len(gone) - len(rows)
 
     def _bury(self, there: _Session) -> None:
         """Let go of a session, and of the rows that no other session reads."""
         del self._held.sessions[there.name]
+        self._held.marks.drop(there.name, self._held.marks.of(there.name))
         self._held.forgotten[there.name] = self._now()
         for other in self._held.sessions.values():
             if other.forked_from == there.name:

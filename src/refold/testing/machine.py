@@ -27,6 +27,7 @@ from refold.log import (
     FoldStepped,
     FoldUndone,
     Log,
+    Mark,
     Message,
     Note,
     Opened,
@@ -56,6 +57,8 @@ from refold.testing.strategies import (
 
 T = TypeVar("T")
 picks = st.integers(0, 1 << 16)
+KEYS = [bytes([at]) * 16 for at in range(4)]
+"""Few enough that entries share them."""
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -70,7 +73,7 @@ class LogMachine(RuleBasedStateMachine):
         self.clock = TickingClock()
         self.author = author(clock=self.clock)
         self.names = 0
-        self.appends: list[tuple[str, list[Draft], Kept, Appended]] = []
+        self.appends: list[tuple[str, list[Draft], Kept, Appended, Mark | None]] = []
         self.stores: list[Store] = []
 
     def new_store(self) -> Store:
@@ -119,8 +122,8 @@ class LogMachine(RuleBasedStateMachine):
     @rule(pick=picks, expected=st.none() | st.integers(0, 20))
     def append_again(self, pick: int, expected: int | None) -> None:
         """Repeat an append whose acknowledgement was lost, even long ago."""
-        name, drafts, life, first = self.appends[pick % len(self.appends)]
-        again = self.log(pick).append(name, drafts, expected=expected)
+        name, drafts, life, first, mark = self.appends[pick % len(self.appends)]
+        again = self.log(pick).append(name, drafts, expected=expected, mark=mark)
         session = self.model.sessions.get(name)
         if session is None or session.entries[0] is not life:
             self.refused(again, SessionForgotten, Conflict)
@@ -165,6 +168,67 @@ class LogMachine(RuleBasedStateMachine):
         before = len(session.entries)
         assert sorted(first for first, _ in won) == list(range(before + 1, before + len(won) + 1))
         self.model.append(session.name, [one for _, one in sorted(won, key=lambda pair: pair[0])])
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(
+        pick=picks,
+        values=st.lists(plain_values, min_size=1, max_size=3),
+        key=st.sampled_from(KEYS),
+        knows=st.booleans(),
+    )
+    def append_marked(
+        self,
+        pick: int,
+        values: list[Value],
+        key: bytes,
+        knows: bool,  # noqa: FBT001
+    ) -> None:
+        """Append with a mark, after the newest one or wherever that is."""
+        name = self.session(pick).name
+        after = self.model.newest_marks(name)[0] if knows else None
+        mark = Mark(key, pick % len(values), after)
+        self.append(name, values, pick=pick, anywhere=not knows, mark=mark)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, off=st.sampled_from((-1, 1, 7)), anywhere=st.booleans())
+    def append_after_another_mark(self, pick: int, off: int, anywhere: bool) -> None:  # noqa: FBT001
+        """Append after a mark that is not the newest."""
+        session = self.session(pick)
+        newest, _ = self.model.newest_marks(session.name)
+        mark = Mark(KEYS[0], 0, abs(newest + off))
+        drafts = [self.author.draft(Note("late"))]
+        expected = None if anywhere else len(session.entries)
+        late = self.log(pick).append(session.name, drafts, expected=expected, mark=mark)
+        self.refused(late, Conflict)
+
+    @precondition(lambda self: self.model.sessions)
+    @rule(pick=picks, writers=st.integers(2, 4))
+    def append_marked_at_once(self, pick: int, writers: int) -> None:
+        """Several writers append after the same mark; one of them does."""
+        session = self.session(pick)
+        mark = Mark(KEYS[pick % len(KEYS)], 0, self.model.newest_marks(session.name)[0])
+        notes = [Note(f"writer {at}") for at in range(writers)]
+        drafts = [self.author.draft(note) for note in notes]
+
+        async def race() -> list[Appended | BaseException]:
+            calls = (
+                self.log(pick + at).append(session.name, [draft], expected=None, mark=mark)
+                for at, draft in enumerate(drafts)
+            )
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        ends = self.run(race())
+        won = [at for at, end in enumerate(ends) if isinstance(end, Appended)]
+        lost = [end for end in ends if not isinstance(end, Appended)]
+        assert all(isinstance(end, Conflict) for end in lost), lost
+        assert len(won) == 1
+        self.model.append(session.name, [(notes[won[0]], drafts[won[0]])])
+        self.model.marks.append((mark.key, session.name, len(session.entries)))
+
+    @rule(pick=picks)
+    def look_for_marks(self, pick: int) -> None:
+        """Find all marked entries."""
+        self.check_marks(self.log(pick))
 
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, first=picks, length=st.integers(1, 6), completes=st.booleans())
@@ -366,6 +430,7 @@ class LogMachine(RuleBasedStateMachine):
         anywhere: bool = False,
         artifacts: list[Artifact] | None = None,
         rests_on: tuple[Span, ...] = (),
+        mark: Mark | None = None,
     ) -> None:
         """Append to the store and to the model."""
         drafts = [self.author.draft(value, artifacts=artifacts or ()) for value in values]
@@ -374,11 +439,13 @@ class LogMachine(RuleBasedStateMachine):
         session = self.model.sessions.get(name)
         head = len(session.entries) if session else 0
         expected = None if anywhere else head
-        appended = self.run(self.log(pick).append(name, drafts, expected=expected))
+        appended = self.run(self.log(pick).append(name, drafts, expected=expected, mark=mark))
         assert appended == Appended(head + 1, head + len(drafts))
         self.model.append(name, list(zip(values, drafts, strict=True)))
         life = self.model.sessions[name].entries[0]
-        self.appends.append((name, drafts, life, appended))
+        self.appends.append((name, drafts, life, appended, mark))
+        if mark is not None:
+            self.model.marks.append((mark.key, name, head + mark.nth + 1))
 
     def refused(self, call: Coroutine[Any, Any, Appended], *errors: type[Exception]) -> None:
         """The call raises one of the errors."""
@@ -394,10 +461,15 @@ class LogMachine(RuleBasedStateMachine):
             log = store.log()
             listed = self.run(log.sessions(limit=1000)).sessions
             assert [info.session for info in listed] == self.model.newest_first()
+            self.check_marks(log)
             for session in self.model.sessions.values():
                 self.check_session(log, session, None)
             if at == 0 and self.model.sessions:
                 self.check_export(log, self.session(0))
+
+    def check_marks(self, log: Log) -> None:
+        """Compare the marks of all sessions."""
+        assert self.run(log.marked(KEYS)) == self.model.marked()
 
     def check_session(self, log: Log, session: ModelSession, last: int | None) -> None:
         """Compare one session with its model."""

@@ -14,6 +14,7 @@ from refold.log import (
     FoldFailed,
     FoldStarted,
     FoldUndone,
+    Marked,
     Opened,
     Pinned,
     Requested,
@@ -131,6 +132,8 @@ class ModelLog:
     def __init__(self) -> None:
         self.sessions: dict[str, ModelSession] = {}
         self.buried: set[str] = set()
+        self.marks: list[tuple[bytes, str, int]] = []
+        """Keys with the session and the seq they are on, in the order they were put."""
 
     def append(self, name: str, drafted: Sequence[tuple[Value, Draft]]) -> None:
         """Append to a session, or begin it."""
@@ -153,11 +156,26 @@ class ModelLog:
             gone |= fallen
         for one in gone:
             one.forgotten = True
+        self.marks = [
+            (key, name, seq)
+            for key, name, seq in self.marks
+            if not self.sessions[name].entries[seq - 1].forgotten
+        ]
 
     def bury(self, name: str) -> None:
         """Remove a session; forks keep what they share."""
         del self.sessions[name]
         self.buried.add(name)
+        self.marks = [mark for mark in self.marks if mark[1] != name]
+
+    def newest_marks(self, name: str) -> tuple[int, int]:
+        """The session's newest marked entry and the one before; 0 where there is none."""
+        seqs = [0, 0, *sorted(seq for _, session, seq in self.marks if session == name)]
+        return seqs[-1], seqs[-2]
+
+    def marked(self) -> list[Marked]:
+        """All marked entries, those marked last first."""
+        return [Marked(*mark, *self.newest_marks(mark[1])) for mark in reversed(self.marks)]
 
     def newest_first(self) -> list[str]:
         """The sessions by their last use; of equals, the one made last comes first."""

@@ -27,9 +27,9 @@ def assemble(
 ) -> list[bytes]:
     """The messages of these rows, edited, with the inserts in their places.
 
-    Stand-ins for returns come right after the call they answer; other inserts wait until the
-    results of a step are complete, because nothing may come between. `edits` keeps the messages
-    that were edited, so that a later call need not edit them again.
+    Stand-ins for returns come right after the response they answer; other inserts wait until the
+    response and its results are complete, because nothing may come between. `edits` keeps the
+    messages that were edited, so that a later call need not edit them again.
     """
     page = _Page(wire, layout.changes, {} if edits is None else edits)
     gone = _Spans(layout)
@@ -87,7 +87,8 @@ class _Page:
         else:
             self.flush(payload)
         if row.role == "assistant":
-            self._asking = _shows(row, "call", changes)
+            still = self._asking and self._wire.itemized  # the calls of one response go on
+            self._asking = still or _shows(row, "call", changes)
         elif not answers:
             self._asking = False
 

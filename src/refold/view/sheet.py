@@ -55,6 +55,8 @@ class Row(NamedTuple):
     """Of its parts; each message costs a few more."""
     instructions: int = 0
     """Tokens of the instructions that came with it."""
+    goes_on: bool = False
+    """Whether it belongs to the same response as the row before it."""
 
     def has(self, kind: str) -> bool:
         """Whether a part of it is of this kind."""
@@ -122,6 +124,8 @@ class Sheet:
         self._open: set[str | None] = set()
         self._asking = False
         self._answered = True
+        self._gaps: tuple[Span, ...] = ()
+        self._gap, self._whose = False, scope
 
     @classmethod
     def of(  # noqa: PLR0913 - two are choices
@@ -146,6 +150,7 @@ class Sheet:
             sheet.foldings = tuple(_foldings(visible))
         read = spans_of(entry.seq for entry in visible.entries)
         sheet.unread = subtract(up_to(sheet.head), (*lost, *read))
+        sheet._gaps = union((*lost, *sheet.unread))
         for entry in visible.entries:
             if not any(entry.seq in span for span in lost):
                 sheet._add(entry)
@@ -181,6 +186,13 @@ class Sheet:
             end += 1
         return range(start, end)
 
+    def after_response(self, seq: int) -> int:
+        """The first place from this entry on that is not within a response."""
+        at = end = self.at(seq)
+        while end < len(self.rows) and self.rows[end].goes_on:
+            end += 1
+        return self.rows[end - 1].seq + 1 if end > at else seq
+
     def turn(self) -> int:
         """The row that the current turn begins with."""
         return self.turns[-1] if self.turns else len(self.rows)
@@ -204,6 +216,7 @@ class Sheet:
             return
         if entry.forgotten:
             self.hidden[entry.seq] = "forgotten"
+            self._gap = True
             return
         match CODEC.decode(entry):
             case Message(payload):
@@ -213,7 +226,8 @@ class Sheet:
         sight = self._sight(entry)
         try:
             if sight == "native":
-                self._place(self._described.get(entry.seq) or self._row(entry.seq, payload))
+                row = self._described.get(entry.seq) or self._row(entry.seq, payload)
+                self._place(row, entry.scope)
             elif sight == "text":
                 self.hidden[entry.seq] = "delegated"
                 self.quotes += self._delegation.quotes(entry.seq, entry.scope, payload)
@@ -221,6 +235,7 @@ class Sheet:
                 self.hidden[entry.seq] = "scope"
         except InvalidMessage:  # one message that nobody can read must not cost the session
             self.hidden[entry.seq] = "unreadable"
+            self._gap = True
 
     def _sight(self, entry: Entry) -> Sight:
         if self.apart and entry.scope != self.scope:
@@ -264,12 +279,16 @@ class Sheet:
         beside = self.counter.text(instructions) if instructions else 0
         return Row(seq, payload, role, parts, tokens, beside)
 
-    def _place(self, row: Row) -> None:
+    def _place(self, row: Row, scope: str) -> None:
         at = len(self.rows)
-        if self._asking and self._astray(row):
+        if self.wire.itemized:
+            row = row._replace(goes_on=scope == self._whose and self._goes_on(row))
+        self._whose, self._gap = scope, False
+        if self._asking and not row.goes_on and self._astray(row):
             self._asking = False
         self._answer(at, row)
-        self.steps.append(self.steps[-1] if row.role != "assistant" and self._asking else at)
+        within = row.goes_on or (row.role != "assistant" and self._asking)
+        self.steps.append(self.steps[-1] if within else at)
         self.rows.append(row)
         if any(part.fixed and part.kind != "system" for part in row.parts):
             self.fixed.append(at)
@@ -283,6 +302,15 @@ class Sheet:
         if row.role == "assistant":
             self._answered = True
 
+    def _goes_on(self, row: Row) -> bool:
+        """Whether the row before it is of the same response, with nothing lost between the two."""
+        if row.role != "assistant" or not self.rows:
+            return False
+        before = self.rows[-1]
+        between = Span(before.seq + 1, row.seq - 1) if row.seq > before.seq + 1 else None
+        lost = self._gap or (between and intersect(self._gaps, (between,)))
+        return before.role == "assistant" and not lost
+
     def _astray(self, row: Row) -> bool:
         """Whether it answers nothing of the step before it, and a fold lies between the two."""
         if any(part.call in self._open for part in row.parts if part.kind == "return"):
@@ -291,16 +319,19 @@ class Sheet:
         return any(self.rows[-1].seq < span.first <= span.last < row.seq for span in spans)
 
     def _answer(self, at: int, row: Row) -> None:
-        if row.role == "assistant" or not row.has("return"):
+        if row.role != "assistant" and row.has("return"):
+            self._open -= {part.call for part in row.parts if part.kind == "return"}
+            return
+        if not row.goes_on:
             for call in self._open:
                 self.unanswered.setdefault(call, at)
-            self._open = {part.call for part in row.parts if part.kind == "call"}
-            for call in self._open:
-                self.calls.setdefault(call, at)
-            self.tools.update({part.call: part.tool for part in row.parts if part.kind == "call"})
-            self._asking = row.role == "assistant" and bool(self._open)
-        else:
-            self._open -= {part.call for part in row.parts if part.kind == "return"}
+            self._open = set()
+        calls = {part.call: part.tool for part in row.parts if part.kind == "call"}
+        for call in calls:
+            self.calls.setdefault(call, at)
+        self.tools.update(calls)
+        self._open |= calls.keys()
+        self._asking = row.role == "assistant" and bool(self._open)
 
 
 def weight(row: Row) -> int:

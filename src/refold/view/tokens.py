@@ -1,6 +1,7 @@
 """Counting tokens: what a counter is, and what stands around the text of a part."""
 
 from collections.abc import Iterable
+from math import ceil
 from typing import Final, NamedTuple, Protocol
 
 from refold.wire import Kind, Shape
@@ -57,6 +58,8 @@ class Marks(NamedTuple):
         return round(counted * (own or self.factor))
 
 
+_OPAQUE: Final = 4
+"""Characters of sealed content for a token; base64 alone makes more of them."""
 PLAIN: Final = Marks()
 """What chat formats add as a rule."""
 SOUND: Final = 1_920
@@ -72,7 +75,8 @@ def part_tokens(counter: Counter, shape: Shape, marks: Marks) -> int:
     around = {"call": marks.call, "return": marks.returned}.get(shape.kind, marks.message)
     name = counter.text(shape.tool, "other") if shape.tool else 0
     media = sum(media_tokens(one, marks) for one in shape.media)
-    return counter.text(shape.text, shape.kind) + around + name + media
+    sealed = ceil(shape.opaque / _OPAQUE)
+    return counter.text(shape.text, shape.kind) + around + name + media + sealed
 
 
 def media_tokens(media_type: str, marks: Marks) -> int:

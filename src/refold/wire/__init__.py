@@ -6,6 +6,7 @@ A wire is pure. What no edit touches goes out byte for byte as it came in.
 from refold.wire.anthropic_messages import AnthropicMessages
 from refold.wire.formats import WIRES, wire_for
 from refold.wire.openai_chat import OpenAIChat
+from refold.wire.openai_responses import OpenAIResponses
 from refold.wire.part import (
     Change,
     Described,
@@ -35,6 +36,7 @@ __all__ = [
     "Keep",
     "Kind",
     "OpenAIChat",
+    "OpenAIResponses",
     "Part",
     "Problem",
     "PydanticAI",

@@ -45,6 +45,7 @@ class AnthropicMessages:
     name: ClassVar[str] = "anthropic-messages"
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = True
+    itemized: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""

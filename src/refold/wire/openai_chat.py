@@ -39,6 +39,7 @@ class OpenAIChat:
     name: ClassVar[str] = "openai-chat"
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = False
+    itemized: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""

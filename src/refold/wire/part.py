@@ -35,6 +35,8 @@ class Shape(NamedTuple):
     """It stays in every view: without it the rest would mean something else."""
     media: tuple[str, ...] = ()
     """The media types of what it carries besides text."""
+    opaque: int = 0
+    """Characters that only its provider can read: they are no text, and count all the same."""
 
 
 class Described(NamedTuple):

@@ -23,6 +23,9 @@ class Wire(Protocol):
     """Raised when the same edits give other bytes: request records name it."""
     unique_calls: ClassVar[bool]
     """Whether the provider refuses two calls with one id anywhere in a conversation."""
+    itemized: ClassVar[bool]
+    """Whether a response is several messages: the model's in a row are one, and a thought goes with
+    what comes after it, both or none."""
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts. What it does not know is a sealed part of kind "other".
@@ -39,7 +42,10 @@ class Wire(Protocol):
         ...
 
     def make(self, inserts: Sequence[Insert]) -> list[bytes]:
-        """The inserts, which stand side by side and are of one kind, as messages of their own."""
+        """The inserts, which stand side by side and are of one kind, as messages of their own.
+
+        An itemized format has none for a return that it cannot say in words; its call goes then.
+        """
         ...
 
     def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:

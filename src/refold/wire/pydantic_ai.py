@@ -35,6 +35,7 @@ class PydanticAI:
     name: ClassVar[str] = "pydantic-ai"
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = False
+    itemized: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""

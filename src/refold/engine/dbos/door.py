@@ -3,15 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
 
 from dbos._context import current_owner_xid  # a claim is known by it, and by nothing public
-from dbos._dbos import _get_dbos_instance  # pyright: ignore[reportPrivateUsage] - see `hold_back`
 
 from refold.engine.dbos.tables import Tables
 from refold.errors import RefoldError
-
-_NOTHING: Final[tuple[list[str], str]] = ([], "concurrency")
 
 
 class Door:
@@ -51,22 +47,3 @@ class Door:
         async with self._one:
             if await self._tables.let_go(self._executor, but=but(), since=since):
                 self._wary = True
-
-
-def hold_back(held: Callable[[], bool]) -> None:
-    """Have this process's DBOS take nothing from the queues while `held` says so.
-
-    It has no call for that but to stop for good. Each fold that it took would count as an attempt,
-    and wait for a worker that makes none.
-    """
-    tables = _get_dbos_instance()._sys_db  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    take, take_of_each = tables.start_queued_workflows, tables.start_queued_partitioned_workflows
-
-    def taken(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever DBOS says
-        return _NOTHING if held() else take(*given, **more)
-
-    def taken_of_each(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever DBOS says
-        return [] if held() else take_of_each(*given, **more)
-
-    tables.start_queued_workflows = taken
-    tables.start_queued_partitioned_workflows = taken_of_each

@@ -1,6 +1,7 @@
 """The engine on DBOS: a fold is a workflow that any worker may run."""
 
 import asyncio
+import logging
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Never, Self
@@ -29,6 +30,9 @@ from refold.fold.run import MANUAL, read_context
 from refold.log import Author, FoldFailed, Log, Running, Span
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 0.5, 1.5
+_ALONE: Final = 5.0
+"""Seconds that somebody waits for a fold before it is looked whether any worker is there."""
+_LOGGER: Final = logging.getLogger("refold.engine")
 _WAITED_FOR: Final = frozenset({MANUAL, "model switch"})
 
 
@@ -83,6 +87,7 @@ class DbosEngine:
         self._begun: dict[tuple[str, UUID], None] = {}
         self._starting: dict[asyncio.Task[bool], str] = {}
         self._closed = False
+        self._warned = False
 
     async def start(self, job: Job) -> bool:
         """See `Engine.start`."""
@@ -137,7 +142,7 @@ class DbosEngine:
             await surely(lambda: asyncio.wait(set(self._starting)))
         await surely(lambda: asyncio.gather(*(self._given_up(*one) for one in self._begun)))
         await self._link.close()
-        await asyncio.to_thread(self._queueing.close)
+        await self._queueing.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -183,6 +188,7 @@ class DbosEngine:
         await self._tables.lift(self._id(session, one.fold), self._queueing.pool)
         seen, pause, looked = one.seq, _FIRST_PAUSE, 0.0
         loop = asyncio.get_running_loop()
+        began = loop.time()
         while True:
             head = await self._log.head(session)
             if head > seen:
@@ -194,8 +200,16 @@ class DbosEngine:
                 looked = loop.time()
                 if await self._rescued(session, one, "waiting"):
                     pause = _FIRST_PAUSE
+                await self._warn(looked - began)
             await asyncio.sleep(pause)
             pause = min(pause * _SLOWER, _LONGEST_PAUSE)
+
+    async def _warn(self, waited: float) -> None:
+        """Say once that nobody is there who could make what is waited for."""
+        if self._warned or waited < _ALONE or await self._tables.are_there_workers():
+            return
+        self._warned = True
+        _LOGGER.warning("A fold waits, and no worker is there to make it: start `refold worker`.")
 
     async def _stop(self, session: str, fold: UUID) -> None:
         """Have the worker of a fold that was given up stop, and wait until it has."""

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: opened when it is needed, and again when it was lost."""
+"""Connections to PostgreSQL: opened when they are needed, and again when they were lost."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -102,3 +102,26 @@ class Link:
         db, self._db = self._db, None
         if db is not None:
             await db.close()
+
+
+class Links:
+    """A few links, of which each statement goes over one that is free."""
+
+    def __init__(self, address: str, name: str, most: int) -> None:
+        self._links = [Link(address, name) for _ in range(most)]
+        self._free = list(self._links)
+        self._places = asyncio.Semaphore(most)
+
+    async def run(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[Row]:
+        """See `Link.run`."""
+        async with self._places:
+            link = self._free.pop()  # the one used last: few are opened where few are needed
+            try:
+                return await link.run(statement, values)
+            finally:
+                self._free.append(link)
+
+    async def close(self) -> None:
+        """Close the connections; nothing more is run."""
+        for link in self._links:
+            await link.close()

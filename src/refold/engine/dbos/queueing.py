@@ -1,13 +1,13 @@
 """Puts folds into DBOS's queues, from any process."""
 
+import asyncio
 from typing import Final
 
-from dbos import DBOSClient, WorkflowSerializationFormat
-from dbos._error import DBOSWorkflowIDInUseError  # it is raised to callers, but not exported
+from dbos import DBOSClient
 from sqlalchemy.exc import SQLAlchemyError
 
 from refold.engine.dbos.limits import Limits, model_of
-from refold.engine.dbos.link import checked, refused
+from refold.engine.dbos.link import Links, checked, refused
 from refold.engine.dbos.names import (
     SCHEMA,
     WORKFLOW,
@@ -21,6 +21,17 @@ from refold.engine.surely import surely
 from refold.fold.job import Job
 
 _CONNECTIONS: Final = 4
+_PUT: Final = f"""
+SELECT {SCHEMA}.enqueue_workflow(
+    workflow_name => '{WORKFLOW}', queue_name => %(queue)s, workflow_id => %(id)s,
+    positional_args => ARRAY[
+        to_json(%(tenant)s::text), to_json(%(session)s::text), to_json(%(fold)s::text)
+    ],
+    app_version => %(version)s, queue_partition_key => %(tenant)s,
+    application_name => %(application)s
+)
+WHERE NOT EXISTS (SELECT FROM {SCHEMA}.workflow_status WHERE workflow_uuid = %(id)s)
+"""  # noqa: S608 - our own words
 
 
 class Queueing:
@@ -32,11 +43,13 @@ class Queueing:
         self.pool = pool
         self._limits = limits
         self._known: set[str] = set()
+        # By DBOS's own function on the server: its client takes a thread and several ways there.
+        self._links = Links(address, "refold queue", _CONNECTIONS)
         self._client = DBOSClient(
             system_database_url=checked(address),
             dbos_system_schema=SCHEMA,
             application_name=self.application,
-            system_database_pool_size=_CONNECTIONS,
+            system_database_pool_size=1,
             lazy=True,
             retry_connection_errors=False,  # it would keep a thread, and say nothing, for ever
         )
@@ -58,9 +71,10 @@ class Queueing:
         queue = await self.queue(job, lane)
         return await surely(lambda: self._put(tenant, job, queue))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the connections."""
-        self._client.destroy()
+        await self._links.close()
+        await asyncio.to_thread(self._client.destroy)
 
     async def _register(self, model: str, *, anew: bool) -> None:
         try:
@@ -72,23 +86,17 @@ class Queueing:
             raise refused(error) from error
 
     async def _put(self, tenant: str, job: Job, queue: str) -> bool:
-        try:
-            await self._client.enqueue_async(
-                {
-                    "workflow_name": WORKFLOW,
-                    "queue_name": queue,
-                    "workflow_id": workflow_id(tenant, job.session, job.fold),
-                    "workflow_id_reuse_policy": "reject",
-                    "app_version": self.version,
-                    "queue_partition_key": tenant,
-                    "serialization_type": WorkflowSerializationFormat.PORTABLE,
-                },
-                tenant,
-                job.session,
-                str(job.fold),
-            )
-        except DBOSWorkflowIDInUseError:
-            return False
-        except SQLAlchemyError as error:
-            raise refused(error) from error
-        return True
+        """Put it there, if it is not.
+
+        Of two that do so in the same moment both are told that they have: it is there once.
+        """
+        values = {
+            "queue": queue,
+            "id": workflow_id(tenant, job.session, job.fold),
+            "tenant": tenant,
+            "session": job.session,
+            "fold": str(job.fold),
+            "version": self.version,
+            "application": self.application,
+        }
+        return bool(await self._links.run(_PUT, values))

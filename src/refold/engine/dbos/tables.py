@@ -103,6 +103,12 @@ _REMOVE_ONE: Final = _REMOVE.format(which="workflow_uuid = %(id)s")
 _REMOVE_OLD: Final = _REMOVE.format(
     which=f"status IN ('SUCCESS', 'ERROR', 'CANCELLED') AND completed_at < {_NOW} - %(age)s"
 )
+_WORKERS: Final = f"""
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database()
+  AND (application_name IS NULL OR starts_with(application_name, '{_WORKER}'))
+LIMIT 1
+"""  # noqa: S608 - our own words
 _OWNS: Final = f"""
 SELECT 1 FROM {SCHEMA}.workflow_status
 WHERE workflow_uuid = %(id)s AND status = 'PENDING' AND owner_xid = %(claim)s
@@ -215,6 +221,10 @@ class Tables:
     async def owns(self, workflow: str, claim: str) -> bool:
         """Whether a workflow still belongs to who took it from its queue with this claim."""
         return bool(await self._link.run(_OWNS, {"id": workflow, "claim": claim}))
+
+    async def are_there_workers(self) -> bool:
+        """Whether any worker is connected, or may be: other roles' connections tell us nothing."""
+        return bool(await self._link.run(_WORKERS))
 
     async def models(self, pool: str) -> Sequence[str]:
         """The models that the pool has queues for; empty is the name of none."""

@@ -16,11 +16,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from refold.engine.beneath import Beneath, running_of
 from refold.engine.dbos import workflow as workflows
 from refold.engine.dbos.containing import contained
-from refold.engine.dbos.door import Door, hold_back
+from refold.engine.dbos.door import Door
 from refold.engine.dbos.limits import Limits
 from refold.engine.dbos.link import Link, refused
 from refold.engine.dbos.measuring import Making, Measuring
 from refold.engine.dbos.names import POOL, SCHEMA, VERSION
+from refold.engine.dbos.polling import Polling
 from refold.engine.dbos.pulse import Pulse
 from refold.engine.dbos.queueing import Queueing
 from refold.engine.dbos.sweeping import Sweeper
@@ -138,7 +139,7 @@ class Worker:
         except BaseException:
             workflows.end(self)
             await self._link.close()
-            await asyncio.to_thread(self._queueing.close)
+            await self._queueing.close()
             raise
         return self
 
@@ -183,7 +184,7 @@ class Worker:
             await self._door.put_back(list)
         await self._pulse.end()
         await self._link.close()
-        await asyncio.to_thread(self._queueing.close)
+        await self._queueing.close()
         workflows.end(self)
 
     async def _begin(self) -> None:
@@ -212,7 +213,7 @@ class Worker:
             }
         )
         DBOS.launch()
-        hold_back(lambda: self._leaving or not self._pulse.is_sure())
+        Polling(lambda: self._leaving or not self._pulse.is_sure()).begin()
 
     async def _brought_to_an_end(self, tenant: str, session: str, fold: UUID) -> None:
         pause = _FIRST_PAUSE

@@ -14,6 +14,7 @@ from refold.log.entry import Draft
 from refold.log.kinds import Message, Opened
 from refold.log.outline import CONTROL_KINDS, dump
 from refold.log.protocol import Appended
+from refold.stores.postgres.packed import Statement, statement, truth, whole_number
 from refold.stores.postgres.read import controls, find_session, forgotten_at, seen
 from refold.stores.postgres.rows import (
     KnownSessions,
@@ -27,6 +28,7 @@ from refold.stores.postgres.transaction import Reading, Values
 from refold.stores.sql import statements
 
 SQL = statements("refold.stores.postgres", "sql/append.sql")
+_PLAIN = statement("append_plain", SQL["append_plain"], 11)
 
 
 class Server(Protocol):
@@ -36,6 +38,10 @@ class Server(Protocol):
 
     async def call(self, sql: str, values: Values) -> object:
         """Call one function, which is a transaction of its own; None if a unique index objects."""
+        ...
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
+        """The same, with values that are packed already."""
         ...
 
 
@@ -57,19 +63,19 @@ async def append_plain(
     after = admit_plain(row.state, draft, expected)
     if after is None:
         return None
-    placed = await server.call(
-        SQL["append_plain"],
+    placed = await server.call_packed(
+        _PLAIN,
         (
-            name[0],
-            row.key,
-            row.revision,
-            expected,
-            draft.id,
-            draft.at,
-            draft.kind,
-            draft.version,
+            name[0].encode(),
+            whole_number(row.key),
+            whole_number(row.revision),
+            None if expected is None else whole_number(expected),
+            draft.id.bytes,
+            whole_number(draft.at),
+            draft.kind.encode(),
+            whole_number(draft.version),
             packed(draft.scope),
-            draft.kind == Message.KIND,
+            truth[draft.kind == Message.KIND],
             draft.body,
         ),
     )
@@ -77,7 +83,7 @@ async def append_plain(
         server.known.put(name, row._replace(state=after))
     else:
         server.known.drop(name)
-    if not isinstance(placed, int):
+    if placed is None:
         return None
     return Appended(placed, placed, revision=row.revision)
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import join
 from typing import Any, Final
 
 import psycopg
@@ -65,9 +66,18 @@ class Address:
         self.options = str(parts.get("options", ""))
         host, port = parts.get("host", "localhost"), parts.get("port", 5432)
         self.shown = f"postgresql://{host}:{port}/{parts.get('dbname', '')}"
+        self.createdb = _createdb(parts)
 
     def __str__(self) -> str:
         return self.shown
+
+
+def _createdb(parts: dict[str, Any]) -> str:
+    """The command that makes the database."""
+    where = [(option, parts.get(name)) for option, name in (("-h", "host"), ("-p", "port"))]
+    words = [word for option, value in where if value for word in (option, str(value))]
+    name = [str(parts["dbname"])] if parts.get("dbname") else []
+    return join(["createdb", *words, "-E", "UTF8", "-T", "template0", *name])
 
 
 def _parts(address: str) -> dict[str, Any]:

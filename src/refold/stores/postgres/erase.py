@@ -13,6 +13,7 @@ from refold.log.kinds import KINDS, FoldStarted
 from refold.log.lineage import Segment
 from refold.log.span import Span, union
 from refold.stores.postgres.fork import columns, hashes_in
+from refold.stores.postgres.marking import SQL as MARKS
 from refold.stores.postgres.read import whole
 from refold.stores.postgres.rows import entry_of, packed, unpacked
 from refold.stores.postgres.transaction import Writing
@@ -52,6 +53,7 @@ class Eraser:
         self._holders: set[int] = set()
         self._folds: set[UUID] = set()
         self._uses: Counter[str] = Counter()
+        self._marks = 0
 
     async def make_tombstones(self, parts: Sequence[Segment]) -> None:
         """Leave of the entries what may be kept."""
@@ -63,6 +65,7 @@ class Eraser:
             where = (self._tx.tenant, *columns(some))
             await self._tx.run(SQL["erase"], (*where, NOTHING, ends))
             await self._tx.run(SQL["drop_words"], where)
+            self._marks += await self._tx.run(MARKS["drop"], where)
 
     async def remove(self, parts: Sequence[Segment]) -> None:
         """Remove the entries."""
@@ -74,6 +77,10 @@ class Eraser:
             self._folds |= {fold for fold, _ in gone if fold is not None}
             self._uses.update(hash_ for _, column in gone for hash_ in hashes_in(column))
 
+    async def unmark(self, key: int) -> None:
+        """Take all marks off the entries of a session."""
+        self._marks += await self._tx.run(MARKS["drop_all"], (self._tx.tenant, key))
+
     async def finish(self) -> None:
         """Let go of the artifacts and the folds, and note where bytes of all this still lie."""
         tx = self._tx
@@ -81,6 +88,8 @@ class Eraser:
         if self._folds:
             await tx.run(SQL["forget_folds"], (tx.tenant, sorted(self._folds)))
         await tx.run(SQL["note_erasure"], (sorted(self._holders), unused))
+        if self._marks:
+            await tx.run(MARKS["note_erased"])
 
     async def _keep(self, parts: Sequence[Segment]) -> None:
         """Make tombstones of those entries of which something may be kept or is to be released."""

@@ -19,6 +19,7 @@ from refold.errors import (
     StoreOutdated,
     StoreReadOnly,
 )
+from refold.stores.postgres.connection import Address
 
 _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
     "25006": (
@@ -106,6 +107,8 @@ def _by_code(where: object, error: psycopg.Error) -> StoreError:
         return stranger(where)
     if code in _BY_CODE:
         kind, what, fix = _BY_CODE[code]
+        if kind is StoreNotFound and isinstance(where, Address):
+            fix = f"Check the address, or make the database: `{where.createdb}`."
         return kind(f"The store {where} {what}.", fix)
     # Only the first line of what the server says: others may repeat rows.
     said = error.diag.message_primary or str(error).partition("\n")[0]

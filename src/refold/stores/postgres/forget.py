@@ -207,6 +207,7 @@ async def _bury(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> N
     await tx.run(SQL["unname"], (tx.tenant, row.key))
     await tx.run(SQL["orphan_forks"], (tx.tenant, session))
     await tx.run(SQL["drop_segments"], (tx.tenant, row.key))
+    await eraser.unmark(row.key)
     await _sweep(tx, {row.key, *(source for (source,) in sources)}, eraser)
 
 

@@ -10,6 +10,7 @@ from refold.errors import InvalidInput, LogError, StoreBusy
 from refold.log.admit import check_drafts
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
+from refold.log.marking import Mark, Marked, askable, check_mark
 from refold.log.protocol import (
     Appended,
     Erased,
@@ -32,7 +33,9 @@ from refold.stores.postgres.glance import Glance
 from refold.stores.postgres.index import index
 from refold.stores.postgres.listing import sessions
 from refold.stores.postgres.locks import LockConnection, PostgresLocks
+from refold.stores.postgres.marking import Marking, marked
 from refold.stores.postgres.measuring import Measuring, measured
+from refold.stores.postgres.packed import Statement
 from refold.stores.postgres.rows import KnownSessions, SessionRow
 from refold.stores.postgres.search import matches, search
 from refold.stores.postgres.transaction import Reading, Values, Writing
@@ -59,6 +62,10 @@ class Server(Protocol):
 
     async def call(self, sql: str, values: Values) -> object:
         """Call one function, which is a transaction of its own; None if a unique index objects."""
+        ...
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
+        """The same, with values that are packed already."""
         ...
 
     async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:
@@ -94,10 +101,14 @@ class PostgresLog:
         *,
         expected: int | None,
         revision: int | None = None,
+        mark: Mark | None = None,
     ) -> Appended:
         """See `refold.log.Log.append`."""
         check_drafts(drafts)
         server, name = self._server, (self.tenant, session)
+        if mark is not None:
+            check_mark(mark, drafts)
+            return await Marking(server, name, mark).append(drafts, expected, revision)
         done = None
         if revision is None:
             done = await append_plain(server, name, drafts, expected)
@@ -134,6 +145,11 @@ class PostgresLog:
                 return done
             self.measuring.decided_again()
         raise StoreBusy(f"Others append to session {session!r} all the time.")
+
+    @measured
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        """See `refold.log.Log.marked`."""
+        return await self._read(partial(marked, keys=askable(keys)))
 
     async def head(self, session: str) -> int:
         """See `refold.log.Log.head`."""

@@ -1,5 +1,6 @@
 """Numbered migrations, applied by one command; gaps, changes and newer schemas are refused."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, LiteralString, cast
 
@@ -21,6 +22,8 @@ PARTITIONS: Final = 16
 _MOST_PARTITIONS: Final = 1_024
 _LONG: Final = 24 * 3600.0
 _MISSING: Final = {"42P01", "3F000"}
+_LOGGER: Final = logging.getLogger("refold.stores")
+_warned: set[str] = set()
 
 
 def shipped() -> tuple[Migration, ...]:
@@ -78,6 +81,18 @@ async def check_schema(
     if len(applied) < len(migrations):
         raise StoreOutdated(
             f"The store {address} has schema {len(applied)}; this Refold needs {len(migrations)}."
+        )
+
+
+async def warn_if_not_kept(connection: Connection, address: Address) -> None:
+    """Say so, once for each address, where the server keeps this role from no tenant's rows."""
+    [(is_free,)] = await _all(connection, SQL["is_free"])
+    if is_free and str(address) not in _warned:
+        _warned.add(str(address))
+        _LOGGER.warning(
+            "The store %s is used by a role that may do everything: the server does not keep it to "
+            "its tenant. Use one that has nothing but LOGIN: `refold store migrate --role …`.",
+            address,
         )
 
 

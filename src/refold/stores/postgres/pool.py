@@ -8,17 +8,20 @@ from time import monotonic
 from typing import Final, TypeVar
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from refold.errors import StoreClosed, StoreError
 from refold.stores.postgres.connection import Address, Pool, configure, connect, parameters
 from refold.stores.postgres.failing import explained, is_lost, is_passing, unreachable
 from refold.stores.postgres.measuring import Measuring
+from refold.stores.postgres.spare import Spare
 from refold.stores.postgres.transaction import Connection, give_up
 
 T = TypeVar("T")
 _REASONS: Final = {"40001": "serialization", "40P01": "deadlock"}
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
+_REST: Final = 1.0
 
 
 class Connections:
@@ -35,6 +38,9 @@ class Connections:
         self._measuring = measuring
         self._used = 0
         self._asking = 0
+        self._to_pool = 0
+        self._spare = Spare(pool.queue, pool.wait)
+        self._rest: asyncio.TimerHandle | None = None
         self._returning: set[asyncio.Task[None]] = set()
         self._pool: AsyncConnectionPool[Connection] | None = None
 
@@ -45,7 +51,17 @@ class Connections:
 
     def stats(self) -> dict[str, int]:
         """What the pool says of itself."""
-        return self._pool.get_stats() if self._pool is not None else {}
+        if self._pool is None:
+            return {}
+        said, spare = self._pool.get_stats(), self._spare
+        for name, more in (
+            ("pool_available", spare.free),
+            ("requests_waiting", spare.waiting),
+            ("requests_num", spare.taken),
+            ("requests_errors", spare.refused),
+        ):
+            said[name] = said.get(name, 0) + more
+        return said
 
     async def open(self, check: Callable[[Connection], Awaitable[None]]) -> None:
         """Connect once, look whether this is what we want, and begin to keep connections."""
@@ -64,7 +80,6 @@ class Connections:
             configure=configure,
             min_size=settings.least,
             max_size=settings.most,
-            max_waiting=settings.queue,
             timeout=settings.wait,
             name="refold",
             open=False,
@@ -79,15 +94,22 @@ class Connections:
         """Let go of connections whose event loop has ended: nobody can close them in good order."""
         if self._pool is not None:
             pool, self._pool = self._pool, None
-            for connection in pool._pool:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            for connection in (*pool._pool, *self._spare.take_all()):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
                 connection.pgconn.finish()
-            self._used = self._asking = 0
+            self._used = self._asking = self._to_pool = 0
+            self._spare = Spare(self.settings.queue, self.settings.wait)
+            self._rest = None
             self._returning.clear()
 
     async def close(self) -> None:
         """Close them all."""
         if self._pool is not None:
             pool, self._pool = self._pool, None
+            if self._rest is not None:
+                self._rest.cancel()
+                self._rest = None
+            self._spare.close()
+            self._return_spare(pool)
             if self._returning:
                 await asyncio.wait(self._returning)
             await pool.close()
@@ -111,31 +133,94 @@ class Connections:
         pool = self._pool
         if pool is None:
             raise StoreClosed(f"The store {self.address} is not open.")
-        self._asking += 1
-        before = _cancelled()
+        connection = self._spare.take() or await self._taken(pool)
         try:
-            connection = await pool.getconn()
-        finally:
-            self._asking -= 1
-        self._used += 1
-        try:
-            _stop_if_cancelled(before)
             result = await work(connection)
         except BaseException:
             await self._give_back(pool, connection)
             raise
-        if self._asking:
+        if self._is_kept(pool, connection):
+            self._spare.leave(connection)
+        else:
             await self._give_back(pool, connection)
-        else:  # then the pool takes it at once, and there is no moment to be cancelled in
-            self._used -= 1
-            await pool.putconn(connection)
         return result
+
+    async def _taken(self, pool: "AsyncConnectionPool[Connection]") -> Connection:
+        """A connection of the pool, or one that another call is done with."""
+        if self._used + self._asking < self.settings.most and not self._spare.waiting:
+            self._asking += 1
+        elif (connection := await self._handed(pool)) is not None:
+            return connection
+        before = _cancelled()
+        try:
+            connection = await pool.getconn()
+        except BaseException:
+            self._give_up_place()
+            raise
+        self._asking -= 1
+        self._used += 1
+        if self._rest is None:
+            self._rest = asyncio.get_running_loop().call_later(_REST, self._let_rest)
+        if _cancelled() > before:
+            await self._give_back(pool, connection)
+            raise asyncio.CancelledError
+        return connection
+
+    async def _handed(self, pool: "AsyncConnectionPool[Connection]") -> Connection | None:
+        """Wait for a connection that another call is done with, or for a place among the asking."""
+        waiting = self._spare.wait()
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            self._spare.leave_queue(waiting)
+            if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
+                connection = waiting.result()
+                if connection is None:
+                    self._give_up_place()
+                else:
+                    self._return(pool, connection)
+            raise
+
+    def _give_up_place(self) -> None:
+        """Whoever asks the pool for a connection has a place, which is another's then."""
+        self._asking -= 1
+        self._next_may_ask()
+
+    def _next_may_ask(self) -> None:
+        if self._used + self._asking < self.settings.most and self._spare.hand(None):
+            self._asking += 1
+
+    def _is_kept(self, pool: "AsyncConnectionPool[Connection]", connection: Connection) -> bool:
+        """Whether a connection is fit for the next call as it is."""
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE or self._pool is not pool:
+            return False
+        if self._asking:  # the pool may be unable to make another
+            return False
+        if self._to_pool:
+            self._to_pool -= 1
+            return False
+        return True
+
+    def _let_rest(self) -> None:
+        """Let the pool see its connections now and then: it ends those that are old or too many."""
+        self._rest = None
+        if self._pool is not None and self._used:
+            self._to_pool = self._used - self._spare.free
+            self._return_spare(self._pool)
+            self._rest = asyncio.get_running_loop().call_later(_REST, self._let_rest)
+
+    def _return_spare(self, pool: "AsyncConnectionPool[Connection]") -> list[asyncio.Task[None]]:
+        return [self._return(pool, connection) for connection in self._spare.take_all()]
 
     async def _give_back(
         self, pool: "AsyncConnectionPool[Connection]", connection: Connection
     ) -> None:
         """Give a connection back, also when who had it is cancelled while we do."""
+        await asyncio.shield(self._return(pool, connection))
 
+    def _return(
+        self, pool: "AsyncConnectionPool[Connection]", connection: Connection
+    ) -> asyncio.Task[None]:
         async def give_back() -> None:
             try:
                 async with asyncio.timeout(self.settings.limit):
@@ -145,11 +230,12 @@ class Connections:
             finally:
                 self._used -= 1
                 await pool.putconn(connection)
+                self._next_may_ask()
 
         returning = asyncio.create_task(give_back())
         self._returning.add(returning)
         returning.add_done_callback(self._returning.discard)
-        await asyncio.shield(returning)
+        return returning
 
     async def _may_come_back(self, error: BaseException) -> bool:
         """Whether to try again; the pool then looks after its other connections too."""
@@ -162,6 +248,8 @@ class Connections:
             return True
         if not is_lost(error):
             return False
+        if returning := self._return_spare(pool):
+            await asyncio.wait(returning)
         with suppress(psycopg.Error):
             await pool.check()
         return True
@@ -177,19 +265,13 @@ class Connections:
 
 
 def _cancelled() -> int:
-    """How often this task was told to stop."""
-    task = asyncio.current_task()
-    return task.cancelling() if task else 0
-
-
-def _stop_if_cancelled(before: int) -> None:
-    """Stop if the task was told to since, and the pool did not hear it.
+    """How often this task was told to stop.
 
     On Python 3.11 `asyncio.wait_for`, by which the pool waits, loses a cancellation that comes in
     the moment in which what it waits for does.
     """
-    if _cancelled() > before:
-        raise asyncio.CancelledError
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
 
 
 def _sqlstate(error: BaseException) -> str:

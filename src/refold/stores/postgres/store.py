@@ -17,8 +17,9 @@ from refold.stores.postgres.glance import Changed, Glance
 from refold.stores.postgres.locks import LockConnection
 from refold.stores.postgres.log import PostgresLog
 from refold.stores.postgres.measuring import Measuring, Pooled
-from refold.stores.postgres.migrate import check_schema, shipped
+from refold.stores.postgres.migrate import check_schema, shipped, warn_if_not_kept
 from refold.stores.postgres.overdue import Overdue
+from refold.stores.postgres.packed import Packed, Statement
 from refold.stores.postgres.pool import Connections
 from refold.stores.postgres.rows import KnownSessions
 from refold.stores.postgres.transaction import Connection, Reading, Values, Writing, execute
@@ -60,6 +61,7 @@ class PostgresStore(Store):
         self._connections = Connections(Address(address), self._pool, wait, self.measuring)
         self.locking = LockConnection(Address(locks or address), self._pool, wait)
         self._overdue = Overdue(self._pool.limit)
+        self._packed = Packed(prepare=self._pool.prepare)
         self._clock = clock
         self._reach = reach
         self._migrations = shipped() if migrations is None else migrations
@@ -87,9 +89,7 @@ class PostgresStore(Store):
         async with self._opening:
             if not self._connections.is_open:
                 self.known.clear()
-                await self._connections.open(
-                    lambda connection: check_schema(connection, self.address, self._migrations)
-                )
+                await self._connections.open(self._check)
                 self.locking.open()
                 self._watched = self.measuring.watch(str(self.address), self.stats)
 
@@ -121,6 +121,10 @@ class PostgresStore(Store):
         self._opening = self._loop = None
         await self.open()
 
+    async def _check(self, connection: Connection) -> None:
+        await check_schema(connection, self.address, self._migrations)
+        await warn_if_not_kept(connection, self.address)
+
     def stats(self) -> dict[str, int]:
         """What the pool of connections says of itself."""
         return self._connections.stats()
@@ -139,6 +143,22 @@ class PostgresStore(Store):
             return found[0] if found else None
 
         await self.here()
+        return await self._connections.run(call)
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
+        """The same, with values that are packed already."""
+
+        async def call(connection: Connection) -> int | None:
+            self._reach("append.begun")
+            try:
+                done = await self._overdue.run(self._packed.run(connection, what, values))
+            except UniqueViolation:
+                return None
+            self._reach("append.done")
+            return done
+
+        if asyncio.get_running_loop() is not self._loop:
+            await self.here()
         return await self._connections.run(call)
 
     async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:

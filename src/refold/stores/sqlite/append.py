@@ -10,10 +10,12 @@ from refold.log.admit import Facts, Repeat, State, Write, admit, admit_plain, ne
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import Message
+from refold.log.marking import Mark
 from refold.log.outline import dump
 from refold.log.protocol import Appended
 from refold.log.span import Span
 from refold.stores.sql import statements
+from refold.stores.sqlite.marking import check_marks, put_mark
 from refold.stores.sqlite.read import controls, find_session, forgotten_at, read, segments
 from refold.stores.sqlite.rows import MINUTE, SessionRow, key_of, place, row_of, seq_of
 from refold.stores.sqlite.transaction import Reading, Writing
@@ -21,21 +23,27 @@ from refold.stores.sqlite.transaction import Reading, Writing
 SQL = statements("refold.stores.sqlite", "sql/append.sql")
 
 
-def append(tx: Writing, session: str, drafts: Sequence[Draft], expected: int | None) -> Appended:
+def append(
+    tx: Writing,
+    session: str,
+    drafts: Sequence[Draft],
+    expected: int | None,
+    mark: Mark | None = None,
+) -> Appended:
     """Append the drafts."""
     row = tx.known.get((tx.tenant, session)) or find_session(tx, session)
     if row is None:
         facts = Facts(forgotten_at=forgotten_at(tx, session))
-        return _append(tx, session, None, admit(session, drafts, expected, facts))
+        return _append(tx, session, None, admit(session, drafts, expected, facts), mark)
     before = controls(tx, row) if needs_controls(drafts) else ()
     if len(drafts) == 1 and row.own_from == 1 and not drafts[0].attached:
         # One draft at the head is nearly always a new one. If it is not, the unique index or the
         # position tells, nothing has been written, and we look for it as usual.
         with suppress(sqlite3.IntegrityError, RefoldError):
             facts = Facts(row.state, {}, before)
-            return _append(tx, session, row, admit(session, drafts, expected, facts))
+            return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
     facts = Facts(row.state, _seen(tx, row, drafts), before)
-    return _append(tx, session, row, admit(session, drafts, expected, facts))
+    return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
 
 
 def append_alone(
@@ -109,14 +117,24 @@ def add_session(
     return SessionRow(made.lastrowid or 0, state, used, at + 1, source, 0, unindexed=True)
 
 
-def _append(tx: Writing, session: str, row: SessionRow | None, outcome: Repeat | Write) -> Appended:
+def _append(
+    tx: Writing,
+    session: str,
+    row: SessionRow | None,
+    outcome: Repeat | Write,
+    mark: Mark | None,
+) -> Appended:
     if isinstance(outcome, Repeat):
         return Appended(outcome.first, outcome.last, repeated=True)
+    if mark is not None:
+        check_marks(tx, session, row, mark)
     tx.reach("append.begun")
     after = outcome.state
     messages = row.state.messages if row else 0
     row = row or add_session(tx, session, after)
     _write(tx, row.key, messages, outcome)
+    if mark is not None:
+        put_mark(tx, row.key, outcome.entries[mark.nth].seq, mark.key)
     if _moves_row(row, after):
         row = _move(tx, row, after)
     tx.known.put((tx.tenant, session), row._replace(state=after))

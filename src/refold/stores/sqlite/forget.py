@@ -21,6 +21,7 @@ from refold.stores.reach import Reach
 from refold.stores.sql import statements
 from refold.stores.sqlite.index import SQL as INDEX
 from refold.stores.sqlite.index import check_words, merge, unindex
+from refold.stores.sqlite.marking import drop_marks
 from refold.stores.sqlite.read import controls, find_session, segments, the_session, whole
 from refold.stores.sqlite.rows import (
     LAST_SEQ,
@@ -186,6 +187,7 @@ def _make_tombstones(tx: Writing, key: int, span: Span) -> None:
     for row in _all(tx, SQL["living_entries"], key, span):
         left = tombstone(_released(tx, row))
         tx.db.execute(SQL["erase"], (left.body, left.scope, row[0]))
+    drop_marks(tx, *_ends(key, span))
 
 
 def _bury(tx: Writing, session: str, row: SessionRow) -> None:
@@ -195,6 +197,7 @@ def _bury(tx: Writing, session: str, row: SessionRow) -> None:
     tx.db.execute(SQL["unname"], (row.key,))
     tx.db.execute(SQL["orphan_forks"], (tx.tenant, session))
     tx.db.execute(SQL["drop_segments"], (row.key,))
+    drop_marks(tx, *_ends(row.key, Span(1, LAST_SEQ)))
     for key in {row.key, *sources}:
         if _name(tx, key) is None:
             _sweep(tx, key)

@@ -9,6 +9,7 @@ from refold.errors import InvalidEntry
 from refold.log.admit import check_drafts
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
+from refold.log.marking import Mark, Marked, askable, check_mark
 from refold.log.protocol import (
     Appended,
     Erased,
@@ -28,6 +29,7 @@ from refold.stores.sqlite.forget import expire, forget, maybe_unused
 from refold.stores.sqlite.fork import fork
 from refold.stores.sqlite.index import index_some, unindexed
 from refold.stores.sqlite.listing import sessions
+from refold.stores.sqlite.marking import marked
 from refold.stores.sqlite.search import matches, search
 from refold.stores.sqlite.transaction import Reading, Writing
 
@@ -78,11 +80,17 @@ class SqliteLog:
         *,
         expected: int | None,
         revision: int | None = None,
+        mark: Mark | None = None,
     ) -> Appended:
         """See `refold.log.Log.append`."""
         if revision is not None:
             raise InvalidEntry("This store counts no revisions.", "Append without one.")
         check_drafts(drafts)
+        if mark is not None:
+            check_mark(mark, drafts)
+            return await self._file.append(
+                self.tenant, lambda tx: append(tx, session, drafts, expected, mark)
+            )
         done = self._file.at_once(
             self.tenant, lambda tx: append_alone(tx, session, drafts, expected)
         )
@@ -91,6 +99,11 @@ class SqliteLog:
         return await self._file.append(
             self.tenant, lambda tx: append(tx, session, drafts, expected)
         )
+
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        """See `refold.log.Log.marked`."""
+        asked = askable(keys)
+        return await self._read(lambda tx: marked(tx, asked))
 
     async def head(self, session: str) -> int:
         """See `refold.log.Log.head`."""

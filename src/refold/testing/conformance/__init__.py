@@ -11,6 +11,7 @@ The tests run under pytest with pytest-asyncio in its automatic mode.
 
 from refold.testing.conformance.appending import AppendingConformance
 from refold.testing.conformance.forgetting import ForgettingConformance
+from refold.testing.conformance.marking import MarkingConformance
 from refold.testing.conformance.searching import SearchingConformance
 from refold.testing.conformance.sessions import SessionsConformance
 from refold.testing.conformance.viewing import ViewingConformance
@@ -19,6 +20,7 @@ __all__ = [
     "AppendingConformance",
     "ForgettingConformance",
     "LogConformance",
+    "MarkingConformance",
     "SearchingConformance",
     "SessionsConformance",
     "ViewingConformance",
@@ -31,5 +33,6 @@ class LogConformance(
     SessionsConformance,
     ForgettingConformance,
     SearchingConformance,
+    MarkingConformance,
 ):
     """Subclass it and give it the fixture `store`; use `self.clock` as the store's clock."""

@@ -14,6 +14,7 @@ from refold.testing.wire.faults import FAULTS, Fault, faulty
 from refold.testing.wire.formats import SPELLINGS, conversations, messages
 from refold.testing.wire.legality import LegalityConformance
 from refold.testing.wire.openai_chat import OpenAIChatSpelling
+from refold.testing.wire.openai_responses import OpenAIResponsesSpelling
 from refold.testing.wire.pydantic_ai import PydanticAISpelling
 from refold.testing.wire.script import (
     Answered,
@@ -39,6 +40,7 @@ __all__ = [
     "Fault",
     "LegalityConformance",
     "OpenAIChatSpelling",
+    "OpenAIResponsesSpelling",
     "PydanticAISpelling",
     "Responded",
     "Return",

@@ -8,6 +8,7 @@ from refold.errors import UnknownFormat
 from refold.testing.wire.anthropic_messages import AnthropicMessagesSpelling
 from refold.testing.wire.faults import faulty
 from refold.testing.wire.openai_chat import OpenAIChatSpelling
+from refold.testing.wire.openai_responses import OpenAIResponsesSpelling
 from refold.testing.wire.pydantic_ai import PydanticAISpelling
 from refold.testing.wire.script import scripts
 from refold.testing.wire.spelling import Spelling, payloads
@@ -15,6 +16,7 @@ from refold.testing.wire.spelling import Spelling, payloads
 SPELLINGS: Final[dict[str, Spelling]] = {
     "pydantic-ai": PydanticAISpelling(),
     "openai-chat": OpenAIChatSpelling(),
+    "openai-responses": OpenAIResponsesSpelling(),
     "anthropic-messages": AnthropicMessagesSpelling(),
 }
 """How scripts are written, by the name of the format."""

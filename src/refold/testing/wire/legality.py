@@ -71,7 +71,8 @@ class LegalityConformance(Conformance):
     def test_returns_that_are_made_answer_legally(self, data: st.DataObject) -> None:
         said: list[Said] = [Asked("Go."), data.draw(st.sampled_from(_CALLING))]
         before = data.draw(payloads(st.just(said), self.spelling))
-        calls = [shape for shape in self.shapes(before[-1]) if shape.kind == "call"]
+        shapes = (shape for payload in before for shape in self.shapes(payload))
+        calls = [shape for shape in shapes if shape.kind == "call"]
         assert self.wire.problems(before)
         made = self.wire.make(returns(calls))
         assert self.wire.problems([*before, *made]) == []

@@ -1,13 +1,15 @@
 """Calls and returns in pairs, as the strictest provider wants them; on every request.
 
 A call that nothing answers gets a stand-in. A return whose call is not there goes; one that came
-after its call was closed is told as text where it came.
+after its call was closed is told as text where it came. Where a response is several messages,
+first goes what may not stand there without another.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from refold.log import MAIN_SCOPE
 from refold.view.board import Board, Proposal
+from refold.view.responses import groups, responses
 from refold.view.sheet import Row
 from refold.wire import Drop, Insert, Part
 
@@ -19,20 +21,23 @@ _LATE_CHARS = 2000
 
 def pair(board: Board, start: int = 0) -> Iterator[Proposal]:
     """Repair what is shown from row `start` on, which begins a step."""
+    if board.sheet.wire.itemized:
+        yield from _parted(board, start)
     waiting: dict[str | None, Part] = {}
     asked, step = 0, -1
     for at, row in enumerate(board.sheet.rows[start:], start):
         shown = board.shown(row)
         returns = [part for part in shown if part.kind == "return"]
-        answers = returns and board.sheet.steps[at] == step  # what was said between may be gone
-        if shown and (row.role == "assistant" or not answers):
+        within = board.sheet.steps[at] == step  # what was said between may be gone
+        answers = within and (row.goes_on or (row.role != "assistant" and returns))
+        if shown and not answers:
             yield from _stand_ins(board, waiting, asked)
             waiting = {}
         for part in returns:
             if waiting.pop(part.call, None) is None:
                 yield from _unasked(board, part, at)
         if row.role == "assistant" and shown:
-            asked, step = row.seq, at
+            asked, step = row.seq, board.sheet.steps[at]
             calls = [part for part in shown if part.kind == "call"]
             yield from _asked(calls, waiting, _used(board, at))
     yield from _stand_ins(board, waiting, asked)
@@ -49,6 +54,41 @@ def opening(board: Board) -> Iterator[Insert]:
 
 def _system(board: Board, row: Row) -> bool:
     return all(part.kind == "system" for part in board.shown(row))
+
+
+def _parted(board: Board, start: int) -> Iterator[Proposal]:
+    """What may not be sent because something else of its response is not, or cannot be."""
+    rows = board.sheet.rows
+    for response in responses(board.sheet, start):
+        refused = _refused(board, response)
+        for group in groups([rows[at] for at in response]):
+            if _whole(board, group, refused):
+                continue
+            for row in group:
+                yield from ((part, Drop("parted")) for part in board.shown(row))
+
+
+def _whole(board: Board, group: Sequence[Row], refused: Container[int]) -> bool:
+    """Whether all of a group can be sent, and reasoning has led to something."""
+    led = not group[-1].has("thought")
+    return led and all(board.shown(row) and row.seq not in refused for row in group)
+
+
+def _refused(board: Board, response: range) -> set[int]:
+    """The calls with the id of another, and those that want an answer which words cannot be."""
+    sheet = board.sheet
+    step = (sheet.rows[at] for at in sheet.step(sheet.steps[response[0]]))
+    told = {part.call for row in step for part in board.shown(row) if part.kind == "return"}
+    found: set[int] = set()
+    seen: set[str | None] = set()
+    for part in (part for at in response for part in board.shown(sheet.rows[at])):
+        if part.kind == "call":
+            insert = Insert(1, "return", "", "", part.tool, part.call)
+            unanswerable = part.call not in told and not sheet.wire.make([insert])
+            if part.call in seen or unanswerable:
+                found.add(part.seq)
+            seen.add(part.call)
+    return found
 
 
 def _used(board: Board, at: int) -> Container[str | None]:

@@ -11,4 +11,5 @@ def scope(board: Board, first: int = 0) -> Iterator[Insert]:
     for quote in board.sheet.quotes[first:]:
         if quote.seq <= board.untold:
             continue
-        yield Insert(quote.seq, "prompt", quote.text, "delegated", sources=quote.sources)
+        place = board.sheet.after_response(quote.seq)
+        yield Insert(place, "prompt", quote.text, "delegated", sources=quote.sources)

@@ -7,10 +7,12 @@ alone, however long it is.
 
 from collections.abc import Iterable, Iterator
 
+from refold.log import PartRef
 from refold.view.board import Board, Proposal, Withdraw
 from refold.view.cut import cut
 from refold.view.profiles import Keep, Window
-from refold.view.sheet import Row
+from refold.view.responses import with_row
+from refold.view.sheet import Row, Sheet
 from refold.wire import Drop, Insert, Part
 
 
@@ -97,18 +99,21 @@ def _texts(board: Board, there: list[int]) -> Iterator[Proposal]:
         if nth + 1 == len(starts):  # the turn that is under way
             yield from _untold(board, starts[nth])
             return
-        turn = rows[starts[nth] : starts[nth + 1]]
-        replies = [row for row in turn if row.role == "assistant" and row.has("text")]
-        last = replies[-1].seq if replies else None
-        for part in _parts(turn[1:]):
-            said = part.seq == last and _said(part)
+        turn = range(starts[nth], starts[nth + 1])
+        replies = [at for at in turn if rows[at].role == "assistant" and rows[at].has("text")]
+        reply = set(_reply(board.sheet, replies[-1])) if replies else set[PartRef]()
+        for part in _parts(rows[at] for at in turn[1:]):
+            said = part.ref in reply
             if not (said or board.held(part) or isinstance(board.change(part), Drop)):
                 yield part, Drop("text only")
 
 
-def _said(part: Part) -> bool:
-    """Whether it belongs to a reply: a thought that its provider signed goes with the words."""
-    return part.kind == "text" or (part.kind == "thought" and part.sealed)
+def _reply(sheet: Sheet, at: int) -> Iterator[PartRef]:
+    """The parts of a reply: its words, and the thoughts that its provider signed with them."""
+    rows = with_row(sheet, at)
+    for part in _parts(rows):
+        if len(rows) > 1 or part.kind == "text" or (part.kind == "thought" and part.sealed):
+            yield part.ref
 
 
 def _dropped(board: Board, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:

@@ -96,6 +96,6 @@ async def _agreed(chat: Chat, path: Path) -> bool:
 def _written(log: Log, session: str, form: str) -> AsyncIterator[str]:
     if form == "jsonl":
         return export_session(log, session)
-    from refold.cli.exports import exported  # noqa: PLC0415 - only who exports needs it
+    from refold.exports import exported  # noqa: PLC0415 - only who exports needs it
 
     return exported(log, session, form)

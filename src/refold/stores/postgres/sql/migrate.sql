@@ -42,6 +42,9 @@ SELECT (SELECT max(number) FROM refold.migrations),
        rolname::text, NOT (rolsuper OR rolbypassrls), nullif(refold.tenant(), '')
 FROM pg_roles WHERE rolname = current_user
 
+-- name: is_free
+SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
+
 -- name: role
 SELECT rolsuper OR rolbypassrls OR pg_roles.oid = nspowner FROM pg_roles, pg_namespace
 WHERE rolname = $1::text::name AND nspname = 'refold'
@@ -55,6 +58,6 @@ GRANT USAGE ON SCHEMA refold TO {role};
 GRANT SELECT ON refold.migrations TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON refold.sessions, refold.entries, refold.segments,
     refold.copies, refold.artifacts, refold.tombstones, refold.attempts, refold.facts,
-    refold.words TO {role};
+    refold.words, refold.marks TO {role};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA refold TO {role};
 REVOKE EXECUTE ON FUNCTION refold.make_partitions, refold.keep_no_samples FROM {role}

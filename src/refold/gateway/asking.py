@@ -1,0 +1,291 @@
+"""One governed request: from its place in a session to an answer that the log has."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final
+
+import httpx2
+from starlette.responses import Response, StreamingResponse
+
+from refold.errors import Conflict, ViewTooLarge
+from refold.gateway.dialects.answered import Answer
+from refold.gateway.listening import Listening
+from refold.gateway.placing import Place, Placing, Wanted
+from refold.gateway.rendering import NotTheirs, check_theirs, rendered
+from refold.gateway.upstream import AnyResponse, Passing, Upstream, Upstreams, answered_with
+from refold.log import Note
+from refold.models.experience import Experiences
+from refold.models.overflow import Overflow, overflow_of
+from refold.models.setup import Setup
+from refold.models.spending import Usage, cost_of
+from refold.session.flow import TIGHTER
+from refold.view import Request
+
+SESSION: Final = "refold-session"
+_STREAM: Final = "text/event-stream"
+_FULL: Final = 0.8
+"""From this share of the window on, a stream in which nothing comes says that it was too much."""
+_OK: Final = 200
+_BYTES: Final = 4
+"""Of an answer for each token, where nobody counted them."""
+
+Charge = Callable[[Usage, float | None], None]
+"""Is told what an answer used, and what that cost in dollars, if it is known."""
+Later = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+"""Starts what is to be done whether or not somebody waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every request needs."""
+
+    placing: Placing
+    upstreams: Upstreams
+    experiences: Experiences
+    setup: Callable[[Wanted], Setup]
+    later: Later
+
+
+class Asking:
+    """One request, until it is answered or given up."""
+
+    def __init__(
+        self, means: Means, wanted: Wanted, passing: Passing, upstream: Upstream, charge: Charge
+    ) -> None:
+        self._means = means
+        self._wanted = wanted
+        self._passing = passing
+        self._upstream = upstream
+        self._charge = charge
+        self._place: Place
+        self._request: Request | None = None
+        self._record = 0
+        self._body_sent = b""
+        self._over = False
+        """The stream has come to its end, or was left before."""
+
+    async def answer(self) -> Response:
+        """What the client gets."""
+        self._place = await self._means.placing.place(self._wanted)
+        try:
+            return await self._answered()
+        except BaseException as error:
+            await self._surely(
+                self._failed(f"{type(error).__name__}: the request was not answered.")
+            )
+            raise
+
+    async def _answered(self) -> Response:
+        refused: Response | None = None
+        for refusals in range(len(TIGHTER) + 1):
+            try:
+                body = await self._body(forced=refusals > 0)
+            except ViewTooLarge:
+                if refused is not None:
+                    break
+                body = self._wanted.asked.raw  # the provider says best what is too much for it
+            sent = replace(self._passing, body=body)
+            response = await self._means.upstreams.send(self._upstream, sent)
+            try:
+                answer = await self._heard(response)
+            except BaseException:
+                await response.aclose()
+                raise
+            if isinstance(answer, Response):
+                return answer
+            self._means.experiences.refused(self._wanted.asked.model, self._sent, answer.said)
+            refused = answer.response
+        assert refused is not None  # noqa: S101 - it was refused each time
+        await self._surely(self._failed("The upstream refused the request for its length."))
+        return refused
+
+    async def _body(self, *, forced: bool) -> bytes:
+        placing = self._means.placing
+        for elsewhere in (placing.branched, placing.apart):
+            try:
+                return await self._planned(forced=forced)
+            except NotTheirs:
+                self._place = await elsewhere(self._place)
+        return await self._planned(forced=forced)
+
+    async def _planned(self, *, forced: bool) -> bytes:
+        wanted, kept = self._wanted, self._place.kept
+        session = kept.session
+        setup = self._means.setup(wanted)
+        async with kept.turn:
+            if setup is not session.setup:
+                await session.switch(setup)
+            if forced:  # it took a while until it was refused
+                await session.catch_up()
+                check_theirs(wanted.dialect, wanted.asked, session.sheet)
+            self._request = await session.request(
+                forced=forced,
+                beside=wanted.asked.beside,
+                hashes=self._rendered,
+                caught_up=self._place.said and not forced,
+            )
+            self._record = session.record
+        return self._body_sent
+
+    def _rendered(self, request: Request) -> Mapping[str, str]:
+        """Make the body; the record has its hash, and that of what the client sent."""
+        asked, sheet = self._wanted.asked, self._place.kept.session.sheet
+        self._body_sent = rendered(self._wanted.dialect, asked, sheet, request)
+        came = sha256(asked.raw).hexdigest()
+        as_it_came = self._body_sent is asked.raw
+        return {"client": came, "sent": came if as_it_came else sha256(self._body_sent).hexdigest()}
+
+    async def _heard(self, response: httpx2.Response) -> "Response | _TooLong":
+        kind = response.headers.get("content-type", "")
+        if response.status_code == _OK and kind.startswith(_STREAM):
+            return await self._streamed(response)
+        content = await response.aread()
+        await response.aclose()
+        said = None if response.status_code == _OK else overflow_of(response.status_code, content)
+        whole = self._told(Response(content, response.status_code), response)
+        if said is not None:
+            return _TooLong(said, whole)
+        answer = self._wanted.dialect.answer(content) if response.status_code == _OK else None
+        if answer is None:
+            await self._surely(self._failed(f"The upstream answered {response.status_code}."))
+        else:
+            await self._surely(self._logged(answer))
+        return whole
+
+    async def _streamed(self, response: httpx2.Response) -> "Response | _TooLong":
+        listening = Listening(self._wanted.dialect, response)
+        await listening.begin()
+        said = self._refused_in(listening)
+        if said is not None:
+            whole = self._told(Response(await listening.refused(), _OK), response)
+            await response.aclose()
+            return _TooLong(said, whole)
+        made = Streamed(self._passed_on(listening), _OK)
+        made.unheard = partial(self._left, listening)
+        return self._told(made, response)
+
+    def _refused_in(self, listening: Listening) -> Overflow | None:
+        """Whether the stream says at its beginning, by an error or by nothing, that it is full."""
+        if listening.error is not None:
+            return overflow_of(None, listening.error)
+        window = self._place.kept.session.setup.budget.window
+        full = window is not None and self._sent >= _FULL * window
+        return Overflow(window) if listening.silent and full else None
+
+    async def _passed_on(self, listening: Listening) -> AsyncGenerator[bytes]:
+        """The stream. Its end is sent when the log has the answer."""
+        try:
+            async for chunk in listening.passed():
+                yield chunk
+            answer = listening.assembling.answer()
+            self._over = True
+            if listening.assembling.failed or not answer.complete:
+                await self._surely(self._interrupted(answer))
+            else:
+                await self._surely(self._logged(answer))
+            if listening.held:
+                yield listening.held
+        finally:
+            self._left(listening)
+
+    def _left(self, listening: Listening) -> None:
+        """Nobody listens any more. Nothing here may wait: whoever is cancelled may not."""
+        if not self._over:
+            self._over = True
+            self._means.later(self._interrupted(listening.assembling.answer()))
+        self._means.later(listening.close())
+
+    async def _logged(self, answer: Answer, note: Note | None = None) -> None:
+        if not answer.payloads:
+            return await self._failed("The answer says nothing.")
+        try:
+            await self._append(self._place, answer, note)
+        except Conflict:  # the same was asked twice, and the other answer came first
+            self._place = await self._means.placing.branched(self._place)
+            await self._append(self._place, answer, note)
+        finally:
+            await self._place.leave()
+        self._learn(answer)
+        return None
+
+    def _learn(self, answer: Answer) -> None:
+        told = answer.usage
+        if told is not None and told.input and self._sent:
+            self._means.experiences.answered(self._wanted.asked.model, self._sent, told.input)
+        used = told or Usage(self._sent)
+        if not used.output:  # nobody said, or it broke off before they did
+            made = sum(len(one) for one in answer.payloads) // _BYTES
+            used = used._replace(output=made)
+        self._charge(used, cost_of(used, self._wanted.setup.prices))
+
+    async def _append(self, place: Place, answer: Answer, note: Note | None) -> None:
+        mark = place.answered(answer.payloads)
+        async with place.kept.turn:
+            done = await place.kept.session.answer(
+                *answer.payloads, usage=answer.usage, note=note, mark=mark
+            )
+        self._means.placing.answered(place, mark.key, done.first + mark.nth)
+
+    async def _interrupted(self, answer: Answer) -> None:
+        """What came before the client left, or the upstream broke off."""
+        note = Note("The answer was interrupted.", {"gateway": "interrupted"})
+        if answer.payloads:
+            await self._logged(answer, note)
+        else:
+            await self._failed(note.text)
+
+    async def _failed(self, words: str) -> None:
+        """Nothing was answered; asking the same again is a retry."""
+        place = self._place
+        note = Note(words, {"gateway": "failed", "request": self._record})
+        try:
+            with suppress(Conflict):  # then others went on meanwhile
+                async with place.kept.turn:
+                    await place.kept.session.note(note, mark=place.failed())
+        finally:
+            await place.leave()
+
+    async def _surely(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it to its end, also when who waits for it is gone."""
+        await asyncio.shield(self._means.later(work))
+
+    @property
+    def _sent(self) -> int:
+        return self._request.plan.account.sent if self._request else 0
+
+    def _told(self, made: AnyResponse, response: httpx2.Response) -> AnyResponse:
+        name = self._place.kept.session.name
+        request = f"{name}:{self._record}"
+        return answered_with(made, response, session=name, request=request, governed="yes")
+
+
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    """A request was refused for its length."""
+
+    said: Overflow
+    response: Response
+
+
+class Streamed(StreamingResponse):
+    """A stream that is told when nobody listens any more."""
+
+    unheard: Callable[[], None] | None = None
+    """Is called at the end: a generator that was never begun does not hear of its end."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            close: Callable[[], Awaitable[None]] | None = getattr(
+                self.body_iterator, "aclose", None
+            )
+            if close is not None:
+                await close()
+            if self.unheard is not None:
+                self.unheard()

@@ -1,0 +1,18 @@
+"""Making the summaries of any model's sessions, for an engine that serves them all."""
+
+from pydantic import JsonValue
+
+from refold.fold.job import Job, Make, Steps
+from refold.fold.run import Folder, Write, read_context
+from refold.log import Log
+from refold.models.tokenizers import counter_for
+
+
+def makes(log: Log, write: Write) -> Make:
+    """What makes a log's folds, each counted as the model that its session is for counts."""
+
+    async def make(job: Job, steps: Steps) -> JsonValue:
+        counter = counter_for(read_context(job.context).model)
+        return await Folder(log, counter, write)(job, steps)
+
+    return make

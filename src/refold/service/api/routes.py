@@ -1,0 +1,57 @@
+"""The router of the API: all of its routes, and what every one of them may answer."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter
+
+from refold.service import problem
+from refold.service.api import (
+    artifacts,
+    entries,
+    events,
+    exporting,
+    folds,
+    keys,
+    pins,
+    searching,
+    sessions,
+    usage,
+    views,
+)
+from refold.service.api.answers import Problem
+
+PREFIX: Final = "/api/v1"
+_CONTENT: Final = {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}}
+_ERRORS: Final = {
+    400: "The body is no JSON.",
+    401: "A valid key is needed.",
+    403: "The key has not the role that this needs.",
+    404: "There is no such thing; another tenant's is as if it never was.",
+    409: "It does not go with how things stand.",
+    410: "What it was made of was forgotten.",
+    413: "The body is too large.",
+    422: "What was asked cannot be.",
+    429: "Too much at once; `Retry-After` says when to ask again.",
+    500: "The service failed at this.",
+    503: "The service is about to stop, or cannot reach its store.",
+}
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"description": words, "content": _CONTENT} for status, words in _ERRORS.items()
+}
+"""What any route may answer instead, always as problem+json."""
+
+router = APIRouter(prefix=PREFIX, responses=ERRORS)
+for _part in (
+    sessions,
+    entries,
+    views,
+    folds,
+    pins,
+    artifacts,
+    searching,
+    exporting,
+    usage,
+    events,
+    keys,
+):
+    router.include_router(_part.router)

@@ -1,0 +1,63 @@
+"""What makes the folds: this process for a store in a file, workers for one on a server."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Final
+
+from refold.engine import Engine, LocalEngine
+from refold.fold.job import Make
+from refold.fold.run import from_the_log
+from refold.gateway.upstream import Upstreams
+from refold.log import Log, Store
+from refold.models.making import makes
+from refold.service.spending import FREE, Spending
+from refold.settings import Settings
+
+_SERVERS: Final = ("postgresql://", "postgres://")
+
+NewEngine = Callable[[Log], Engine]
+
+
+def on_server(address: str) -> bool:
+    """Whether the store is on a server, which other processes may share."""
+    return address.startswith(_SERVERS)
+
+
+def engine_of(
+    address: str, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
+) -> NewEngine:
+    """What makes the engine of a tenant's log."""
+    if not on_server(address):
+        make = making(settings, upstreams, spending)
+        return lambda log: LocalEngine(log, make(log))
+    from refold.engine.dbos import DbosEngine  # noqa: PLC0415 - optional
+
+    return lambda log: DbosEngine(log, address)
+
+
+def making(
+    settings: Settings, upstreams: Upstreams, spending: Spending = FREE
+) -> Callable[[Log], Make]:
+    """What makes a log's folds: by the model that each names, where models can be asked."""
+    if find_spec("pydantic_ai") is None:
+        return lambda log: makes(log, from_the_log)
+    from refold.service.summarising import writing_with  # noqa: PLC0415 - optional
+
+    write_of = writing_with(upstreams, settings, spending)
+    return lambda log: makes(log, write_of(log.tenant))
+
+
+@asynccontextmanager
+async def working(
+    address: str, store: Store, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
+) -> AsyncGenerator[None]:
+    """A worker in this process, meanwhile, where the store is one that needs workers."""
+    if not on_server(address):
+        yield
+        return
+    from refold.engine.dbos import Worker  # noqa: PLC0415 - optional
+
+    make, patience = making(settings, upstreams, spending), settings.serve.times.drain
+    async with Worker(address, store.log, make, patience=patience):
+        yield

@@ -1,0 +1,139 @@
+"""Listening on a port, and stopping without breaking anything off."""
+
+import asyncio
+import math
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from refold.errors import InvalidInput
+from refold.log import Store
+from refold.service.keyring import keyring_of
+from refold.service.patience import patient
+from refold.service.serving import Service
+from refold.settings.serve import Serve
+
+_WAITING: Final = 2_048  # connections that nobody has taken yet
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens on the address; who comes now waits until the service has begun."""
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, proto)
+    except OSError as error:
+        raise _not_there(host, port, error) from error
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(where)
+        sock.listen(_WAITING)
+    except OSError as error:
+        sock.close()
+        raise _not_there(host, port, error) from error
+    return sock
+
+
+def is_local(sock: socket.socket) -> bool:
+    """Whether only this machine reaches it."""
+    return ip_address(sock.getsockname()[0]).is_loopback
+
+
+def address_of(sock: socket.socket) -> str:
+    """How clients of this machine call it."""
+    host, port = sock.getsockname()[:2]
+    if ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def check_keys(store: Store, sock: socket.socket) -> bool:
+    """Whether keys are needed; raises where everybody could come in from elsewhere."""
+    async with store:
+        keyring = keyring_of(store)
+        await keyring.look()
+    if not keyring.any and not is_local(sock):
+        host, port = sock.getsockname()[:2]
+        raise InvalidInput(
+            f"There is no key yet, so whoever reaches {host}:{port} could read and change "
+            "every session.",
+            "Make one first: refold keys create. Or listen on 127.0.0.1 only.",
+        )
+    return keyring.any
+
+
+async def serve(
+    app: FastAPI, sock: socket.socket, started: Callable[[], None] = lambda: None
+) -> None:
+    """Answer requests until a signal comes, and then until those under way have ended."""
+    service: Service = app.state.service
+    server = _Server(_config(app, service.settings.serve))
+    loop = asyncio.get_running_loop()
+    draining: list[asyncio.Task[None]] = []
+
+    def told() -> None:
+        if draining:
+            server.force_exit = server.should_exit = True
+        else:
+            draining.append(asyncio.create_task(_drained(service, server)))
+
+    try:
+        async with service:
+            for one in _SIGNALS:
+                loop.add_signal_handler(one, told)
+            started()
+            await server.serve(sockets=[sock])
+    finally:
+        for one in _SIGNALS:
+            loop.remove_signal_handler(one)
+        for task in draining:
+            task.cancel()
+
+
+async def _drained(service: Service, server: uvicorn.Server) -> None:
+    """Those who ask whether it is ready hear of it first."""
+    service.draining.set()
+    await asyncio.sleep(service.settings.serve.times.drain_delay)
+    server.should_exit = True
+
+
+def _config(app: FastAPI, settings: Serve) -> uvicorn.Config:
+    times, sizes = settings.times, settings.sizes
+    return uvicorn.Config(
+        app,
+        http=patient(settings),
+        ws="none",
+        lifespan="off",  # the service is entered before, so that its errors are told
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=sizes.connections,
+        h11_max_incomplete_event_size=sizes.headers,
+        backlog=_WAITING,
+        timeout_keep_alive=math.ceil(times.idle),
+        timeout_graceful_shutdown=math.ceil(times.drain),
+    )
+
+
+def _not_there(host: str, port: int, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"The service cannot listen on {host}, port {port}: {error.strerror or error}.",
+        "Choose another with --host and --port.",
+    )

@@ -1,0 +1,130 @@
+"""Errors as HTTP tells them: `application/problem+json`, a status for each kind, and no secret.
+
+What an error of ours says is meant for whoever asked. Anything else is a fault of the program: it
+is written to the log of the process, and who asked is told no more than that.
+"""
+
+import json
+import logging
+import math
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from refold import errors
+from refold.errors import LimitReached, RefoldError
+from refold.service.secrets import without_secrets
+
+MEDIA_TYPE: Final = "application/problem+json"
+SAFE: Final[Mapping[str, str]] = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+"""Headers of everything that the service itself says."""
+_STATUS: Final[Mapping[type[RefoldError], int]] = {
+    errors.InvalidInput: 422,
+    errors.SessionNotFound: 404,
+    errors.SessionForgotten: 404,
+    errors.ArtifactNotFound: 404,
+    errors.ApiKeyNotFound: 404,
+    errors.SessionExists: 409,
+    errors.LogError: 409,
+    errors.WrittenByNewer: 503,
+    errors.StoreError: 503,
+    errors.ViewTooLarge: 422,
+    errors.WindowExceeded: 422,
+    errors.UnknownFormat: 409,
+    errors.Unrebuildable: 410,
+    errors.FoldError: 409,
+    errors.NoModel: 409,
+    errors.TransferError: 422,
+    errors.KeyNeeded: 401,
+    errors.RoleNeeded: 403,
+    errors.NotLocal: 403,
+    errors.NotPassedOn: 403,
+    errors.LimitReached: 429,
+    errors.RequestTooLarge: 413,
+    errors.RequestTooSlow: 408,
+    errors.RequestTooDeep: 400,
+    errors.Draining: 503,
+    errors.UpstreamUnreachable: 502,
+    errors.MasterKeyWrong: 503,
+}
+_NOT_FOR_CALLERS: Final = (errors.StoreError, errors.MasterKeyWrong, errors.WrittenByNewer)
+"""Who runs the service can mend these; who asks learns nothing of files and servers."""
+_SOON: Final = 1
+_LOGGER: Final = logging.getLogger("refold.service")
+
+
+def status_of(error: Exception) -> int:
+    """The status that tells of it; 500 for a fault of the program."""
+    if isinstance(error, HTTPException):
+        return error.status_code
+    kinds = (one for one in type(error).__mro__ if issubclass(one, RefoldError))
+    return next((_STATUS[kind] for kind in kinds if kind in _STATUS), 500)
+
+
+def words_of(error: Exception) -> tuple[str, str, str]:
+    """Its code, what happened and what to do, as they may be told to whoever asks."""
+    if isinstance(error, _NOT_FOR_CALLERS):
+        what = "The service cannot reach or read what it keeps."
+        return error.code, what, "Ask again in a moment; who runs the service finds why in its log."
+    if isinstance(error, RefoldError) and status_of(error) != HTTPStatus.INTERNAL_SERVER_ERROR:
+        return error.code, without_secrets(error.what), without_secrets(error.fix)
+    if isinstance(error, HTTPException):
+        what = f"{HTTPStatus(error.status_code).phrase}."
+        return _code_of(error.status_code), what, "See /api/v1/openapi.json for what there is."
+    return "fault", "The service failed at this.", "Who runs it finds why in its log."
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """The headers that go with it."""
+    headers = dict(SAFE)
+    if isinstance(error, HTTPException):
+        headers |= error.headers or {}
+    if isinstance(error, LimitReached):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    elif status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(_SOON)
+    elif isinstance(error, errors.KeyNeeded):
+        headers["WWW-Authenticate"] = 'Bearer realm="refold"'
+    return headers
+
+
+def problem(error: Exception) -> dict[str, JsonValue]:
+    """What a problem+json says of it."""
+    code, what, fix = words_of(error)
+    status = status_of(error)
+    return {
+        "type": f"urn:refold:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": what,
+        "fix": fix,
+        "code": code,
+    }
+
+
+def answer(error: Exception) -> Response:
+    """The answer to a request that ended with this error."""
+    tell(error)
+    body = json.dumps(problem(error), ensure_ascii=True).encode()
+    return Response(body, status_of(error), headers_of(error), MEDIA_TYPE)
+
+
+def tell(error: Exception) -> None:
+    """Write to the log what those who ask are not told."""
+    if isinstance(error, _NOT_FOR_CALLERS):
+        _LOGGER.error("%s: %s", error.code, without_secrets(str(error)))
+    elif status_of(error) == HTTPStatus.INTERNAL_SERVER_ERROR:
+        # Not as `exc_info`: whatever formats that would show what the error repeats.
+        _LOGGER.error("%s", without_secrets("".join(traceback.format_exception(error))))
+
+
+def _code_of(status: int) -> str:
+    return HTTPStatus(status).phrase.lower().replace(" ", "-").replace("'", "")

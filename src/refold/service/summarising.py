@@ -1,0 +1,98 @@
+"""Who writes the summaries of what went through the gateway: the upstreams' own models.
+
+A key that a client passed with its requests is used for these alone. So where an upstream has no
+key of its own, stored or from a variable, nobody can be asked, and the log's own summary stands.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from pydantic_ai.models import Model
+
+from refold.errors import InvalidInput, NoModel
+from refold.fold.job import Job, Steps
+from refold.fold.material import Material
+from refold.fold.run import Write, read_context
+from refold.fold.summary import Summary
+from refold.gateway.upstream import Upstream, Upstreams
+from refold.models.asking import by_model, by_name
+from refold.models.catalogue import facts_of
+from refold.models.spending import Usage, cost_of
+from refold.service.spending import FREE, Spending
+from refold.settings import Settings
+
+_CHAT: Final = "openai-chat"
+_MESSAGES: Final = "anthropic-messages"
+_KNOWN: Final = 256
+
+
+def writing_with(
+    upstreams: Upstreams, settings: Settings, spending: Spending = FREE
+) -> Callable[[str], Write]:
+    """What writes a tenant's summaries."""
+
+    def write_of(tenant: str) -> Write:
+        def resolve(name: str, job: Job) -> Model:
+            spending.check(tenant)
+            return _resolved(upstreams, tenant, name, job)
+
+        write = by_model(resolve, settings.models)
+
+        async def counted(material: Material, job: Job, steps: Steps) -> Summary:
+            summary = await write(material, job, steps)
+            if summary.usage:
+                told = summary.usage
+                used = Usage(told.get("input", 0), told.get("output", 0), told.get("cache_read", 0))
+                prices = facts_of(summary.by, settings.models).prices
+                spending.add(tenant, used, cost_of(used, prices))
+            return summary
+
+        return counted
+
+    return write_of
+
+
+def _resolved(upstreams: Upstreams, tenant: str, name: str, job: Job) -> Model:
+    """The model of a name.
+
+    Who runs the service may name one to summarise, of any provider. The name of a session's model
+    is the client's word: it must not choose whose key of this process is used.
+    """
+    trusted = name == read_context(job.context).summariser
+    if trusted and ":" in name:
+        return by_name(name, job)
+    served = _served(upstreams, tenant, name)
+    if served is None and trusted:
+        return by_name(name, job)
+    if served is None:
+        raise NoModel(f"No upstream serves the model {name[:100]!r}.")
+    return served
+
+
+def _served(upstreams: Upstreams, tenant: str, name: str) -> Model | None:
+    """The model as an upstream has it."""
+    for dialect in (_CHAT, _MESSAGES):
+        try:
+            upstream = upstreams.choose(name, dialect)
+        except InvalidInput:
+            continue
+        key = upstreams.key(upstream, tenant, {})
+        if key is None:
+            raise NoModel(f"No key of the upstream {upstream.name!r} is known for summaries.")
+        return _model(dialect, name, upstream, key)
+    return None
+
+
+@lru_cache(_KNOWN)
+def _model(dialect: str, name: str, upstream: Upstream, key: str) -> Model:
+    base = upstream.base_url.rstrip("/").removesuffix("/v1")
+    if dialect == _MESSAGES:
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
+
+        return AnthropicModel(name, provider=AnthropicProvider(base_url=base, api_key=key))
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - slow
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
+
+    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=f"{base}/v1", api_key=key))

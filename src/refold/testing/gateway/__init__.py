@@ -1,0 +1,46 @@
+"""Requests as clients send them to the gateway, and the ways in which they send them again.
+
+Everything is made from a number, so that thousands cost little and each can be made again.
+"""
+
+from random import Random
+
+from hypothesis import strategies as st
+
+from refold.testing.gateway.changes import changed
+from refold.testing.gateway.conversations import FORMATS, conversation
+from refold.testing.gateway.requests import body_with, request
+from refold.testing.gateway.resending import sent_again
+from refold.testing.gateway.values import Object
+
+__all__ = [
+    "FORMATS",
+    "body_with",
+    "changed",
+    "conversation",
+    "conversations",
+    "request",
+    "requests",
+    "sent_again",
+    "source",
+]
+
+
+def source(seed: int) -> Random:
+    """A source of the same numbers in every run."""
+    return Random(seed)  # noqa: S311 - the same every time
+
+
+def randoms() -> st.SearchStrategy[Random]:
+    """Sources of numbers."""
+    return st.integers(0, 2**32 - 1).map(source)
+
+
+def requests(name: str) -> st.SearchStrategy[bytes]:
+    """Bodies of requests in a format."""
+    return randoms().map(lambda random: request(name, random))
+
+
+def conversations(name: str) -> st.SearchStrategy[list[Object]]:
+    """Messages in a format."""
+    return randoms().map(lambda random: conversation(name, random))

@@ -1,0 +1,279 @@
+"""Requests are read without changing them, and changed only where they are to be."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refold.errors import InvalidInput
+from refold.gateway.dialects import DIALECTS, Unreadable
+from refold.gateway.dialects.bounded_json import DEEPEST
+from refold.testing.gateway import FORMATS, request, requests, source
+
+NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
+FIELD = {"openai-responses": "input"}
+COUNT = {"quick": 100, "ci": 400, "thorough": 20_000}
+SEEDS = range(COUNT[os.environ.get("HYPOTHESIS_PROFILE", "ci")])
+MORE = b'{"role":"user","content":"one more"}'
+
+CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)
+
+
+def exact(value):
+    """JSON in which 1 and 1.0 differ, and the order of keys does not count."""
+    return json.dumps(value, sort_keys=True)
+
+
+def listed(body, name):
+    sent = body[FIELD.get(name, "messages")]
+    return [{"role": "user", "content": sent}] if isinstance(sent, str) else sent
+
+
+def test_there_is_one_for_each_path():
+    assert {path: one.name for path, one in DIALECTS.items()} == {
+        "/v1/chat/completions": "openai-chat",
+        "/v1/responses": "openai-responses",
+        "/v1/messages": "anthropic-messages",
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_requests_are_read_and_written_with_equal_values(name):
+    dialect = NAMED[name]
+    for seed in SEEDS:
+        raw = request(name, source(seed))
+        asked, sent = dialect.read(raw), json.loads(raw)
+        assert asked.ungoverned == "", seed
+        assert dialect.body(asked, list(asked.messages)) == raw
+        messages = listed(sent, name)
+        said = [json.loads(message) for message in asked.messages]
+        assert exact(said) == exact(messages[asked.lead :]), seed
+        changed = json.loads(dialect.body(asked, [*asked.messages, MORE]))
+        sent[FIELD.get(name, "messages")] = [*messages, json.loads(MORE)]
+        assert exact(changed) == exact(sent), seed
+        assert list(changed) == list(sent)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(st.data())
+def test_other_messages_change_nothing_else(name, data):
+    dialect = NAMED[name]
+    raw = data.draw(requests(name))
+    asked, sent = dialect.read(raw), json.loads(raw)
+    messages = data.draw(st.lists(st.sampled_from([*asked.messages, MORE]), max_size=5))
+    changed = json.loads(dialect.body(asked, messages))
+    expected = [*listed(sent, name)[: asked.lead], *map(json.loads, messages)]
+    if tuple(messages) != asked.messages:
+        assert exact(changed.pop(FIELD.get(name, "messages"))) == exact(expected)
+        del sent[FIELD.get(name, "messages")]
+    assert exact(changed) == exact(sent)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(st.data())
+def test_what_stands_beside_the_conversation_is_told_whole(name, data):
+    raw = data.draw(requests(name))
+    asked, sent = NAMED[name].read(raw), json.loads(raw)
+    beside = {key: json.loads(value) for key, value in asked.beside.items()}
+    rest = beside.pop("settings")
+    field = {"anthropic-messages": "system", "openai-responses": "instructions"}.get(name)
+    del sent[FIELD.get(name, "messages")]
+    assert exact(sent.pop(field, None) if field else beside.get("instructions")) == exact(
+        beside.get("instructions")
+    )
+    assert exact(sent.pop("tools", None)) == exact(beside.get("tools"))
+    assert exact(rest) == exact(sent)
+    assert exact([json.loads(tool) for tool in asked.tools]) == exact(beside.get("tools") or [])
+    assert asked.stream is (rest["stream"] is True)
+    assert asked.model == rest["model"]
+
+
+def test_system_messages_in_front_are_instructions():
+    said = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
+        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "Now in verse."},
+    ]
+    asked = CHAT.read(json.dumps({"messages": said, "user": "ada", "stream": True}).encode())
+    assert (asked.lead, asked.instructions) == (2, "Be brief.\nBe kind.")
+    assert [json.loads(one)["role"] for one in asked.messages] == ["user", "system"]
+    assert json.loads(asked.beside["instructions"]) == said[:2]
+    assert (asked.model, asked.user, asked.stream) == ("", "ada", True)
+    new = json.loads(CHAT.body(asked, [MORE]))["messages"]
+    assert new == [*said[:2], json.loads(MORE)]
+
+
+def test_instructions_users_and_tools_are_found_where_each_format_has_them():
+    messages = [{"role": "user", "content": "hi"}]
+    system = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    body = {"messages": messages, "system": system, "metadata": {"user_id": "ada"}}
+    asked = MESSAGES.read(json.dumps(body).encode())
+    assert (asked.instructions, asked.user, asked.lead) == ("a\nb", "ada", 0)
+    body = {"input": messages, "instructions": "c", "safety_identifier": "bob"}
+    asked = RESPONSES.read(json.dumps(body).encode())
+    assert (asked.instructions, asked.user) == ("c", "bob")
+    body = {"messages": messages, "functions": [{"name": "old"}], "user": 7}
+    asked = CHAT.read(json.dumps(body).encode())
+    assert (asked.tools, asked.user) == (('{"name":"old"}',), "")
+    assert "tools" not in asked.beside
+
+
+def test_a_lone_text_is_one_message_and_stays_a_text():
+    raw = b'{"input": "say \\u0022hi\\u0022", "model": "m"}'
+    asked = RESPONSES.read(raw)
+    assert asked.messages == (b'{"role":"user","content":"say \\"hi\\""}',)
+    assert RESPONSES.body(asked, asked.messages) == raw
+    new = json.loads(RESPONSES.body(asked, [MORE, *asked.messages]))
+    assert new["input"] == [json.loads(MORE), {"role": "user", "content": 'say "hi"'}]
+    assert CHAT.read(b'{"messages": "hi"}').ungoverned
+
+
+HI = b'{"role":"user","content":"hi"}'
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "why"),
+    [
+        ("openai-responses", b'"previous_response_id":"resp_1"', "previous_response_id"),
+        ("openai-responses", b'"conversation":"conv_1"', "conversation"),
+        ("openai-responses", b'"conversation":{"id":"conv_1"}', "conversation"),
+        ("openai-responses", b'"prompt":{"id":"pmpt_1"}', "prompt"),
+        ("openai-responses", b'"background":true', "background"),
+        ("openai-chat", b'"n":2', "more than one answer"),
+    ],
+)
+def test_what_others_hold_is_not_governed(name, fields, why):
+    dialect, field = NAMED[name], FIELD.get(name, "messages").encode()
+    raw = b'{"model":"m","stream":true,"' + field + b'":[' + HI + b"]," + fields + b"}"
+    asked = dialect.read(raw)
+    assert why in asked.ungoverned
+    assert (asked.model, asked.stream) == ("m", True)
+    assert dialect.body(asked, asked.messages) == raw
+    with pytest.raises(InvalidInput):
+        dialect.body(asked, [HI])
+
+
+def test_fields_that_refer_to_nothing_do_not_matter():
+    raw = b'{"input":[' + HI + b'],"previous_response_id":null,"background":false}'
+    assert RESPONSES.read(raw).ungoverned == ""
+    assert CHAT.read(b'{"messages":[' + HI + b'],"n":1}').ungoverned == ""
+
+
+@pytest.mark.parametrize(
+    "item",
+    [b'{"type":"item_reference","id":"msg_1"}', b'{"id":"msg_1"}', b'{"type":null,"id":"x"}'],
+)
+def test_references_to_items_are_not_governed(item):
+    assert "provider holds" in RESPONSES.read(b'{"input":[' + HI + b"," + item + b"]}").ungoverned
+
+
+def test_what_the_provider_shortens_is_not_governed():
+    raw = b'{"input":[' + HI + b',{"type":"compaction_trigger"}]}'
+    assert "shorten" in RESPONSES.read(raw).ungoverned
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("sent", [b"null", b"[]", b"7", b"{}", b"[7]", b'["hi"]', b"[{}]", b"[[]]"])
+def test_messages_of_no_known_form_are_not_governed(name, sent):
+    field = FIELD.get(name, "messages").encode()
+    raw = b'{"model":"m","' + field + b'":' + sent + b"}"
+    asked = NAMED[name].read(raw)
+    assert asked.ungoverned
+    assert NAMED[name].body(asked, asked.messages) == raw
+    assert NAMED[name].read(b'{"model":"m"}').ungoverned
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"", b"{", b"[]", b"null", b'"{}"', b"{}{}", b"\xff", b"\xef\xbb\xbf{}", b'{"a":1,}'),
+        *(b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":"\n"}', b'{"a":"\xed\xa0\x80"}', b'{"a":01}'),
+        *(b"[" * 5_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":"\\ud800"} x'),
+    ],
+)
+def test_what_is_no_object_is_unreadable(raw):
+    for dialect in DIALECTS.values():
+        with pytest.raises(Unreadable):
+            dialect.read(raw)
+
+
+@pytest.mark.parametrize("depth", [DEEPEST + 1, 990, 5_000, 200_000])
+@pytest.mark.parametrize("extra", [b"1", b'"\\ud800"'])
+def test_what_nests_too_deep_passes_with_its_model(depth, extra):
+    deep = b'[{"a":' * (depth // 2) + extra + b"}]" * (depth // 2)
+    raw = b'{"model":"m","messages":' + deep + b',"x":{"model":"y"},"stream":true}'
+    for before in (b"{", b'{"s":"\\ud800",'):
+        assert "deep" in CHAT.read(before + raw[1:]).ungoverned
+    asked = CHAT.read(raw)
+    if depth < 50_000:  # beyond, nobody looks for the rest
+        assert (asked.model, asked.stream) == ("m", True)
+    assert CHAT.body(asked, asked.messages) == raw
+
+
+def test_more_objects_than_are_read_pass_with_their_model():
+    many = b"[" + b"[]," * 1_000_000 + b"[]]"
+    asked = CHAT.read(b'{"model":"m","messages":' + many + b"}")
+    assert "too many objects" in asked.ungoverned
+    assert asked.model == ""  # nobody looks for the end of so many
+    text = b"[" * 1_000_001
+    asked = CHAT.read(b'{"messages":[{"role":"user","content":"' + text + b'"}],"model":"m"}')
+    assert ("too many objects" in asked.ungoverned, asked.model) == (True, "m")
+
+
+def test_a_deep_end_that_never_comes_is_no_reason_to_fail():
+    asked = CHAT.read(b'{"model":"m","messages":' + b"[" * 5_000)
+    assert "deep" in asked.ungoverned
+    assert asked.model == ""
+
+
+@pytest.mark.parametrize("number", [b"1e400", b"-1e400", b"9" * 5_000])
+def test_numbers_that_nobody_can_hold_pass_as_they_came(number):
+    for raw in (
+        b'{"messages":[{"role":"user","content":"hi","x":%s}]}' % number,
+        b'{"messages":[{"role":"user","content":"hi","x":[0,%s]}]}' % number,
+        b'{"messages":[{"role":"user","content":"hi","x":[%s]}]}' % number,
+        b'{"messages":[%s],"t":%s}' % (HI, number),
+    ):
+        asked = CHAT.read(raw)
+        assert "number" in asked.ungoverned
+        assert CHAT.body(asked, asked.messages) == raw
+    raw = b'{"messages":[%s],"system":%s}' % (HI, number)
+    assert "number" in MESSAGES.read(raw).ungoverned
+
+
+def test_odd_json_keeps_its_values():
+    message = b'{"role":"user","content":"\\ud800 :Infinity","x":[1.0,-0.0,1E5,%d]}' % 10**400
+    raw = b' {"messages":\n[' + message + b'],"y":"\\ud83d\\ude00","z":1.50} '
+    asked = CHAT.read(raw)
+    assert asked.ungoverned == ""
+    assert exact(json.loads(asked.messages[0])) == exact(json.loads(message))
+    changed = json.loads(CHAT.body(asked, [*asked.messages, MORE]))
+    assert exact(changed["messages"][0]) == exact(json.loads(message))
+    assert (changed["y"], changed["z"]) == ("\U0001f600", 1.5)
+
+
+def test_of_a_key_that_occurs_twice_the_last_counts():
+    raw = b'{"model":"a","messages":[],"model":"b","messages":[' + HI + b"]}"
+    asked = CHAT.read(raw)
+    assert (asked.model, asked.messages) == ("b", (HI,))
+    assert CHAT.body(asked, asked.messages) == raw
+    assert CHAT.body(asked, [HI, HI]) == b'{"model":"b","messages":[' + HI + b"," + HI + b"]}"
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [
+        b'"messages":[' + b",".join([HI] * 20_001) + b"]",
+        b'"messages":[{"role":"user","content":[' + b",".join([b"{}"] * 20_002) + b"]}]",
+        b'"messages":[' + HI + b'],"tools":[' + b",".join([b"{}"] * 20_001) + b"]",
+        b'"messages":[{"role":"user","content":[{"content":[' + b"0," * 20_002 + b"0]}]}]",
+    ],
+    ids=["messages", "items", "tools", "inner"],
+)
+def test_crowds_are_not_governed(crowd):
+    asked = MESSAGES.read(b'{"model":"m",' + crowd + b"}")
+    assert "20,000" in asked.ungoverned
+    assert asked.model == "m"

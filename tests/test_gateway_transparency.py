@@ -1,0 +1,33 @@
+"""What reaches the upstream is what was sent, wherever no edit was needed."""
+
+import os
+
+import pytest
+from gateway_world import World
+
+from refold.gateway.dialects import DIALECTS
+from refold.testing.gateway import request, source
+from refold.testing.upstream import Reply
+
+AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+COUNT = {"quick": 50, "ci": 150, "thorough": 1_000}[AT]
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+async def test_requests_pass_as_they_came(path):
+    world = World(lambda _: Reply("Well."))
+    governed = 0
+    try:
+        for seed in range(COUNT):
+            raw = request(DIALECTS[path].name, source(seed))
+            headers = {"x-some-header": f"é{seed}".encode(), "anthropic-beta": "a,b"}
+            answer = await world.client.post(path, content=raw, headers=headers)
+            assert answer.status_code == 200, answer.text
+            got = world.upstream.got.pop()
+            assert got.raw == raw
+            assert got.headers["anthropic-beta"] == "a,b"
+            governed += answer.headers["refold-governed"] == "yes"
+    finally:
+        await world.aclose()
+    assert governed > COUNT // 2
+    assert len(await world.sessions()) > min(40, COUNT // 4)
