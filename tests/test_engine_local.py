@@ -104,7 +104,7 @@ async def test_a_store_that_stays_full_leaves_the_fold_to_be_recovered(log, monk
 
     async with LocalEngine(disturbed(log, FoldCompleted, fail, times=99), Maker()) as engine:
         assert await engine.start(JOB)
-        assert await engine.wait("s", JOB.fold, 1.0) is None
+        assert await engine.wait("s", JOB.fold, 3.0) is None
     assert await values(log) == [JOB.started()]
     async with LocalEngine(log, Maker()) as engine:
         (ended,) = await engine.recover("s")

@@ -12,7 +12,9 @@ from refold.errors import StoreFailed
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.listening import Events, Listening
 from refold.gateway.placing import Placing
+from refold.gateway.rendering import _as_sent
 from refold.models.catalogue import ModelSettings
+from refold.recall.records import rebuilt
 from refold.testing.upstream import Call, Refusal, Reply
 from refold.testing.upstream_replies import Rendered
 from refold.testing.upstream_script import Got
@@ -254,6 +256,20 @@ async def test_thoughts_that_a_client_leaves_out_are_not_sent_for_it(world):
     assert len(await w.sessions()) == 1
 
 
+async def test_what_is_edited_part_by_part_has_the_parts_that_were_logged(world):
+    w = world(lambda _: Reply("Hello there.", thought="Hm."))
+    session = (await w.ask(MESSAGES, body_of(MESSAGES, "hi"))).headers["refold-session"]
+    theirs = json.dumps({"role": "assistant", "content": "Hello there."}).encode()
+    async with w.gateway.keeping.using("default", session) as one:
+        wire, row = one.sheet.wire, one.sheet.rows[1]
+    assert _as_sent(wire, row, theirs, set()).payload == theirs
+    assert _as_sent(wire, row, theirs, {row.seq}).payload == row.payload
+    marked = json.loads(row.payload)
+    marked["content"][1]["cache_control"] = {"type": "ephemeral"}
+    same = json.dumps(marked).encode()
+    assert _as_sent(wire, row, same, {row.seq}).payload == same
+
+
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_retry_never_sees_what_the_first_was_answered(world, path):
     first, second = asyncio.Event(), asyncio.Event()
@@ -321,6 +337,8 @@ async def test_a_retry_that_is_placed_before_the_first_is_answered_sends_its_own
     second = await w.ask(path, body)
     assert w.upstream.got[-1].body == body
     assert text_of(path, second.json()) == "The second answer."
+    session, seq = second.headers["refold-request"].rsplit(":", 1)
+    assert "first" not in str(await rebuilt(w.log, session, int(seq)))
     lines = [json.dumps(await w.said(name)) for name in await w.sessions()]
     assert sorted("first" in line for line in lines) == [False, True]
     assert all(len(json.loads(line)) == 4 for line in lines)

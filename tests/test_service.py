@@ -44,7 +44,7 @@ async def unknown(_):
 
 
 async def busy(_):
-    raise StoreBusy("The file /home/me/refold.db is busy.")
+    raise StoreBusy("The file /srv/me/refold.db is busy.")
 
 
 ROUTES = (
@@ -154,7 +154,7 @@ async def test_errors_are_problems_and_tell_no_secret(caplog):
         }
         answer = await client.get("/busy")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert "/home/me" not in answer.text
+        assert "/srv/me" not in answer.text
         answer = await client.get("/failing")
         assert (answer.status_code, answer.json()["code"]) == (500, "fault")
         assert "hunter2" not in answer.text
@@ -164,7 +164,7 @@ async def test_errors_are_problems_and_tell_no_secret(caplog):
             assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
         assert (await client.delete("/who")).json()["status"] == 405
         assert "server" not in answer.headers
-    assert "/home/me" in caplog.text  # who runs the service must know
+    assert "/srv/me" in caplog.text  # who runs the service must know
     assert "in failing" in caplog.text
     assert "hunter2" not in caplog.text
     assert "B" * 43 not in caplog.text

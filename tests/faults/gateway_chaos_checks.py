@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 from chaos_checks import objections_to_ends
-from gateway_chaos_clients import Talk
+from gateway_chaos_clients import Agent, Talk
 from gateway_chaos_formats import Json
 from gateway_chaos_upstream import UNKNOWN
 
 from refold.engine import LocalEngine
+from refold.engine.dbos.names import SCHEMA
 from refold.fold.run import from_the_log
 from refold.gateway.dialects import DIALECTS, Dialect
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, Log, Message, Note
@@ -143,3 +145,26 @@ def sockets_of(pid: int) -> int:
     """How many sockets a process has open."""
     links = Path(f"/proc/{pid}/fd").iterdir()
     return sum(one.readlink().as_posix().startswith("socket:") for one in links)
+
+
+async def stuck(log: Log, name: str, owner: str, agents: Iterable[Agent]) -> dict[str, object]:
+    """Whose session it is, what was done since the fold began, and what the engine knows of it."""
+    info, outlined = await log.info(name), await log.outlined(name)
+    talk = next((t.id for one in agents for t in one.talks if t.session == name), None)
+    first = outlined.outline.running[0].seq
+    since = Counter(one.kind for one in await log.read(name) if one.seq >= first)
+    with psycopg.connect(owner) as db:
+        db.execute(f"SET search_path = {SCHEMA}")
+        rows = db.execute(
+            "SELECT status, executor_id, queue_name FROM workflow_status"
+            " WHERE workflow_uuid LIKE %s",
+            (f"%{outlined.outline.running[0].fold}%",),
+        ).fetchall()
+    return {
+        "session": name,
+        "conversation": talk,
+        "forked": (info.forked_from, info.forked_at),
+        "fold began at": first,
+        "since": dict(since),
+        "workflows": rows,
+    }

@@ -26,6 +26,7 @@ from gateway_chaos_checks import (
     objections_to_line,
     objections_to_next,
     sockets_of,
+    stuck,
 )
 from gateway_chaos_children import GatewayNursery
 from gateway_chaos_clients import Agent, new_client
@@ -185,7 +186,8 @@ async def test_what_was_acknowledged_survives_chaos(cluster, nursery, tmp_path):
     wrong = [what for one in agents for what in one.wrong]
     async with PostgresStore(address) as store, httpx2.AsyncClient() as client:
         log = store.log()
-        await _settled(log, max(last_fault + STUCK, monotonic() + BUSY / 3))
+        until = max(last_fault + STUCK, monotonic() + BUSY / 3)
+        await _settled(log, until, owner, agents)
         wrong += await _leaks(client, chaos, gateways, owner)
         heard = (await client.get(f"{upstream}/figures")).json()
         wrong += heard["wrong"] + await _check(log, agents, figures)
@@ -222,11 +224,12 @@ async def _ended(talking, chaos, until):
         one.result()
 
 
-async def _settled(log, until):
+async def _settled(log, until, owner, agents):
     """Wait until no fold is under way."""
     left = await names_of(log)
     while left := [one for one in left if (await log.outlined(one)).outline.running]:
-        assert monotonic() < until, left
+        if monotonic() > until:
+            raise AssertionError([await stuck(log, one, owner, agents) for one in left])
         await asyncio.sleep(0.5)
 
 

@@ -18,4 +18,12 @@ _KNOWN: Final[tuple[Dialect, ...]] = (OpenAIChat(), OpenAIResponses(), Anthropic
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({one.path: one for one in _KNOWN})
 """The dialects by the path that clients send to."""
 
-__all__ = ["DIALECTS", "Asked", "Dialect", "Unreadable"]
+__all__ = [
+    "DIALECTS",
+    "AnthropicMessages",
+    "Asked",
+    "Dialect",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "Unreadable",
+]

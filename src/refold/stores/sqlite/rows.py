@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from refold.errors import StoreCorrupt
 from refold.log.admit import State
 from refold.log.artifact import Hole
 from refold.log.entry import Entry
@@ -109,10 +110,21 @@ class KnownSessions:
         self._staged.clear()
 
 
+def _is_text(body: bytes) -> bool:
+    """Whether it can be what was written, which is JSON: SQLite keeps no sums of its pages."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def entry_of(row: Row) -> Entry:
     """The entry of a row."""
     at_place, id_, at, kind, version, body, scope, rests_on, artifacts, forgotten = row
     holes, attached = _artifacts(artifacts)
+    if not _is_text(body):
+        raise StoreCorrupt("An entry of a session is damaged.")
     return Entry(
         seq_of(at_place),
         UUID(bytes=id_),

@@ -19,6 +19,7 @@ __all__ = [
     "changed",
     "conversation",
     "conversations",
+    "randoms",
     "request",
     "requests",
     "sent_again",

@@ -20,7 +20,7 @@ from refold.cli.chat.commands.saying import (
 from refold.cli.chat.commands.works_on import Chat, Values
 from refold.cli.chat.surface import Row
 from refold.models import ModelFacts, facts_of
-from refold.settings import ALIASES, KEYS, Settings
+from refold.settings import ALIASES, KEYS, SERVE_KEYS, Settings
 from refold.settings.keys import PROFILE, leaves
 from refold.view import PROFILES
 
@@ -163,7 +163,7 @@ def _show_one(chat: Chat, settings: Settings, key: str) -> None:
 
 
 def _show_all(chat: Chat, settings: Settings, *, every: bool) -> None:
-    values = settings.values()
+    values = {key: one for key, one in settings.values().items() if key not in SERVE_KEYS}
     own = {key for key in values if settings.sources[key].level != "profile" or key == PROFILE}
     shown = [key for key in values if every or key in own]
     rows = [(key, words(_told(values[key]), _WORDS), str(settings.sources[key])) for key in shown]
