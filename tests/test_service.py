@@ -250,7 +250,7 @@ async def test_slow_clients_are_not_waited_for():
         assert b"request-too-slow" in answer
         dripped = asyncio.create_task(drip(address))
         async with asyncio.timeout(20):
-            assert (await dripped).startswith(b"HTTP/1.1 408 ")
+            assert await dripped in (b"HTTP/1.1 408 ", b"")
         # Who was answered and then begins slowly is not waited for either.
         whole = head("/modelled", "Content-Length: 1") + b"a"
         answer = await raw(address, whole + b"POST /mod")
@@ -267,7 +267,9 @@ async def drip(address):
         while not answer.done():
             writer.write(b"x")
             await asyncio.wait({answer}, timeout=0.05)
-        return answer.result()
+        return answer.result()[:13]
+    except ConnectionError:  # who still writes when it is closed may not get to read why
+        return b""
     finally:
         answer.cancel()
         writer.close()
