@@ -7,14 +7,18 @@ TURNS ?= 200
 WORKERS ?= auto
 KILLS ?= 10
 CHAOS ?= 600
+TIMES ?= 20
+SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
 EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai --extra serve
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
+LOWEST = --resolution lowest-direct
 
-.PHONY: help setup check lint format types imports test thorough local-model agent-soak \
-	summary-soak postgres-faults chaos clients engines gateway-chaos coverage docs seeds bench wheel-check pins audit clean
+.PHONY: help setup check lint format types imports test shuffled thorough local-model agent-soak \
+	summary-soak postgres-faults chaos clients engines gateway-chaos coverage mutants docs seeds bench \
+	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
 
 help: ## list these commands
@@ -29,22 +33,31 @@ setup: ## make .venv with everything needed, hash-checked
 check: ## everything CI checks, from nothing
 	.ci/run
 
-lint: ## ruff: rules and formatting
-	$(PYTHON) -m ruff check
-	$(PYTHON) -m ruff format --check
+lint: ## ruff: rules and formatting; only some files with ARGS
+	$(PYTHON) -m ruff check $(ARGS)
+	$(PYTHON) -m ruff format --check $(ARGS)
 
 format: ## let ruff format, and fix what it can
 	$(PYTHON) -m ruff check --fix
 	$(PYTHON) -m ruff format
 
-types: ## pyright: strict on src, basic elsewhere
-	$(PYTHON) -m pyright --pythonpath $(PYTHON)
+types: ## pyright: strict on src, basic elsewhere; only some files with ARGS
+	$(PYTHON) -m pyright --pythonpath $(PYTHON) $(ARGS)
 
 imports: ## import-linter: the layers, and what the pure ones may import
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(ARGS)
+
+shuffled: ## the suite TIMES times, in another order each time; the first failure tells its seed
+	@for seed in $$(seq $(SEED) $$(($(SEED) + $(TIMES) - 1))); do \
+		HYPOTHESIS_PROFILE=quick \
+		REFOLD_LOCAL_MODEL=required REFOLD_POSTGRES=required REFOLD_TMUX=required \
+		REFOLD_KILLS=20 REFOLD_FOLD_KILLS=8 REFOLD_STEP_KILLS=4 REFOLD_AGENT_TURNS=2 \
+			$(MAKE) --no-print-directory test ARGS="-q --shuffle=$$seed $(ARGS)" \
+			|| { echo "Failed in the order of --shuffle=$$seed" >&2; exit 1; }; \
+	done
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_fault_world.py \
@@ -86,6 +99,9 @@ coverage: ## which branches the tests reach
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
 
+mutants: ## small changes of the pure core that some test must notice; ARGS="fit pair"; takes hours
+	$(PYTHON) tools/mutation.py $(ARGS)
+
 docs: ## the documentation, in docs/_build/html; a warning is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
@@ -98,8 +114,23 @@ bench: ## the benchmarks of what everything else costs, quickly; ratios, not tim
 	$(PYTHON) -m benchmarks log --quick --tries 5
 	$(PYTHON) -m benchmarks view --quick --tries 3
 
+recipes: ## the recipes of docs/contributing, also with each step left out in turn
+	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/test_recipes.py -n $(WORKERS) $(ARGS)
+
+lowest: ## the tests nearest to our dependencies, at the lowest versions that we say will do
+	.ci/versions $(VENV) lowest
+
+newest: ## the same tests at the newest versions there are
+	.ci/versions $(VENV) newest
+
+release: ## a version: checked, built, tagged, and nothing sent anywhere; VERSION=x.y.z
+	$(PYTHON) tools/release.py $(VERSION)
+
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
+
+readme-check: ## follow the README in an empty venv, to the letter
+	.ci/readme $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
@@ -108,6 +139,9 @@ pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in
+	$(COMPILE) $(ARGS) -o requirements/mutants.txt requirements/mutants.in
+	$(COMPILE) $(LOWEST) $(EXTRAS) -o requirements/lowest.txt pyproject.toml requirements/lowest.in
+	$(COMPILE) $(LOWEST) --extra testing -o requirements/lowest-library.txt pyproject.toml
 
 audit: ## look for known holes in what we depend on; asks a public service
 	rm -rf .audit && $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit

@@ -14,6 +14,7 @@ from benchmarks import (
     recall,
     replay,
     scale,
+    start,
     summaries,
     view,
 )
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "recall": recall.figures,
     "replay": replay.figures,
     "scale": scale.figures,
+    "start": start.figures,
     "summaries": summaries.figures,
     "view": view.figures,
 }

@@ -23,7 +23,7 @@ from time import process_time
 from typing import Final, NamedTuple
 
 from benchmarks import gateway_served, gateway_upstream
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, as_table
 from benchmarks.gateway_load import Loaded, load
 from benchmarks.gateway_sessions import opened
 from benchmarks.scale_server import Server
@@ -76,6 +76,8 @@ def figures(*, quick: bool) -> list[Figure]:
         upstream = stack.enter_context(running(gateway_upstream.serve))
         found = _beside(cluster, upstream, quick=quick)
         found += _service(cluster, upstream, quick=quick)
+        if not quick:  # the rest takes long
+            print(as_table(found), file=sys.stderr, flush=True)
         for most in (500, 2_000):
             found += _sessions(cluster, upstream, most, quick=quick)
         return found

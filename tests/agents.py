@@ -23,6 +23,7 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from refold import Refold
 from refold.log import CODEC, Message, Requested, Used
 from refold.recall.records import rebuilt
+from refold.view.profiles import PROFILES
 
 Reply = str | Exception | ModelResponse | list[ToolCallPart]
 
@@ -114,3 +115,34 @@ async def check_rebuilt(memory, session) -> int:
         body = b"[" + b",".join(await rebuilt(memory.log, session, entry.seq)) + b"]"
         assert sha256(body).hexdigest() == CODEC.decode(entry).digest
     return len(found)
+
+
+def echo(scripted, _):
+    """Says which request it was."""
+    return f"answer {len(scripted.sent)}"
+
+
+def looks_up(scripted, messages):
+    """Calls a tool when it is asked to, then answers."""
+    if last(messages).startswith("look up"):
+        return [call("look_up", f"c{len(scripted.sent)}", name=last(messages)[8:])]
+    return f"answer {len(scripted.sent)}"
+
+
+def with_look_up(agent: Agent, size=10) -> Agent:
+    @agent.tool_plain
+    def look_up(name: str) -> str:
+        return f"{name}: " + "word " * size
+
+    return agent
+
+
+def small(name="balanced", **values) -> Any:
+    """A profile that folds in windows of a few thousand tokens."""
+    base = PROFILES[name]
+    trigger = base.trigger.model_copy(update={"at_least": 0})
+    return base.model_copy(update={"trigger": trigger, "reserve": 200, **values})
+
+
+async def folds(memory, session="c"):
+    return await entries(memory, session, "fold.complete")

@@ -4,6 +4,7 @@
 
 from io import StringIO
 
+import pytest
 from pydantic_ai import Agent, FunctionToolset
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
@@ -163,3 +164,18 @@ def chat_with(models=None, *, profile=None, surface=None, name="talk"):
     )
     conversation = Conversation(parts, name, surface.hear, surface.refresh)
     return FakeChat(conversation, surface, known)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A folder of its own, and no settings but what the tests set."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+async def talked():
+    """A chat with a few turns, one of them with a tool."""
+    chat = chat_with()
+    await chat.say("my order is A-4711", "read a.txt", "and then?", "good")
+    return chat

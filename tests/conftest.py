@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and which tests hold which requirement (`@pytest.mark.req("R101")`)."""
+"""Hypothesis profiles, `--shuffle`, and which tests hold which requirement (`@pytest.mark.req`)."""
 
 import asyncio
 import json
@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from needed import need_postgres
+from shuffling import place_in_order
+
+from refold.stores import MemoryStore
 
 SEEDS = Path(__file__).parent.parent / "docs" / "seeds.toml"
 REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
@@ -37,15 +41,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server of our own, with a store that is empty."""
-    psycopg = pytest.importorskip("psycopg", reason="the driver for PostgreSQL is not installed")
-    from refold.stores.postgres import migrate  # noqa: PLC0415 - only where it is installed
-    from refold.testing.postgres import Cluster, programs  # noqa: PLC0415 - likewise
+    need_postgres()
+    import psycopg  # noqa: PLC0415 - only where it is installed
 
-    if programs() is None:
-        why = "PostgreSQL is not installed"
-        if os.environ.get("REFOLD_POSTGRES") == "required":
-            pytest.fail(why)
-        pytest.skip(why)
+    from refold.stores.postgres import migrate  # noqa: PLC0415 - likewise
+    from refold.testing.postgres import Cluster  # noqa: PLC0415 - likewise
+
     with Cluster() as cluster:
         address = cluster.database(EMPTY_STORE)
         with psycopg.connect(address, autocommit=True) as db:
@@ -69,6 +70,23 @@ def postgres_address(postgres, postgres_database):
     return postgres.address(postgres_database, user=APP_ROLE)
 
 
+@pytest.fixture
+async def owner(postgres, postgres_database):
+    """A connection to that store for its owner, who may see everything."""
+    import psycopg  # noqa: PLC0415 - only where it is installed
+
+    address = postgres.address(postgres_database)
+    async with await psycopg.AsyncConnection.connect(address, autocommit=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def log():
+    """The log of a store in memory."""
+    async with MemoryStore() as store:
+        yield store.log()
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--requirements-report",
@@ -76,6 +94,24 @@ def pytest_addoption(parser):
         type=Path,
         help="write which passing tests hold which requirement, as JSON (give FILE after an =)",
     )
+    parser.addoption(
+        "--shuffle",
+        metavar="SEED",
+        type=int,
+        help="run the files, and the tests of each, in an order that follows from SEED",
+    )
+
+
+def pytest_report_header(config):
+    seed = config.getoption("--shuffle")
+    return [] if seed is None else f"shuffled: --shuffle={seed}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        items.sort(key=lambda item: place_in_order(item.nodeid, seed))
 
 
 def pytest_configure(config):

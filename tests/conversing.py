@@ -1,11 +1,26 @@
 """Conversations held with an agent that repeats what it is told, kept in a store."""
 
+import pytest
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
+from refold.integrations.pydantic_ai.conversations import Conversations
 from refold.integrations.pydantic_ai.message_bytes import message_of
+from refold.stores import open_store
+
+
+@pytest.fixture(params=["memory:", "sqlite"])
+async def log(request, tmp_path):
+    address = request.param if request.param == "memory:" else f"sqlite:///{tmp_path / 'a.db'}"
+    async with open_store(address) as store:
+        yield store.log()
+
+
+@pytest.fixture
+def store(log):
+    return Conversations(log)
 
 
 def echo(messages, _):

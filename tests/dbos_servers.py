@@ -1,14 +1,14 @@
 """Servers and databases for tests of the engine on DBOS."""
 
 import asyncio
-import os
 from itertools import count
 
 import pytest
+from needed import need_postgres
 
 from refold.engine.dbos import prepare
 from refold.stores.postgres import migrate
-from refold.testing.postgres import Cluster, programs
+from refold.testing.postgres import Cluster
 
 PREPARED = "prepared"
 APP = "refold_app"
@@ -18,11 +18,7 @@ _NUMBERS = count(1)
 @pytest.fixture(scope="module")
 def dbos():
     """A server with a database that is prepared; a module's own, so that it may be restarted."""
-    if programs() is None:
-        why = "PostgreSQL is not installed"
-        if os.environ.get("REFOLD_POSTGRES") == "required":
-            pytest.fail(why)
-        pytest.skip(why)
+    need_postgres()
     with Cluster() as cluster:
         address = cluster.database(PREPARED)
         cluster.execute(f"CREATE ROLE {APP} LOGIN")

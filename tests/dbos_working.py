@@ -29,8 +29,10 @@ def job(name="s", *, trigger="soft", model="", at_once=False):
 class Busy:
     """Makes folds, each for a moment, and knows how many it made at once."""
 
-    def __init__(self):
+    def __init__(self, together=1):
+        """The first fold takes until so many are made at once, however long that is."""
         self.now, self.most, self.order = {}, {}, []
+        self._together, self._met = together, asyncio.Event()
 
     async def __call__(self, job, steps):  # noqa: ARG002 - it is a `make`
         whose = job.session[0]
@@ -38,6 +40,10 @@ class Busy:
         self.most[whose] = max(self.most.get(whose, 0), self.now[whose])
         self.most["all"] = max(self.most.get("all", 0), sum(self.now.values()))
         self.order.append(job.fold)
+        if self.most["all"] >= self._together:
+            self._met.set()
+        async with asyncio.timeout(LONG):
+            await self._met.wait()
         await asyncio.sleep(0.15)
         self.now[whose] -= 1
         return "made"

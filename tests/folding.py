@@ -16,7 +16,8 @@ from refold.fold.run import Folder, context
 from refold.log import Author, FoldCompleted, FoldStarted, Message, Opened
 from refold.stores import MemoryStore
 from refold.testing.wire import SPELLINGS
-from refold.view.profiles import BALANCED, Fold, Keep
+from refold.view.policy_values import Fold, Keep
+from refold.view.profiles import BALANCED
 from refold.view.sheet import Sheet
 from refold.wire import wire_for
 

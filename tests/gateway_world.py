@@ -18,7 +18,7 @@ from refold.gateway.upstream import Upstream, Upstreams
 from refold.log import CODEC
 from refold.models.making import makes
 from refold.stores import MemoryStore
-from refold.testing.upstream import ScriptedUpstream
+from refold.testing.upstream import Reply, ScriptedUpstream
 from refold.view import PROFILES
 
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -91,6 +91,20 @@ class World:
 
     async def sessions(self):
         return [one.session for one in (await self.log.sessions()).sessions]
+
+
+@asynccontextmanager
+async def worlds():
+    """Makes worlds, and closes them in the end."""
+    made = []
+
+    def make(reply=lambda _: Reply("Hello there."), **more):
+        made.append(World(reply, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        await one.aclose()
 
 
 def body_of(path, *messages, **more):

@@ -5,12 +5,13 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from free_ports import free_ports
 
 from refold.testing.postgres import SUPERUSER, Cluster
 
@@ -28,6 +29,7 @@ _RUNS = {
     "by test_runbook, with a server": "here",  # a page that another test runs, too, must say so
 }
 _NEEDS = ("pgbouncer", "curl")
+_PORTS = ("PGBOUNCER_PORT", "RESTORED_PORT", "METRICS_PORT")
 
 
 class Block(NamedTuple):
@@ -57,12 +59,6 @@ def _script(one: re.Match[str]) -> str:
             return f"python - <<'PYTHON'\n{one['text']}PYTHON\n"
         case _:
             raise AssertionError(f"nobody runs {one['text']!r}")
-
-
-def free_port() -> int:
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        return tried.getsockname()[1]
 
 
 def missing(block: Block) -> str | None:
@@ -103,9 +99,7 @@ class World:
             "PGDATA": str(self.cluster.data),
             "ARCHIVE": str(self.folder / "archive"),
             "BACKUP": str(self.folder / "backup"),
-            "PGBOUNCER_PORT": str(free_port()),
-            "RESTORED_PORT": str(free_port()),
-            "METRICS_PORT": str(free_port()),
+            **dict(zip(_PORTS, map(str, free_ports(len(_PORTS))), strict=True)),
         }
 
     def _give(self, path: Path) -> None:
@@ -133,7 +127,7 @@ class World:
             stdin=subprocess.DEVNULL,
             stdout=(out := (self.folder / "out").open("w+b")),
             stderr=subprocess.STDOUT,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         out.seek(0)

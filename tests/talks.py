@@ -16,12 +16,14 @@ from refold.models.catalogue import Prices
 from refold.models.setup import Setup
 from refold.recall.records import rebuilt
 from refold.session import Session
-from refold.testing.wire import Responded
+from refold.testing.wire import Asked, Responded
 from refold.view import Budget
 from refold.view.profiles import BALANCED
 
 COUNTER = Quarter()
 PRICES = Prices(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
+SAID = "x" * 1_980
+"""With it, a message has 500 tokens."""
 WORDS = "They read files and went on."
 SMALL = changed(
     BALANCED,
@@ -157,3 +159,15 @@ def chat(*numbers):
     """Turns of two messages each."""
     for nth in numbers:
         yield from turn(f"Question {nth}?", reply=f"Answer {nth}.")
+
+
+async def until(truth):
+    """Wait for what another task does."""
+    async with asyncio.timeout(60):
+        while not truth():  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0)
+
+
+def of_500(count):
+    """So many messages of 500 tokens each, in turns."""
+    return [Responded(SAID) if nth % 2 else Asked(f"{nth:04}{SAID[4:]}") for nth in range(count)]

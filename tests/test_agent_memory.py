@@ -6,37 +6,40 @@
 # Tests know which of many kinds of parts they look at.
 
 import asyncio
-import dataclasses
-from typing import Any
 
 import pytest
-from agents import Scripted, agent_with, call, check_rebuilt, entries, last, logged, said, used
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
+from agents import (
+    Scripted,
+    agent_with,
+    check_rebuilt,
+    echo,
+    entries,
+    folds,
+    last,
+    logged,
+    looks_up,
+    said,
+    small,
+    with_look_up,
+)
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextPart,
-    ThinkingPart,
-    ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.usage import UsageLimits
 
 from refold import Refold
 from refold.errors import (
     HistoryDiffers,
     InvalidSetting,
-    SessionBusy,
     SessionNotFound,
-    ViewTooLarge,
 )
-from refold.log import Message, Opened
+from refold.log import Opened
 from refold.models import ModelSettings
 from refold.session import Session
-from refold.view.profiles import BALANCED, PROFILES
+from refold.view.profiles import BALANCED
 
 
 @pytest.fixture
@@ -48,26 +51,6 @@ async def memory():
 @pytest.fixture
 def path(tmp_path):
     return f"sqlite:///{tmp_path / 'refold.db'}"
-
-
-def echo(scripted, _):
-    """Says which request it was."""
-    return f"answer {len(scripted.sent)}"
-
-
-def looks_up(scripted, messages):
-    """Calls a tool when it is asked to, then answers."""
-    if last(messages).startswith("look up"):
-        return [call("look_up", f"c{len(scripted.sent)}", name=last(messages)[8:])]
-    return f"answer {len(scripted.sent)}"
-
-
-def with_look_up(agent: Agent, size=10) -> Agent:
-    @agent.tool_plain
-    def look_up(name: str) -> str:
-        return f"{name}: " + "word " * size
-
-    return agent
 
 
 # A conversation goes on by its id.
@@ -222,404 +205,10 @@ async def test_a_history_from_a_folded_view_continues_it_too(memory):
     result = await agent.run("look up x", conversation_id="c")
     for turn in range(8):
         result = await agent.run(f"look up {turn}", message_history=result.all_messages())
-    assert any("refold" not in text and "Summary" in text for text in model.texts[-1]) or (
-        await folds(memory)
-    )
-
-
-def small(name="balanced", **values) -> Any:
-    """A profile that folds in windows of a few thousand tokens."""
-    base = PROFILES[name]
-    trigger = base.trigger.model_copy(update={"at_least": 0})
-    return base.model_copy(update={"trigger": trigger, "reserve": 200, **values})
-
-
-async def folds(memory, session="c"):
-    return await entries(memory, session, "fold.complete")
-
-
-# After a crash, or an interrupt.
-
-
-async def died(agent, prompt):
-    """A run that is cancelled while its tool is at work."""
-    task = asyncio.create_task(agent.run(prompt, conversation_id="c"))
-    await agent.at_work.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-def interrupted_agent(memory, model):
-    agent: Any = agent_with(memory, model)
-    agent.at_work, agent.works = asyncio.Event(), asyncio.Event()
-
-    @agent.tool_plain
-    async def look_up(name: str) -> str:
-        agent.at_work.set()
-        await agent.works.wait()
-        return f"{name}: found"
-
-    return agent
-
-
-@pytest.mark.req("R048")
-async def test_calls_that_were_interrupted_are_closed_when_the_user_goes_on(memory):
-    model = Scripted(looks_up)
-    agent = interrupted_agent(memory, model)
-    await died(agent, "look up x")
-    agent.works.set()
-    await agent.run("never mind", conversation_id="c")
-    *_, returned, prompt = model.sent[-1][-1].parts
-    assert isinstance(returned, ToolReturnPart)
-    assert (returned.content, prompt.content) == ("Interrupted by user.", "never mind")
-    assert await logged(memory, "c") == ["look up x", "look_up()", "never mind", "answer 2"]
-
-
-async def test_a_run_without_a_prompt_makes_the_calls_that_are_open(memory):
-    model = Scripted(looks_up)
-    agent = interrupted_agent(memory, model)
-    await died(agent, "look up x")
-    agent.works.set()
-    result = await agent.run(conversation_id="c")
-    assert model.texts[-1] == ["look up x", "look_up()", "x: found"]
-    assert result.output == "answer 2"
-    assert await logged(memory, "c") == [*model.texts[-1], "answer 2"]
-
-
-async def test_a_prompt_that_was_never_answered_is_sent_again_once(memory):
-    model = Scripted(lambda m, _: RuntimeError("down") if len(m.sent) == 1 else "up")
-    agent = agent_with(memory, model)
-    with pytest.raises(RuntimeError, match="down"):
-        await agent.run("hello", conversation_id="c")
-    await agent.run(conversation_id="c")
-    assert model.texts == [["hello"], ["hello"]]
-    assert await logged(memory, "c") == ["hello", "up"]
-
-
-async def test_what_was_streamed_before_an_interrupt_is_kept(memory):
-    model = Scripted(lambda *_: ModelResponse([TextPart("one "), TextPart("two ")]))
-    agent = agent_with(memory, model)
-    async with agent.run_stream("go", conversation_id="c") as stream:
-        async for _ in stream.stream_text(debounce_by=None):
-            break
-    assert (await logged(memory, "c"))[0] == "go"
-    await agent.run("go on", conversation_id="c")
-    assert model.texts[-1][0] == "go"
-    assert model.texts[-1][-1] == "go on"
-
-
-async def test_deferred_calls_are_answered_by_the_id_alone(memory):
-    model = Scripted(looks_up)
-    agent = agent_with(memory, model, output_type=[str, DeferredToolRequests])
-
-    @agent.tool_plain(requires_approval=True)
-    def look_up(name: str) -> str:
-        return f"{name}: approved"
-
-    first = await agent.run("look up x", conversation_id="c")
-    assert isinstance(first.output, DeferredToolRequests)
-    approved = DeferredToolResults(approvals={"c1": True})
-    result = await agent.run(deferred_tool_results=approved, conversation_id="c")
-    assert result.output == "answer 2"
-    assert await logged(memory, "c") == ["look up x", "look_up()", "x: approved", "answer 2"]
-
-
-# Several runs at once.
-
-
-@pytest.mark.parametrize("kept", ["memory", "file"])
-async def test_runs_of_one_conversation_take_turns(kept, path):
-    model = Scripted(looks_up)
-    async with Refold(path if kept == "file" else "memory:") as memory:
-        agent = with_look_up(agent_with(memory, model))
-        runs = (agent.run(f"look up {nth}", conversation_id="c") for nth in range(8))
-        await asyncio.gather(*runs)
-        words = await logged(memory, "c")
-        for nth in range(8):
-            asked, called, returned, answered = words[4 * nth : 4 * nth + 4]
-            assert (asked, called) == (f"look up {nth}", "look_up()")
-            assert returned.startswith(f"{nth}: ")
-            assert answered.startswith("answer")
-
-
-async def test_two_processes_take_turns_too(path):
-    model = Scripted(looks_up)
-    async with Refold(path) as one, Refold(path) as two:
-        agents = [with_look_up(agent_with(each, model)) for each in (one, two)]
-        runs = (agents[nth % 2].run(f"look up {nth}", conversation_id="c") for nth in range(8))
-        await asyncio.gather(*runs)
-        words = await logged(one, "c")
-        assert [word[:7] for word in words[::4]] == ["look up"] * 8
-        assert await check_rebuilt(one, "c") == 16
-
-
-async def test_who_waits_too_long_is_told(path):
-    model = Scripted(looks_up)
-    async with Refold(path, wait=0.05) as memory:
-        agent = interrupted_agent(memory, model)
-        task = asyncio.create_task(agent.run("look up x", conversation_id="c"))
-        await agent.at_work.wait()
-        with pytest.raises(SessionBusy, match="'c'"):
-            await agent.run("me too", conversation_id="c")
-        agent.works.set()
-        await task
-        await agent.run("me too", conversation_id="c")
-
-
-async def test_other_conversations_do_not_wait(memory):
-    model = Scripted(looks_up)
-    agent = interrupted_agent(memory, model)
-    task = asyncio.create_task(agent.run("look up x", conversation_id="c"))
-    await agent.at_work.wait()
-    await agent.run("me too", conversation_id="d")
-    agent.works.set()
-    await task
-
-
-# What requests use and cost, and how they are cached.
-
-
-async def test_usage_and_cost_of_each_request_are_kept():
-    prices = ModelSettings(input_price=3, output_price=15)
-    memory = Refold(models={"scripted": prices})
-    agent = agent_with(memory, Scripted(echo))
-    result = await agent.run("one two three", conversation_id="c")
-    [kept] = await used(memory, "c")
-    told = result.usage
-    assert (kept.usage["input"], kept.usage["output"]) == (told.input_tokens, told.output_tokens)
-    assert kept.cost == pytest.approx((told.input_tokens * 3 + told.output_tokens * 15) / 1e6)
-
-
-class Settings(AbstractCapability[Any]):
-    """Sees the settings of each request."""
-
-    def __init__(self):
-        self.seen = []
-
-    async def prepare_model_request(self, ctx, request_context):  # noqa: ARG002 - a hook
-        self.seen.append(dict(request_context.model_settings or {}))
-        return request_context
-
-
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ({}, {"cache": True}),
-        ({"temperature": 0.5}, {"temperature": 0.5, "cache": True}),
-        ({"cache": False}, {"cache": False}),
-        ({"anthropic_cache": "1h"}, {"anthropic_cache": "1h"}),
-    ],
-)
-async def test_caching_is_turned_on_unless_somebody_decided(memory, given, sent):
-    watching = Settings()
-    agent = Agent(TestModel(), capabilities=[memory, watching], model_settings=given)
-    await agent.run("hello")
-    assert watching.seen == [sent]
-
-
-async def test_caching_can_be_left_alone():
-    watching = Settings()
-    agent = Agent(TestModel(), capabilities=[Refold(cache=False), watching])
-    await agent.run("hello")
-    assert watching.seen == [{}]
-
-
-# What others do beside it.
-
-
-class Rejecting(AbstractCapability[Any]):
-    """Rejects the first answer."""
-
-    async def after_model_request(self, ctx, *, request_context, response):  # noqa: ARG002
-        if response.parts[0].content == "answer 1":
-            raise ModelRetry("Better.")
-        return dataclasses.replace(response, parts=[TextPart("edited")])
-
-
-async def test_answers_are_logged_as_other_capabilities_leave_them(memory):
-    model = Scripted(echo)
-    agent = Agent(model.model, capabilities=[Rejecting(), memory])
-    result = await agent.run("hello", conversation_id="c")
-    assert result.output == "edited"
-    words = await logged(memory, "c")
-    assert (words[0], words[1], words[-1]) == ("hello", "answer 1", "edited")
-    assert "Better." in words[2]
-    assert len(words) == 4
-
-
-class Copying(AbstractCapability[Any]):
-    """Replaces the whole history by copies of it, as processors that redact do."""
-
-    async def before_model_request(self, ctx, request_context):
-        ctx.messages[:] = [dataclasses.replace(one) for one in ctx.messages]
-        return request_context
-
-
-async def test_a_history_that_others_replace_by_copies_is_not_logged_again(memory):
-    model = Scripted(looks_up)
-    agent = with_look_up(agent_with(memory, model, Copying()))
-    for nth in range(3):
-        await agent.run(f"look up {nth}", conversation_id="c")
-    assert len(await logged(memory, "c")) == 12
-
-
-class Keeping(AbstractCapability[Any]):
-    """Keeps the newest messages only, as processors do that save room."""
-
-    def __init__(self, most):
-        self.most = most
-
-    async def before_model_request(self, ctx, request_context):
-        ctx.messages[:] = ctx.messages[-self.most :]
-        return request_context
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-async def test_a_history_that_others_shorten_loses_nothing(memory, most):
-    model = Scripted(looks_up)
-    agent = with_look_up(agent_with(memory, model, Keeping(most)))
-    for nth in range(3):
-        await agent.run(f"look up {nth}", conversation_id="c")
-    words = await logged(memory, "c")
-    assert len(words) == 12
-    assert [word[:3] for word in words[2::4]] == ["0: ", "1: ", "2: "]
-
-
-async def test_structured_output_ends_a_turn_legally(memory):
-    agent = Agent(TestModel(), output_type=int, capabilities=[memory])
-    for prompt in ("one", "two", "three"):
-        await agent.run(prompt, conversation_id="c")
-    kinds = [type(value) for _, value in await entries(memory, "c", Message.KIND)]
-    assert len(kinds) == 9  # prompt, call, and what closes it
-
-
-async def test_thoughts_and_images_go_out_as_they_came(memory):
-    thought = ThinkingPart("hm", signature="c2ln", provider_name="x")
-    model = Scripted(lambda *_: ModelResponse([thought, TextPart("done")]))
-    agent = agent_with(memory, model)
-    await agent.run("one", conversation_id="c")
-    await agent.run("two", conversation_id="c")
-    assert model.sent[-1][1].parts[0] == thought
-
-
-async def test_values_that_are_no_json_do_not_break_a_run(memory):
-    model = Scripted(looks_up)
-    agent = agent_with(memory, model)
-
-    @agent.tool_plain
-    def look_up(name: str) -> Any:
-        return {"name": name, "size": float("nan")}
-
-    await agent.run("look up x", conversation_id="c")
-    assert len(await logged(memory, "c")) == 4
-
-
-async def test_half_a_character_does_not_break_a_run(memory):
-    model = Scripted(echo)
-    agent = agent_with(memory, model)
-    for _ in range(2):
-        await agent.run("half \ud800 of it", conversation_id="c")
-    assert model.texts[-1][0] == "half \ufffd of it"
-
-
-class Answering(AbstractCapability[Any]):
-    """Answers in the model's place: from a cache, say."""
-
-    async def wrap_model_request(self, ctx, *, request_context, handler):  # noqa: ARG002
-        return ModelResponse([TextPart("from the cache")])
-
-
-async def test_answers_that_no_model_gave_are_logged_after_what_they_answer(memory):
-    agent = agent_with(memory, Scripted(echo), Answering())
-    for prompt in ("one", "two"):
-        await agent.run(prompt, conversation_id="c")
-    assert await logged(memory, "c") == ["one", "from the cache", "two", "from the cache"]
-    assert await used(memory, "c") == []
-
-
-async def test_a_run_that_is_refused_before_its_first_request_keeps_its_prompt(memory):
-    agent = agent_with(memory, Scripted(echo))
-    with pytest.raises(UsageLimitExceeded):
-        await agent.run("one", conversation_id="c", usage_limits=UsageLimits(request_limit=0))
-    assert await logged(memory, "c") == ["one"]
-
-
-async def test_what_was_done_before_a_cancellation_is_kept(memory):
-    model = Scripted(
-        lambda m, _: [call("quick", "c1"), call("slow", "c2")] if len(m.sent) == 1 else "ok"
-    )
-    agent = agent_with(memory, model)
-    at_work = asyncio.Event()
-
-    @agent.tool_plain
-    async def quick() -> str:
-        return "quickly done"
-
-    @agent.tool_plain
-    async def slow() -> str:
-        at_work.set()
-        await asyncio.sleep(3600)
-        return "never"
-
-    task = asyncio.create_task(agent.run("both", conversation_id="c"))
-    await at_work.wait()
-    while not memory._runs["c", next(iter(memory._runs))[1]]._returned:  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await agent.run("go on", conversation_id="c")
-    assert model.texts[-1] == [
-        *("both", "quick()", "slow()", "quickly done", "Interrupted by user.", "go on")
-    ]
-
-
-async def test_a_run_that_failed_can_be_done_over_with_the_same_history(memory):
-    model = Scripted(lambda m, _: RuntimeError("down") if len(m.sent) == 2 else "up")
-    agent = agent_with(memory, model)
-    history = (await agent.run("one", conversation_id="c")).all_messages()
-    with pytest.raises(RuntimeError):
-        await agent.run("two", message_history=history)
-    result = await agent.run("two", message_history=history)
-    assert result.conversation_id == "c"
-    assert model.texts[-1] == ["one", "up", "two"]
-    assert await logged(memory, "c") == ["one", "up", "two", "two", "up"]
-
-
-async def test_it_can_be_done_over_however_far_it_got(memory):
-    def script(scripted, messages):
-        return RuntimeError("down") if len(scripted.sent) == 3 else looks_up(scripted, messages)
-
-    model = Scripted(script)
-    agent = with_look_up(agent_with(memory, model))
-    history = (await agent.run("one", conversation_id="c")).all_messages()
-    with pytest.raises(RuntimeError):
-        await agent.run("look up x", message_history=history)
-    await agent.run("look up x", message_history=history)
-    assert model.texts[-1][:4] == ["one", "answer 1", "look up x", "look_up()"]
-    assert len(model.texts[-1]) == 5
-    with pytest.raises(HistoryDiffers):
-        await agent.run("and now?", message_history=history)
-
-
-async def test_run_ids_may_repeat(memory):
-    model = Scripted(echo)
-    agent = agent_with(memory, model)
-    for prompt in ("one", "two"):
-        await agent.run(prompt, conversation_id="c", run_id="r")
-    await asyncio.gather(*(agent.run("x", conversation_id=name, run_id="r") for name in "de"))
-    assert await logged(memory, "c") == ["one", "answer 1", "two", "answer 2"]
-
-
-async def test_a_prompt_that_can_never_fit_says_so_and_is_kept():
-    memory = Refold(models={"scripted": ModelSettings(window=500)})
-    model = Scripted(echo, window=None)
-    agent = agent_with(memory, model)
-    with pytest.raises(ViewTooLarge):
-        await agent.run("word " * 2_000, conversation_id="c")
-    assert len(await logged(memory, "c")) == 1
-    assert model.sent == []
+    assert len(await folds(memory)) > 0
+    assert model.texts[-1][0] == "look up x"
+    assert "earlier messages are folded here" in model.texts[-1][1]
+    assert [one.session for one in (await memory.log.sessions()).sessions] == ["c"]
 
 
 # Steering, and what a session is opened with.

@@ -6,13 +6,12 @@
 # Tests know which of many kinds of parts they look at.
 
 import pytest
-from agents import Scripted, agent_with, call, last, said
+from agents import Scripted, agent_with, call, last, looks_up, said, small, with_look_up
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic_ai import Agent, InstrumentationSettings
 from pydantic_ai.capabilities import Instrumentation
-from test_agent_memory import looks_up, small, with_look_up
 
 from refold import Refold
 from refold.integrations.pydantic_ai import SessionEvent

@@ -8,7 +8,7 @@
 import asyncio
 
 import pytest
-from agents import Scripted, agent_with, call, check_rebuilt, last
+from agents import Scripted, agent_with, call, check_rebuilt, last, small
 from pydantic_ai import BinaryContent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
@@ -21,7 +21,6 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from syrupy.extensions.amber import AmberSnapshotExtension
-from test_agent_memory import small
 
 from refold import Refold
 

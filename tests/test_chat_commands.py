@@ -9,7 +9,13 @@ import re
 from io import StringIO
 
 import pytest
-from chatting import FakeSurface, chat_with, model_of
+from chatting import (
+    FakeSurface,
+    chat_with,
+    model_of,
+    place,  # noqa: F401 - for every test
+    talked,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,21 +49,6 @@ READING = (
     "/help compact",
     "/nonsense",
 )
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A folder of its own, and no settings but what the tests set."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-async def talked():
-    """A chat with a few turns, one of them with a tool."""
-    chat = chat_with()
-    await chat.say("my order is A-4711", "read a.txt", "and then?", "good")
-    return chat
 
 
 async def test_help_names_every_command_and_key_in_80_columns():

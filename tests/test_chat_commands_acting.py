@@ -8,7 +8,12 @@ import asyncio
 import json
 
 import pytest
-from chatting import OfferingSurface, chat_with, model_of
+from chatting import (
+    OfferingSurface,
+    chat_with,
+    model_of,
+    place,  # noqa: F401 - for every test
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -16,14 +21,6 @@ from refold.log import CODEC, FoldCompleted
 from refold.settings import load_settings
 
 BIG = "word " * 1_500
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A folder of its own, and no settings but what the tests set."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 async def talked(**options):
@@ -208,7 +205,7 @@ async def test_pinned_parts_survive_a_fold_and_can_be_let_go():
 
 
 @pytest.mark.req("R113")
-async def test_config_sets_keeps_and_applies(place):
+async def test_config_sets_keeps_and_applies(tmp_path):
     chat = await talked()
     shown = await chat.type("/config agent_max_context_tokens 80000")
     assert "agent_max_context_tokens is 80,000" in shown
@@ -217,7 +214,7 @@ async def test_config_sets_keeps_and_applies(place):
     profile = chat.conversation.profile
     assert (profile.trigger.tokens, profile.trigger.turns, profile.max_steps) == (80_000, 30, 7)
     assert load_settings().profile == profile
-    assert "80000" in (place / "config" / "refold" / "config.toml").read_text()
+    assert "80000" in (tmp_path / "config" / "refold" / "config.toml").read_text()
     assert "trigger.tokens is 80,000" in await chat.type("/config trigger.tokens")
     assert "trigger.tokens" in await chat.type("/config")
     head = await chat.head()
@@ -257,26 +254,26 @@ async def test_a_model_that_fits_is_switched_to_at_once():
 
 
 @pytest.mark.req("R130")
-async def test_export_writes_each_form_and_replaces_nothing_unasked(place):
+async def test_export_writes_each_form_and_replaces_nothing_unasked(tmp_path):
     chat = await talked(name="my/talk")
     await chat.type("/compact")
     await chat.type("/export")
-    assert "I heard: three" in (place / "my-talk.md").read_text()
+    assert "I heard: three" in (tmp_path / "my-talk.md").read_text()
     await chat.type("/export html")
-    assert "Conversation Compacted" in (place / "my-talk.html").read_text()
+    assert "Conversation Compacted" in (tmp_path / "my-talk.html").read_text()
     await chat.type("/export jsonl")
-    assert json.loads((place / "my-talk.jsonl").read_text().splitlines()[0])
+    assert json.loads((tmp_path / "my-talk.jsonl").read_text().splitlines()[0])
     await chat.type("/export json a file.json")
-    assert json.loads((place / "a file.json").read_text())
+    assert json.loads((tmp_path / "a file.json").read_text())
     await chat.type("/export notes.html")
-    assert "<html" in (place / "notes.html").read_text()
-    (place / "my-talk.md").write_text("mine")
+    assert "<html" in (tmp_path / "notes.html").read_text()
+    (tmp_path / "my-talk.md").write_text("mine")
     assert "nothing was written" in await chat.type("/export markdown")
-    assert (place / "my-talk.md").read_text() == "mine"
+    assert (tmp_path / "my-talk.md").read_text() == "mine"
     chat.surface.answers = ["yes"]
     await chat.type("/export md")
-    assert "I heard: three" in (place / "my-talk.md").read_text()
-    assert sorted(path.name for path in place.iterdir()) == [
+    assert "I heard: three" in (tmp_path / "my-talk.md").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a file.json",
         "my-talk.html",
         "my-talk.jsonl",

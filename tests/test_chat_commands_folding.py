@@ -8,7 +8,12 @@ import asyncio
 import re
 
 import pytest
-from chatting import chat_with, streamed
+from chatting import (
+    chat_with,
+    place,  # noqa: F401 - for every test
+    streamed,
+    talked,
+)
 from pydantic_ai.models.function import FunctionModel
 
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
@@ -16,21 +21,6 @@ from refold.fold.checkpoints import EMPTY
 from refold.log import CODEC, FoldStarted
 
 BIG = "word " * 1_500
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A folder of its own, and no settings but what the tests set."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-async def talked():
-    """A chat with a few turns, one of them with a tool."""
-    chat = chat_with()
-    await chat.say("my order is A-4711", "read a.txt", "and then?", "good")
-    return chat
 
 
 async def entries(chat):

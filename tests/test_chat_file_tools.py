@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -300,14 +301,23 @@ async def test_an_agent_can_use_them(folder):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-async def test_an_interrupted_search_leaves_no_process(folder):
+async def test_an_interrupted_search_leaves_no_process(folder, monkeypatch):
+    start, started = asyncio.create_subprocess_exec, []
+
+    async def noted(*command, **how):
+        started.append(await start(*command, **how))
+        return started[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     (folder / "evil.txt").write_text("a" * 60 + "b\n")
     search: Any = file_tools(folder).tools["search_files"].function
     task = asyncio.ensure_future(search(pattern="(a+)+$"))
-    await asyncio.sleep(0.3)
+    while not started:  # noqa: ASYNC110 - it is a process
+        await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert [process.returncode for process in started] == [-signal.SIGKILL]
 
 
 PARTS = ["..", ".", "", "a", "b", "up", "in", "abs", "~", "/", "outside.txt", ".git", "\0", "\n"]

@@ -218,6 +218,12 @@ class _Silent(StringIO):
         os.close(self._write)
 
 
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not true():  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0.01)
+
+
 def _interrupted(after: float = 0.02) -> None:
     asyncio.get_running_loop().call_later(after, os.kill, os.getpid(), signal.SIGINT)
 
@@ -233,14 +239,20 @@ def test_ctrl_c_interrupts_the_turn_and_twice_at_the_prompt_leaves():
 
         plain.begin(Listening(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
         _interrupted()
-        await asyncio.sleep(0.05)
+        await until(lambda: told)
         assert told == [True]
         plain.settle()
         _interrupted()
         assert await plain.ask("Well?", ["yes"]) is None
-        _interrupted(0.02)
-        _interrupted(0.06)
-        return await plain.read() is None
+        leaving = asyncio.create_task(leave())
+        left = await plain.read() is None
+        await leaving
+        return left
+
+    async def leave() -> None:
+        _interrupted()
+        await until(lambda: "Press Ctrl-C again to leave." in out.getvalue())
+        _interrupted()
 
     assert plain.host(main)
     typed.end()

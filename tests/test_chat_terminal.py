@@ -5,6 +5,7 @@ import re
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -61,11 +62,16 @@ class Person:
         return _SEQUENCE.sub("", self.out.getvalue()).replace("\r", "")
 
     async def sees(self, text: str) -> None:
-        for _ in range(1_000):
-            if text in self.seen:
-                return
+        until = time.monotonic() + 60
+        while text not in self.seen:
+            assert time.monotonic() < until, f"never seen: {text!r} in {self.seen!r}"
             await asyncio.sleep(0.01)
-        pytest.fail(f"never seen: {text!r} in {self.seen!r}")
+
+    async def sees_nothing_new(self) -> None:
+        """Return when the screen has stood still for a while."""
+        before = None
+        while before != (before := self.out.getvalue()):  # noqa: ASYNC110 - it is a screen
+            await asyncio.sleep(0.2)
 
     def listening(self) -> Listening:
         def cancel() -> bool:
@@ -99,7 +105,7 @@ def hosted(chat: Chat, history=None, size=(80, 24), early="") -> tuple[int, Pers
 
             async def main() -> int:
                 terminal.begin(person.listening())
-                return await asyncio.wait_for(chat(terminal, person), 30)
+                return await asyncio.wait_for(chat(terminal, person), 240)
 
             person.type(early)
             code = terminal.host(main)
@@ -215,7 +221,7 @@ def test_commands_complete_themselves():
         person.type(f"{DOWN}{DOWN}{ENTER}")
         assert await terminal.read() == "/context"
         person.type("/comp")
-        await asyncio.sleep(0.05)
+        await person.sees_nothing_new()
         person.type(TAB)
         await person.sees("/compact")
         person.type(ENTER)
@@ -263,7 +269,7 @@ def test_a_row_is_picked_with_search_and_preview(size):
         picking = asyncio.ensure_future(terminal.pick("Resume", rows))
         await person.sees("Resume")
         terminal.show("shown meanwhile")
-        await asyncio.sleep(0.1)
+        await person.sees_nothing_new()
         person.type(f"4 {DOWN}about 432{DOWN}{ENTER}")
         assert await picking == 1_432
         person.type(ESC)
@@ -332,7 +338,7 @@ def test_a_narrower_window_leaves_nothing_behind():
     async def chat(terminal: Terminal, person: Person) -> int:
         terminal.hear(Said("```\n" + "x" * 70))
         await person.sees("x" * 70)
-        await asyncio.sleep(0.1)
+        await person.sees_nothing_new()
         person.out.truncate(0)
         person.size[0] = 40
         terminal.hear(Said("\ny"))
@@ -352,7 +358,7 @@ def test_history_is_kept_for_its_owner_alone(tmp_path):
         return [await terminal.read() for _ in range(3)] == ["one\nline", " secret", "two"]
 
     async def second(terminal: Terminal, person: Person) -> int:
-        await asyncio.sleep(0.1)
+        await person.sees_nothing_new()
         person.type(f"{UP}{UP}{ENTER}")
         return await terminal.read() == "one\nline"
 

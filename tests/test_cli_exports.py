@@ -91,12 +91,6 @@ def safe(page):
         assert name != "href" or not value.startswith("javascript")
 
 
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
-
-
 @pytest.mark.req("R130")
 async def test_the_page_has_a_timeline_in_which_folds_can_be_opened(log):
     await explain_picture.write(log, "s")

@@ -15,17 +15,10 @@ from summarisers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
 
 from refold.log import Message
-from refold.stores import MemoryStore
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
 from refold.view.profiles import COPILOT
 
 DOWN = RuntimeError("The model is down.")
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 async def opened(log, summariser, given=None, **how):

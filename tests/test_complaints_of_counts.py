@@ -10,17 +10,9 @@ from talks import Talk, texts
 from refold.models import counter_for
 from refold.models.setup import Setup
 from refold.models.tokenizers import tokenizer
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked, Responded
 from refold.view.estimate import Estimate
 from refold.view.profiles import BALANCED
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
-
 
 # 7. The count shown is a fraction of the real one: images, tools and other scripts are forgotten.
 

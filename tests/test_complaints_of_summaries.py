@@ -15,17 +15,10 @@ from summarisers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
 
 from refold.models.asking import by_model
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked
 from refold.view.profiles import COPILOT
 
 COMPLETE = "session.compaction_complete"
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 async def opened(log, summariser, given=None):

@@ -1,12 +1,12 @@
 """`refold config` and `refold models`."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from settings_left import leave_settings
 from typer.testing import CliRunner
 
 from refold.cli.app import app
@@ -27,10 +27,7 @@ output = 512
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    ours = ("REFOLD_", "CO_CLI_", "COPILOT_")
-    for name in [name for name in os.environ if name.upper().startswith(ours)]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    leave_settings(monkeypatch, tmp_path / "config")
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "project" / "inner").mkdir(parents=True)
     (tmp_path / "project" / "refold.toml").write_text(SETTINGS)
@@ -169,7 +166,7 @@ def test_models_as_json():
 def test_both_run_as_real_commands():
     for command in (["config", "trim.max_chars"], ["models", "openai:gpt-4o"]):
         run = [sys.executable, "-m", "refold.cli", *command]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(run, capture_output=True, text=True, timeout=240, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(("1500\n", "openai:gpt-4o\n"))
 

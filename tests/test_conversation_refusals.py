@@ -1,16 +1,17 @@
 """What a conversation store cannot read costs nothing else, and what it cannot keep it refuses."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
+
 import json
 
 import pytest
 
 from refold.errors import InvalidInput, WrittenByNewer
 from refold.log import Author, Message, Opened, Saved
-from refold.stores import open_store
 
 pytest.importorskip("pydantic_ai", reason="the library whose store this is")
 
-from conversing import agent, texts, turn
+from conversing import agent, log, store, texts, turn
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
@@ -18,20 +19,7 @@ from pydantic_ai.conversation_store import (
     ConversationRecord,
 )
 
-from refold.integrations.pydantic_ai.conversations import Conversations
 from refold.integrations.pydantic_ai.message_bytes import UNREAD, payload_of
-
-
-@pytest.fixture(params=["memory:", "sqlite"])
-async def log(request, tmp_path):
-    address = request.param if request.param == "memory:" else f"sqlite:///{tmp_path / 'a.db'}"
-    async with open_store(address) as store:
-        yield store.log()
-
-
-@pytest.fixture
-def store(log):
-    return Conversations(log)
 
 
 async def test_an_unknown_part_costs_nothing_else(log, store):

@@ -1,5 +1,7 @@
 """A conversation is a session: what one does to it the other sees, and nothing is lost."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
+
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # pyright: reportOptionalSubscript=false, reportIndexIssue=false, reportCallIssue=false
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
@@ -10,11 +12,11 @@ from talks import setup
 
 from refold.log import PartRef, Span
 from refold.session import Session
-from refold.stores import SqliteStore, open_store
+from refold.stores import SqliteStore
 
 pytest.importorskip("pydantic_ai", reason="the library whose store this is")
 
-from conversing import Counting, agent, said, shown, texts, turn
+from conversing import Counting, agent, log, said, shown, store, texts, turn
 from pydantic_ai import Agent, Tool
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict
@@ -24,18 +26,6 @@ from pydantic_ai.tools import DeferredToolRequests
 
 from refold.integrations.pydantic_ai.conversations import Conversations
 from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
-
-
-@pytest.fixture(params=["memory:", "sqlite"])
-async def log(request, tmp_path):
-    address = request.param if request.param == "memory:" else f"sqlite:///{tmp_path / 'a.db'}"
-    async with open_store(address) as store:
-        yield store.log()
-
-
-@pytest.fixture
-def store(log):
-    return Conversations(log)
 
 
 async def test_a_session_shows_what_the_store_loads(log, store):

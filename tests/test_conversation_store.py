@@ -1,5 +1,7 @@
 """Pydantic AI's conversations in Refold's stores: kept, resumed, contested, branched, forked."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
+
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # pyright: reportOptionalSubscript=false, reportIndexIssue=false, reportCallIssue=false
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
@@ -15,28 +17,15 @@ from talks import setup
 
 from refold.log import Author, Note, Requested
 from refold.session import Session
-from refold.stores import SqliteStore, open_store
+from refold.stores import SqliteStore
 
 pytest.importorskip("pydantic_ai", reason="the library whose store this is")
 
-from conversing import Counting, agent, said, turn
+from conversing import Counting, agent, log, said, store, turn
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict
 
 from refold.integrations.pydantic_ai.conversations import Conversations
-
-
-@pytest.fixture(params=["memory:", "sqlite"])
-async def log(request, tmp_path):
-    address = request.param if request.param == "memory:" else f"sqlite:///{tmp_path / 'a.db'}"
-    async with open_store(address) as store:
-        yield store.log()
-
-
-@pytest.fixture
-def store(log):
-    return Conversations(log)
-
 
 # Keeping.
 
@@ -78,7 +67,7 @@ async def test_another_process_goes_on(tmp_path):
 def run_other(code, *arguments):
     tests = Path(__file__).parent
     command = [sys.executable, "-c", code, tests, *arguments]
-    return subprocess.run(command, check=True, timeout=120, stdout=subprocess.PIPE, text=True)
+    return subprocess.run(command, check=True, timeout=300, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("given", ["address", "path", "store", "log"])
@@ -178,7 +167,7 @@ def race(path, many):
     for racer in racers:
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    return [racer.communicate(timeout=120)[0].strip() for racer in racers]
+    return [racer.communicate(timeout=300)[0].strip() for racer in racers]
 
 
 async def test_what_changes_no_message_is_no_conflict(log, store):

@@ -12,14 +12,7 @@ from refold.errors import NotRemembered
 from refold.fold.summary import Summary
 from refold.log import FoldFailed, Message
 from refold.memory import DailyFiles
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked, Responded
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 class Scripted:

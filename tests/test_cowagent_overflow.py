@@ -19,16 +19,9 @@ from refold.fold.events import CompactionComplete, CompactionStart
 from refold.log import Message
 from refold.recall import search
 from refold.recall.reader import Reader
-from refold.stores import MemoryStore
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, conversations
-from refold.view.profiles import COWAGENT, PROFILES, Emergency
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
-
+from refold.view.policy_values import Emergency
+from refold.view.profiles import COWAGENT, PROFILES
 
 # What is cut: the policy by itself.
 

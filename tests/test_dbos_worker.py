@@ -43,7 +43,7 @@ async def test_a_tenant_and_a_model_have_their_limits(dbos_address, store):
     """And a model that is not named in advance has a queue, too."""
     bound = Bound(3, 2)
     limits = Limits(Bounds(bound, bound), polling=0.02)
-    busy = Busy()
+    busy = Busy(together=2)
     logs = {name: store.log(name) for name in ("a", "b")}
     async with working(dbos_address, store, busy, limits=limits):
         for name, log in logs.items():

@@ -13,41 +13,19 @@ import ast
 import asyncio
 import inspect
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from forked_commands import forked_commands
+from page_blocks import Block, as_pattern, blocks_of, steps_of, tidied
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 
-BLOCK = re.compile(
-    r"^(?P<skip><!-- not executed: \S[^\n]*-->\n+)?"
-    r"```(?P<language>python|console)\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 PLAIN = {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-
-
-class Block(NamedTuple):
-    page: Path
-    line: int
-    language: str
-    text: str
-
-
-def blocks_of(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    return [
-        Block(page, text.count("\n", 0, found.start("text")), found["language"], found["text"])
-        for found in BLOCK.finditer(text)
-        if not found["skip"]
-    ]
 
 
 def run_python(block: Block, namespace: dict[str, object], runner: asyncio.Runner):
@@ -59,14 +37,13 @@ def run_python(block: Block, namespace: dict[str, object], runner: asyncio.Runne
 
 
 def run_console(block: Block, folder: Path, quick: Path):
-    steps = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
-    ours = [step.startswith("refold ") for step in steps]
+    steps = [*steps_of(block)]
+    ours = [step.command.startswith("refold ") for step in steps]
     if not any(ours):
         return
     assert all(ours), f"{block.page}:{block.line}: other commands beside refold's"
     path = os.pathsep.join([str(quick), str(Path(sys.executable).parent), os.environ["PATH"]])
-    for step in steps:
-        command, _, expected = step.partition("\n")
+    for command, expected in steps:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
@@ -77,19 +54,9 @@ def run_console(block: Block, folder: Path, quick: Path):
             timeout=60,
             check=False,
         )
-        printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.strip().splitlines())
+        printed = tidied(done.stdout)
         message = f"{block.page}:{block.line}: {command}\nprinted:\n{printed}"
         assert as_pattern(expected).fullmatch(printed), message
-
-
-def as_pattern(expected: str) -> re.Pattern[str]:
-    pattern = ""
-    for line in expected.strip().splitlines():
-        any_lines = line.strip() == "…"
-        pattern += (
-            r"(?:.*\n)*" if any_lines else re.escape(line.rstrip()).replace("…", ".*") + r"\n"
-        )
-    return re.compile(pattern)
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,9 @@ from refold.testing.engine import Maker
 
 
 @pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        log = store.log()
-        await begin(log)
-        yield log
+async def log(log):
+    await begin(log)
+    return log
 
 
 @pytest.mark.req("R083")
@@ -200,7 +198,7 @@ async def test_a_make_that_never_ends_is_given_up(log):
 
 
 async def test_a_make_that_will_not_stop_is_left_alone(log, monkeypatch):
-    monkeypatch.setattr(folding, "GRACE", 0.02)
+    monkeypatch.setattr(folding, "STOPPING", 0.02)
     stop = asyncio.Event()
 
     async def make(_job, _steps):

@@ -32,11 +32,9 @@ from refold.testing.strategies import json_values
 
 
 @pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        log = store.log()
-        await begin(log)
-        yield log
+async def log(log):
+    await begin(log)
+    return log
 
 
 async def test_a_step_is_an_entry_that_rests_on_what_is_folded(log):

@@ -11,16 +11,14 @@ from refold.engine.beneath import forgotten_since, look_beneath
 from refold.engine.steps import FORGOTTEN_MEANWHILE
 from refold.errors import FoldCancelled
 from refold.log import CODEC, Author, FoldFailed, FoldStepped, Forgotten, Rewound, Span
-from refold.stores import MemoryStore, SqliteStore
+from refold.stores import SqliteStore
 from refold.testing.engine import Stepper
 
 
 @pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        log = store.log()
-        await begin(log)
-        yield log
+async def log(log):
+    await begin(log)
+    return log
 
 
 async def test_a_step_rests_on_the_folds_beneath_it(log):

@@ -1,20 +1,23 @@
 """What a fold stands for, and what it leaves: on random sessions, and by the letter."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
-from folding import fold, sheet_of
+from folding import fold, session_of, sheet_of, spelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import Remembering, Session, scripts
 
-from refold.fold.boundary import boundary, everything
-from refold.log import Message, Span
+from refold.fold.boundary import Boundary, boundary, everything
+from refold.log import FoldCompleted, FoldStarted, Message, Span
 from refold.log.span import intersect, subtract
-from refold.view.budget import Budget
+from refold.testing.wire import Asked, Responded, Told
+from refold.view.budget import PER_MESSAGE, Budget
 from refold.view.cut import cut
-from refold.view.profiles import PROFILES, Fold, Profile
-from refold.view.sheet import weight
+from refold.view.policy_values import Fold, Keep
+from refold.view.profiles import PROFILES, Profile
+from refold.view.row import weight
 from refold.view.view import View
 from refold.wire import WIRES
 
@@ -180,6 +183,48 @@ def test_a_step_that_stays_keeps_the_delegated_work_that_holds_it_together():
     assert where.spans == (Span(4, 4),)
     fold(session, Fold(keep=keep), wire=wire)
     assert not boundary(sheet_of(session, wire), keep).spans
+
+
+def pairs(count):
+    return [one for nth in range(count) for one in (Asked(f"Ask {nth}."), Responded("Done."))]
+
+
+def size(sheet, *rows):
+    return sum(weight(sheet.rows[at]) for at in rows)
+
+
+def test_everything_reaches_from_the_first_message_to_the_newest_entry():
+    sheet = sheet_of(session_of(*pairs(2)))
+    tokens = size(sheet, 0, 1, 2, 3)
+    assert everything(sheet) == Boundary((Span(2, 5),), 4, tokens, (), tokens)
+    assert everything(sheet_of(session_of())) == Boundary()
+
+
+def test_everything_leaves_system_content_and_takes_what_is_around_it():
+    session = session_of(Asked("Before."), Told("Be kind."), *pairs(1), format="openai-chat")
+    sheet = sheet_of(session)
+    tokens = size(sheet, 0, 2, 3)
+    where = everything(sheet)
+    assert where == Boundary((Span(2, 2), Span(4, 5)), 3, tokens, (), tokens)
+
+
+def test_a_later_fold_takes_an_earlier_one_in_and_says_what_all_of_it_would_cost():
+    keep = Keep(unit="messages", amount=2)
+    session = session_of(*pairs(6))
+    spans = boundary(sheet_of(session), keep).spans
+    summary: Any = {"shown": [{"kind": "prompt", "text": "So far."}], "tokens": 99}
+    session.add(FoldStarted(UUID(int=1), spans, "test"))
+    session.add(FoldCompleted(UUID(int=1), spans, summary))
+    for payload in spelled("pydantic-ai", *pairs(3)):
+        session.add(Message(payload))
+    sheet = sheet_of(session)
+    where = boundary(sheet, keep)
+    (earlier,) = sheet.foldings
+    tokens = size(sheet, *rows_in(sheet, where))
+    told = sheet.counter.text("So far.") + PER_MESSAGE
+    assert where.earlier == (earlier.seq,)
+    assert where[1:] == (6, tokens + told, (earlier.seq,), tokens + 99)
+    assert not subtract(earlier.spans, where.spans)
 
 
 def _call(name):

@@ -29,7 +29,7 @@ from refold.fold.replace import placed
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, FoldCompleted, Message, Span
 from refold.testing.wire import Asked, Responded
-from refold.view.profiles import Fold
+from refold.view.policy_values import Fold
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

@@ -12,7 +12,8 @@ from refold.fold.boundary import boundary
 from refold.log import FoldCompleted, FoldStarted, Message, Span
 from refold.log.span import seqs, subtract
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Told
-from refold.view.profiles import PROFILES, Fold, Keep
+from refold.view.policy_values import Fold, Keep
+from refold.view.profiles import PROFILES
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

@@ -14,7 +14,7 @@ from refold.testing.wire import Asked
 from refold.view import Account
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
-from refold.view.sheet import weight
+from refold.view.row import weight
 from refold.view.view import View
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from refold.fold.trigger import Decision, Pressure, Why, decide
 from refold.view import Budget, Thresholds, Trigger, thresholds
+from refold.view.bounds import GAIN
 from refold.view.profiles import PROFILES
-from refold.view.project import GAIN
 
 COPILOT = PROFILES["copilot"].trigger
 MARKS = Thresholds(1_000, soft=800, hard=950)

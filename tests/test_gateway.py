@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from gateway_world import CHAT, PATHS, RESPONSES, World, body_of, text_of
+from gateway_world import CHAT, PATHS, RESPONSES, World, body_of, text_of, worlds
 
 from refold.log import Rewound
 from refold.testing.upstream import Call, Refusal, Reply
@@ -12,15 +12,8 @@ from refold.testing.upstream import Call, Refusal, Reply
 
 @pytest.fixture
 async def world():
-    made = []
-
-    def make(reply=lambda _: Reply("Hello there."), **more):
-        made.append(World(reply, **more))
-        return made[-1]
-
-    yield make
-    for one in made:
-        await one.aclose()
+    async with worlds() as make:
+        yield make
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -9,16 +9,9 @@ from refold.fold.summary import Summary
 from refold.fold.write.breaker import FAILURES
 from refold.log import FoldFailed
 from refold.session.guards import Guards
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked
 
 HELD = CompactionHeld.NAME
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 def guards_of(talk):

@@ -13,6 +13,7 @@ from refold.view.profiles import CO_CLI, STATIC_MARKER
 
 pytest.importorskip("pydantic_ai", reason="the library whose messages these are")
 
+from co_cli_world import asked, called, chat, returned, said, work
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -24,35 +25,6 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-
-
-def asked(text):
-    return ModelRequest(parts=[UserPromptPart(text)])
-
-
-def said(text):
-    return ModelResponse(parts=[TextPart(text)])
-
-
-def called(*ids, text=None):
-    words = [TextPart(text)] if text else []
-    return ModelResponse(parts=[*words, *(ToolCallPart("read", {"path": one}, one) for one in ids)])
-
-
-def returned(call, content="ok"):
-    return ModelRequest(parts=[ToolReturnPart("read", content, call)])
-
-
-def chat(count, first=1):
-    """This many messages: prompts and replies in turn."""
-    numbers = range(first, first + count)
-    return [asked(f"prompt {n}") if n % 2 else said(f"reply {n}") for n in numbers]
-
-
-def work(count, name="c"):
-    """This many messages in which the model calls tools and says nothing."""
-    numbers = range(count)
-    return [returned(f"{name}{n - 1}") if n % 2 else called(f"{name}{n}") for n in numbers]
 
 
 def history(*messages):
@@ -81,7 +53,8 @@ def marker(count):
 
 def result(content, *, after=2):
     """What becomes of a result that this many messages follow."""
-    messages = [asked("Look."), called("c1"), returned("c1", content), *chat(after, first=4)]
+    looked = [asked("Look."), called("c1"), returned("c1", content=content)]
+    messages = [*looked, *chat(after, first=4)]
     found = sent(history(*messages))
     assert len(found) == len(messages)
     return found[2].parts[0]
@@ -120,15 +93,15 @@ def test_the_last_two_messages_are_safe():
 
 @pytest.mark.req("R013")
 def test_the_last_two_messages_are_not_the_turn():
-    messages = [asked("Look."), called("a"), returned("a", "x" * 5000), *work(2, "b")]
-    found = sent(history(*messages, called("c"), returned("c", "y" * 5000)))
+    messages = [asked("Look."), called("a"), returned("a", content="x" * 5000), *work(2, "b")]
+    found = sent(history(*messages, called("c"), returned("c", content="y" * 5000)))
     assert found[2].parts[0].content.endswith("[…truncated, 5000 chars total]")
     assert found[-1].parts[0].content == "y" * 5000
 
 
 @pytest.mark.req("R014")
 def test_0_leaves_every_result():
-    messages = [asked("Look."), called("c1"), returned("c1", "x" * 9000), *chat(4, first=4)]
+    messages = [asked("Look."), called("c1"), returned("c1", content="x" * 9000), *chat(4, first=4)]
     assert sent(history(*messages), trim={"max_chars": 0}) == messages
     cut = sent(history(*messages), trim={"max_chars": 8999})
     assert cut[2].parts[0].content == "x" * 8999 + "\n[…truncated, 9000 chars total]"

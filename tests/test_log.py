@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from refold.errors import InvalidInput, WrittenByNewer
 from refold.log import Cleared, Entry, Message, Opened, Outline, PartRef, Span, Titled
-from refold.log.admit import Facts, State, Write, admit, admit_plain
+from refold.log.admit import Facts, Write, admit, admit_plain
 from refold.log.artifact import INLINE_LIMIT, lift, lower
 from refold.log.lineage import MOST_SEGMENTS, Segment, plan_fork, within
-from refold.log.outline import CONTROL_KINDS, REPLAYED_KINDS, advance, dump, load, replay
+from refold.log.outline import CONTROL_KINDS, dump, load
+from refold.log.replaying import REPLAYED_KINDS, advance, replay
 from refold.log.span import intersect, newest, seqs, spans_of, subtract, union
+from refold.log.state import State
 from refold.log.text import excerpt, found, terms, text_of, words
 from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from refold.errors import Conflict
+from refold.errors import MarkConflict
 from refold.log import Author, Mark, Marked, Note, Opened, Span, export_session, import_session
 from refold.stores import MemoryStore, SqliteStore
 from refold.stores.sqlite.migrate import shipped
@@ -66,8 +66,8 @@ async def rivals(stores):
             *(mark(log, after=newest) for log in logs), return_exceptions=True
         )
         [won] = [end for end in ends if isinstance(end, int)]
-        [lost] = [end for end in ends if isinstance(end, Conflict)]
-        assert (lost.expected, lost.head) == (newest, won)
+        [lost] = [end for end in ends if isinstance(end, MarkConflict)]
+        assert (lost.expected, lost.found) == (newest, won)
         newest = won
     assert newest == await logs[0].head("s") == 11
     assert await logs[0].marked([KEY]) == await logs[1].marked([KEY])

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from remembered import Kept
 
 from refold.errors import NotRemembered, RefoldError
 from refold.fold.breadcrumb import STATE
@@ -337,19 +338,6 @@ async def test_who_never_lets_go_is_not_waited_for_for_ever(tmp_path):
 
 
 # Summaries, noted.
-
-
-class Kept:
-    """A sink that keeps notes in a list, or fails."""
-
-    def __init__(self, *, fails=False):
-        self.notes = []
-        self.fails = fails
-
-    async def write(self, note):
-        if self.fails:
-            raise NotRemembered("The disk is gone.")
-        self.notes.append(note)
 
 
 def job(trigger="turns"):

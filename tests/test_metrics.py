@@ -84,7 +84,7 @@ def test_a_call_is_counted_by_how_it_ended(told):
         with measuring.call("append", "acme"):
             pass
     with pytest.raises(Conflict), measuring.call("append", "acme"):
-        raise Conflict("secret words", expected=1, head=2)
+        raise Conflict("secret words", expected=1, found=2)
     with pytest.raises(asyncio.CancelledError), measuring.call("read", "acme"):
         raise asyncio.CancelledError
     name = "db.client.operation.duration"
@@ -138,7 +138,7 @@ def test_a_call_is_a_span_of_the_trace_under_way(told, spans):
         pytest.raises(Conflict),
         measuring.call("append", "acme"),
     ):
-        raise Conflict("secret words", expected=1, head=2)
+        raise Conflict("secret words", expected=1, found=2)
     span = exporter.get_finished_spans()[0]
     assert span.name == "refold.store.append"
     assert span.parent.span_id == turn.get_span_context().span_id

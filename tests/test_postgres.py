@@ -8,6 +8,7 @@ from textwrap import dedent
 from time import monotonic
 
 import pytest
+from plain_drafts import opened, said
 
 from refold.errors import (
     Conflict,
@@ -20,23 +21,15 @@ from refold.errors import (
     StoreNotFound,
     StoreReadOnly,
 )
-from refold.log import Author, Message, Note, Opened, Span, Titled
+from refold.log import Author, Note, Span, Titled
 from refold.stores import open_store
 from refold.stores.postgres import Pool, PostgresStore, migrate
 from refold.stores.postgres.connection import Address
 from refold.stores.postgres.failing import explained
 from refold.stores.postgres.transaction import execute
 
-SOON = 5.0
+SOON = 30.0
 """Seconds: far less than the times that the tests below set for what must not be waited for."""
-
-
-def opened():
-    return [Author().draft(Opened("openai-chat", "balanced"))]
-
-
-def said(text="hello"):
-    return [Author().draft(Message(f'{{"role":"user","content":"{text}"}}'.encode()))]
 
 
 @pytest.fixture

@@ -7,28 +7,20 @@
 import asyncio
 
 import pytest
+from plain_drafts import opened, said
 from psycopg import AsyncConnection
 
 from refold.errors import StoreBusy
-from refold.log import Author, Message, Opened
 from refold.stores.postgres import Pool, PostgresStore
 from refold.stores.postgres.transaction import Writing, execute
 
-SOON = 5.0
+SOON = 30.0
 """Seconds: far less than the times that the tests below set for what must not be waited for."""
 LOCK = "SELECT 1 FROM refold.sessions WHERE tenant = $1 AND session = $2 FOR UPDATE"
 HELD = (
     "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
     " WHERE locktype = 'advisory' AND granted AND datname = current_database()"
 )
-
-
-def opened():
-    return [Author().draft(Opened("openai-chat", "balanced"))]
-
-
-def said(text="hello"):
-    return [Author().draft(Message(f'{{"role":"user","content":"{text}"}}'.encode()))]
 
 
 @pytest.fixture
@@ -98,7 +90,7 @@ async def test_a_commit_that_the_server_never_heard_of(postgres_address):
 
 async def test_the_server_ends_a_transaction_whose_client_is_silent(postgres_address, monkeypatch):
     """What it holds is free for others; a client that was only slow does it again."""
-    monkeypatch.setattr(Writing, "LIMITS", Writing.LIMITS.replace(b"15s", b"200ms"))
+    monkeypatch.setattr(Writing, "LIMITS", Writing.LIMITS.replace(b"15s", b"1s"))
     tries = []
 
     async def slow(tx):

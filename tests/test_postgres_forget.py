@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from needed import need_postgres
 
 from refold.errors import Conflict, ErasureUnfinished, SessionExists, SessionForgotten
 from refold.log import (
@@ -24,7 +25,7 @@ from refold.log.artifact import INLINE_LIMIT
 from refold.stores.postgres import PostgresStore
 from refold.stores.postgres.migrate import migrate
 from refold.stores.postgres.scrub import scrub
-from refold.testing.postgres import Cluster, programs
+from refold.testing.postgres import Cluster
 from refold.testing.strategies import author
 
 SECRET = "xylographer"  # noqa: S105 - a word to look for
@@ -41,13 +42,6 @@ async def store(postgres_address):
 async def another(postgres_address):
     """The same store, as another process has it open."""
     async with PostgresStore(postgres_address) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def owner(postgres, postgres_database):
-    address = postgres.address(postgres_database)
-    async with await psycopg.AsyncConnection.connect(address, autocommit=True) as opened:
         yield opened
 
 
@@ -213,8 +207,7 @@ async def test_folds_that_are_forgotten_are_told(store, owner):
 @pytest.fixture(scope="module")
 def own_cluster():
     """A server whose log is removed, not used again."""
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed")
+    need_postgres()
     with Cluster(settings={"wal_recycle": "off", "autovacuum": "off"}) as cluster:
         yield cluster
 

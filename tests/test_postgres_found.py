@@ -26,13 +26,6 @@ async def store(postgres_address):
         yield opened
 
 
-@pytest.fixture
-async def owner(postgres, postgres_database):
-    address = postgres.address(postgres_database)
-    async with await psycopg.AsyncConnection.connect(address, autocommit=True) as opened:
-        yield opened
-
-
 async def sessions_of(log):
     """Sessions of two kinds of names; some hold a word."""
     makes = author(7, TickingClock())

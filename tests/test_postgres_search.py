@@ -6,7 +6,6 @@ import os
 from functools import partial
 from random import Random
 
-import psycopg
 import pytest
 
 from refold.errors import WrittenByNewer
@@ -40,13 +39,6 @@ QUERIES = (
 @pytest.fixture
 async def store(postgres_address):
     async with PostgresStore(postgres_address, clock=TickingClock()) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def owner(postgres, postgres_database):
-    address = postgres.address(postgres_database)
-    async with await psycopg.AsyncConnection.connect(address, autocommit=True) as opened:
         yield opened
 
 

@@ -10,7 +10,7 @@ from refold.log import Author, Message, Opened
 from refold.stores.postgres import Pool, PostgresStore, migrate, pool
 from refold.stores.postgres.transaction import execute
 
-SOON = 5.0
+SOON = 30.0
 AUTHOR = Author()
 
 

@@ -135,15 +135,21 @@ def test_the_same_on_disk(tmp_path_factory, steps):
     asyncio.run(run())
 
 
+async def spoken(texts):
+    """A session in which the user has said these."""
+    life = Life(MemoryStore().log())
+    await life.begin()
+    for text in texts:
+        body = json.dumps({"role": "user", "content": text}).encode()
+        await life.append("s", Message(body))
+    return life
+
+
 @settings(deadline=None, max_examples=40)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=8), chars=st.integers(FEWEST, 4_000))
 def test_pages_cover_everything_exactly_once(texts, chars):
     async def run():
-        life = Life(MemoryStore().log())
-        await life.begin()
-        for text in texts:
-            body = json.dumps({"role": "user", "content": text}).encode()
-            await life.append("s", Message(body))
+        life = await spoken(texts)
         read = dict.fromkeys(range(2, len(texts) + 2), "")
         page = await unfold(life.log, "s", Span(1, 99), chars=chars)
         while True:
@@ -169,11 +175,7 @@ def test_pages_cover_everything_exactly_once(texts, chars):
 )
 def test_tools_never_say_more_than_they_may(texts, at, query, start, chars):
     async def run():
-        life = Life(MemoryStore().log())
-        await life.begin()
-        for text in texts:
-            body = json.dumps({"role": "user", "content": text}).encode()
-            await life.append("s", Message(body))
+        life = await spoken(texts)
         search_, read, everywhere, read_in = recall_tools(
             life.log, "s", chars=chars, everywhere=True
         )

@@ -10,7 +10,8 @@ from refold.errors import Unrebuildable
 from refold.log import CODEC, Author, Forgotten, Message, Opened, Requested, Span
 from refold.stores import open_store
 from refold.view.budget import Budget
-from refold.view.profiles import PROFILES, Archive, Arguments, Rewrite
+from refold.view.policy_values import Archive, Arguments, Rewrite
+from refold.view.profiles import PROFILES
 from refold.view.record import WHOLE_EVERY, Previous, hashes_of, planned, rebuild, record
 from refold.view.sheet import Sheet
 from refold.view.view import View

@@ -1,59 +1,19 @@
 """The service around gateway and API: who is let in, what is bounded, and how it stops."""
 
-import asyncio
 import json
 import logging
-import os
-import signal
-import socket
-from urllib.parse import urlsplit
 
-import httpx2
 import pytest
-from serving import asking, running, service_with
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from service_routes import ROUTES, SECRETIVE
+from serving import asking, service_with
 from starlette.routing import Route
 
-from refold.errors import InvalidInput, SessionNotFound, StoreBusy
+from refold.errors import InvalidInput, SessionNotFound
 from refold.service import listening, problem
-from refold.service.callers import caller_of, gateway_caller
-from refold.service.intake import is_too_deep
+from refold.service.callers import gateway_caller
 from refold.service.keyring import Keyring, keyring_of
 from refold.service.secrets import NoSecrets
 from refold.stores import MemoryStore, open_store
-
-SECRETIVE = f"rfk_{'a' * 12}_{'B' * 43}"
-
-
-async def who(request):
-    caller = await caller_of(request)
-    return JSONResponse({"tenant": caller.tenant, "key": caller.key})
-
-
-async def modelled(request):
-    await gateway_caller(request)
-    return Response(str(len(await request.body())))
-
-
-async def failing(_):
-    raise RuntimeError(f"postgresql://me:hunter2hunter2@db and {SECRETIVE}")
-
-
-async def unknown(_):
-    raise SessionNotFound("There is no session 'x'.")
-
-
-async def busy(_):
-    raise StoreBusy("The file /srv/me/refold.db is busy.")
-
-
-ROUTES = (
-    Route("/who", who, methods=["GET", "POST"]),
-    Route("/modelled", modelled, methods=["POST"]),
-    Route("/failing", failing),
-    Route("/unknown", unknown),
-    Route("/busy", busy),
-)
 
 
 async def with_key(store, *roles, tenant="acme"):
@@ -192,134 +152,6 @@ def test_no_error_of_ours_is_left_without_a_status():
     assert unsaid == {"NotRemembered"}
 
 
-# What is bounded.
-
-
-async def raw(address, sent, *, seconds=20.0):
-    """What the service says to these bytes until it closes the connection."""
-    where = urlsplit(address)
-    reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    try:
-        writer.write(sent)
-        await writer.drain()
-        async with asyncio.timeout(seconds):
-            return await reader.read()
-    finally:
-        writer.close()
-
-
-def head(path, *lines):
-    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode()
-
-
-async def test_a_body_that_says_to_be_too_large_is_refused_before_it_comes():
-    async with running(service_with(sizes={"gateway": 5_000, "api": 2_000}), ROUTES) as address:
-        answer = await raw(address, head("/modelled", "Content-Length: 99999999999"))
-        assert answer.startswith(b"HTTP/1.1 413 ")
-        assert b"connection: close" in answer.lower()
-        assert b"request-too-large" in answer
-        waiting = head("/modelled", "Content-Length: 2001", "Expect: 100-continue")
-        answer = await raw(address, waiting)
-        assert answer.startswith(b"HTTP/1.1 413 ")
-        answer = await raw(address, head("/v1/messages", "Content-Length: 5001"))
-        assert b"request_too_large" in answer
-
-
-async def test_a_body_that_grows_too_large_is_not_read_to_its_end():
-    async def pieces():
-        for _ in range(1_000):
-            yield b"x" * 1_000
-
-    async with asking(service_with(sizes={"api": 10_000}), ROUTES) as client:
-        answer = await client.post("/modelled", content=pieces())
-        assert answer.status_code == 413
-        answer = await client.post("/modelled", content=b"x" * 10_000)
-        assert answer.text == "10000"
-        # FastAPI would tell of any failure of a body as a 400.
-        answer = await client.post("/api/v1/keys", content=b" " * 10_001)
-        assert (answer.status_code, answer.json()["code"]) == (413, "request-too-large")
-
-
-async def test_slow_clients_are_not_waited_for():
-    times = {"headers": 0.2, "pause": 0.2, "body": 0.5, "idle": 1}
-    async with running(service_with(times=times), ROUTES) as address:
-        assert await raw(address, b"") == b""
-        assert await raw(address, b"POST /modelled HTTP/1.1\r\nHost: loc") == b""
-        answer = await raw(address, head("/modelled", "Content-Length: 10") + b"abc")
-        assert answer.startswith(b"HTTP/1.1 408 ")
-        assert b"request-too-slow" in answer
-        dripped = asyncio.create_task(drip(address))
-        async with asyncio.timeout(20):
-            assert await dripped in (b"HTTP/1.1 408 ", b"")
-        # Who was answered and then begins slowly is not waited for either.
-        whole = head("/modelled", "Content-Length: 1") + b"a"
-        answer = await raw(address, whole + b"POST /mod")
-        assert answer.startswith(b"HTTP/1.1 200 ")
-
-
-async def drip(address):
-    """Send a byte of a body now and then, each in time, the whole never."""
-    where = urlsplit(address)
-    reader, writer = await asyncio.open_connection(where.hostname, where.port)
-    writer.write(head("/modelled", "Content-Length: 100000"))
-    answer = asyncio.create_task(reader.read())
-    try:
-        while not answer.done():
-            writer.write(b"x")
-            await asyncio.wait({answer}, timeout=0.05)
-        return answer.result()[:13]
-    except ConnectionError:  # who still writes when it is closed may not get to read why
-        return b""
-    finally:
-        answer.cancel()
-        writer.close()
-
-
-async def test_a_client_that_reads_nothing_is_dropped():
-    ended = asyncio.Event()
-
-    async def endless():
-        try:
-            while True:
-                yield b"x" * 65_536
-                await asyncio.sleep(0)
-        finally:
-            ended.set()
-
-    async def stream(_):
-        return StreamingResponse(endless())
-
-    service = service_with(times={"reader": 0.2})
-    async with running(service, [Route("/endless", stream)]) as address:
-        where = urlsplit(address)
-        _, writer = await asyncio.open_connection(where.hostname, where.port, limit=1_024)
-        writer.write(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        async with asyncio.timeout(20):
-            await ended.wait()
-        writer.close()
-
-
-async def test_headers_without_end_are_refused():
-    async with running(service_with(sizes={"headers": 8_192}), ROUTES) as address:
-        try:
-            answer = await raw(address, b"GET / HTTP/1.1\r\nX-Much: " + b"x" * 100_000)
-        except ConnectionError:
-            answer = b""
-        assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
-        assert (await raw(address, b"\x00\xff nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
-
-
-@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-async def test_nesting_beyond_measure_is_refused(opening):
-    async with asking(service_with(), ROUTES) as client:
-        deep = opening * 100_000
-        answer = await client.post("/api/v1/keys", content=deep)
-        assert (answer.status_code, answer.json()["code"]) == (400, "request-too-deep")
-    assert not is_too_deep(b"[" * 50 + b"]" * 50)
-    assert not is_too_deep(b'{"a": "' + b"[" * 5_000 + b'"}')
-    assert not is_too_deep(b"no JSON")
-
-
 # What is written of requests.
 
 
@@ -352,114 +184,6 @@ def test_what_is_logged_elsewhere_holds_no_secret_either():
     shown = logging.Formatter().format(record)
     assert "B" * 43 not in shown
     assert "RuntimeError: no … here" in shown
-
-
-# Health, and stopping.
-
-
-class Unreachable(MemoryStore):
-    """A store that ceases to answer."""
-
-    gone = False
-
-    def log(self, tenant="default"):
-        log = super().log(tenant)
-        head = log.head
-
-        async def answered(session):
-            if self.gone:
-                raise StoreBusy("It does not answer.")
-            return await head(session)
-
-        log.head = answered  # type: ignore[method-assign]
-        return log
-
-
-async def test_health_and_readiness(monkeypatch):
-    store = Unreachable()
-    monkeypatch.setattr("refold.service.health._FRESH", 0.0)
-    async with asking(service_with(store, local=False)) as client:
-        assert (await client.get("/healthz")).json() == {"status": "ok"}
-        assert (await client.get("/readyz")).json() == {"status": "ready"}
-        store.gone = True
-        answer = await client.get("/readyz")
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert (await client.get("/healthz")).status_code == 200
-        assert (await client.get("/metrics")).status_code == 404
-        store.gone = False
-
-
-async def test_metrics_are_told_where_that_is_allowed():
-    pytest.importorskip("opentelemetry.exporter.prometheus")
-    from refold.service import prometheus  # noqa: PLC0415 - only here
-
-    assert prometheus.always_measured()
-    async with asking(service_with(local=False, metrics=True), ROUTES) as client:
-        await client.get("/who")
-        answer = await client.get("/metrics")
-        assert answer.status_code == 200
-        assert answer.headers["content-type"].startswith("text/plain")
-        assert b"python_info" in answer.content
-
-
-async def test_stopping_lets_what_is_under_way_end():
-    going, ended = asyncio.Event(), []
-
-    async def words():
-        yield b"first "
-        going.set()
-        await service.draining.wait()
-        for word in (b"second ", b"last"):
-            await asyncio.sleep(0.1)
-            yield word
-        ended.append(len(ended))
-
-    async def stream(_):
-        return StreamingResponse(words())
-
-    service = service_with(times={"drain_delay": 0.3})
-    task = None
-    async with running(service, [Route("/words", stream)]) as address:
-        async with httpx2.AsyncClient(base_url=address, timeout=20) as client:
-            task = asyncio.create_task(client.get("/words"))
-            await going.wait()
-            assert (await client.get("/readyz")).status_code == 200
-            os.kill(os.getpid(), signal.SIGTERM)
-            await service.draining.wait()
-            assert (await client.get("/readyz")).json() == {"status": "draining"}
-            assert (await task).text == "first second last"
-        where = urlsplit(address)
-        async with asyncio.timeout(20):
-            while _accepts(where.hostname, where.port):  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0.05)
-    assert ended == [0]
-
-
-def _accepts(host, port):
-    with socket.socket() as sock:
-        sock.settimeout(1)
-        return sock.connect_ex((host, port)) == 0
-
-
-async def test_stopping_does_not_wait_for_ever():
-    going, told = asyncio.Event(), []
-
-    async def endless(_):
-        going.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0.05)
-            told.append(await service.store.log("t").sessions())  # the store is still open
-
-    service = service_with(times={"drain": 0.2})
-    async with asking(service, [Route("/endless", endless)]) as client:
-        task = asyncio.create_task(client.get("/endless"))
-        await going.wait()
-        os.kill(os.getpid(), signal.SIGTERM)
-        answer = await task
-        assert (answer.status_code, answer.json()["code"]) == (503, "draining")
-    assert len(told) == 1
 
 
 async def test_a_slot_is_released_however_a_request_ends():

@@ -15,7 +15,7 @@ from refold.service.journal import TENANT
 from refold.service.kept import Quota
 from refold.service.limits import Limits
 from refold.service.quotas import Quotas, Used
-from refold.service.serving import upstreams
+from refold.service.upstreams import upstreams
 from refold.settings.serve import LimitSettings, UpstreamSettings
 from refold.stores import MemoryStore
 

@@ -7,18 +7,11 @@ from shown import changed, turn
 from talks import SMALL, WORDS, Talk, Writer, chat, setup, texts, work
 
 from refold.log import FoldFailed, FoldStarted, Message, Span
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked, Responded
 from refold.view.profiles import COPILOT, PROFILES
 from refold.wire import Replace
 
 COMPLETE = "session.compaction_complete"
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 # Compaction that frees nothing runs again and again.

@@ -7,19 +7,12 @@ from talks import COUNTER, PRICES, SMALL, Talk, Writer, chat, setup, texts, work
 from refold.log import Message
 from refold.models.catalogue import Prices
 from refold.session import Usage
-from refold.stores import MemoryStore
 from refold.testing.wire import Asked, Responded
 from refold.view.budget import PER_MESSAGE
 from refold.wire import wire_for
 
 BESIDE = 3 + 30
 """Tokens of `Be kind.`, which comes with each prompt, and of the tools."""
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 async def everything(talk):

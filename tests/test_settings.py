@@ -1,12 +1,12 @@
 """Settings: where they are read, which goes before which, the seeds' names, and the errors."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
 import settings_reference
+from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
 from refold.settings import ALIASES, KEYS, SERVE_KEYS, load_settings, variable_of
@@ -19,10 +19,7 @@ HOME = Path("config") / "refold"
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     """A home without settings, and an empty folder."""
-    ours = ("REFOLD_", "CO_CLI_", "COPILOT_")
-    for name in [name for name in os.environ if name.upper().startswith(ours)]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    leave_settings(monkeypatch, tmp_path / "config")
     (tmp_path / "config" / "refold").mkdir(parents=True)
     (tmp_path / "project" / "inner").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "project" / "inner")

@@ -1,13 +1,13 @@
 """Settings that are set for good: what is written where, and what stays as it was."""
 
 import json
-import os
 import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
 from refold.settings import KEYS, Kept, load_settings, set_setting, unset_setting
@@ -34,10 +34,7 @@ window = 2048
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     """A home without settings, and an empty project."""
-    ours = ("REFOLD_", "CO_CLI_", "COPILOT_")
-    for name in [name for name in os.environ if name.upper().startswith(ours)]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    leave_settings(monkeypatch, tmp_path / "config")
     (tmp_path / "project" / "inner").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "project" / "inner")
     return tmp_path

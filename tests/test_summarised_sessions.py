@@ -21,17 +21,10 @@ from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, Message, Span
 from refold.models import ModelSettings
 from refold.models.setup import Setup
-from refold.stores import MemoryStore
 from refold.view import Budget
 from refold.view.profiles import BALANCED
 
 SAID = "## Decisions\n- src/part_1.py was read; value_1 is 1"
-
-
-@pytest.fixture
-async def log():
-    async with MemoryStore() as store:
-        yield store.log()
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.15, 0.2, 0.25, 0.5])

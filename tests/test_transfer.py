@@ -1,25 +1,29 @@
-"""A session as JSON lines: what goes out comes back, and what is not right is told by its line."""
+"""A session as JSON lines: what goes out comes back."""
 
-import asyncio
-import io
+# ruff: noqa: F811, F401 - fixtures are imported
+
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from itertools import count
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from refold.errors import (
-    ArtifactNotFound,
-    RefoldError,
-    SessionExists,
-    SessionForgotten,
-    TransferError,
-    WrittenByNewer,
+from transferring import (
+    OPENED,
+    Place,
+    exported,
+    feed,
+    headless,
+    long_session,
+    memory,
+    place,
+    rewritten,
+    runner,
+    sqlite,
 )
+
+from refold.errors import ArtifactNotFound, RefoldError
 from refold.log import (
     Artifact,
     Cleared,
@@ -30,97 +34,19 @@ from refold.log import (
     Log,
     Message,
     Note,
-    Opened,
     Rewound,
-    SessionInfo,
     Span,
     Store,
     Titled,
-    export_session,
     import_session,
 )
 from refold.log.artifact import INLINE_LIMIT
 from refold.log.transfer import check_lines
-from refold.stores import MemoryStore, SqliteStore
+from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine
 from refold.testing.model import ModelSession
 from refold.testing.strategies import author, fillers, large_message, odd_texts, plain_values
 
-T = TypeVar("T")
-Run = Callable[[Coroutine[Any, Any, T]], T]
-
-
-class Place:
-    """A store, and any number of empty logs in it."""
-
-    def __init__(self, store: Store, runner: asyncio.Runner) -> None:
-        self.store = store
-        self.run = runner.run
-        self._tenants = count(1)
-        self.run(store.open())
-
-    def log(self) -> Log:
-        return self.store.log(f"tenant {next(self._tenants)}")
-
-    def export(self, log: Log, session: str) -> str:
-        return self.run(exported(log, session))
-
-    def import_(self, log: Log, text: str, name: str | None = None) -> SessionInfo:
-        return self.run(import_session(log, feed(text), name=name))
-
-    def begin(self, log: Log, session: str, drafts: list[Draft]) -> None:
-        self.run(log.append(session, drafts, expected=0))
-
-    def entries(self, log: Log, session: str):
-        return self.run(log.read(session))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture(scope="module")
-def memory(runner) -> Iterator[Place]:
-    store = MemoryStore()
-    yield Place(store, runner)
-    runner.run(store.close())
-
-
-@pytest.fixture(scope="module")
-def sqlite(runner, tmp_path_factory) -> Iterator[Place]:
-    store = SqliteStore(tmp_path_factory.mktemp("jsonl") / "refold.db")
-    yield Place(store, runner)
-    runner.run(store.close())
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def place(request) -> Place:
-    return request.getfixturevalue(request.param)
-
-
-async def exported(log: Log, session: str) -> str:
-    return "".join([line async for line in export_session(log, session)])
-
-
-async def feed(text: str) -> AsyncIterator[str]:
-    """Lines as a file gives them: only a line feed ends one."""
-    for line in io.BytesIO(text.encode()):
-        yield line.decode()
-
-
-def headless(text: str) -> str:
-    """Everything but the line that names the session."""
-    return text.partition("\n")[2]
-
-
-def rewritten(text: str, **options: Any) -> str:
-    """The lines as a tool writes them that reads JSON and writes it again."""
-    return "".join(json.dumps(json.loads(line), **options) + "\n" for line in text.split("\n")[:-1])
-
-
-OPENED = Opened("openai-chat", "balanced", "A title")
 ODD_BODIES = [
     b'{\n  "role": "user",\n  "content": "pretty"\n}',
     b'{\r\n "role": "user"\r\n}',
@@ -323,11 +249,6 @@ RebuildingMachine.TestCase.settings = settings(max_examples=settings().max_examp
 TestStateIsRebuiltFromTheLines = pytest.mark.req("R101")(RebuildingMachine.TestCase)
 
 
-def long_session(entries: int) -> list[Draft]:
-    makes = author()
-    return [makes.draft(OPENED), *(makes.draft(Note(f"note {n}")) for n in range(2, entries + 1))]
-
-
 class Interrupted(Exception):
     """The process ended here."""
 
@@ -396,18 +317,21 @@ def test_attached_artifacts_come_with_their_entries(place):
         place.run(log.artifact(picture.hash))
 
 
+FOLD = UUID(int=1)
+
+
+def folded(secret, *after):
+    """A session in which a secret was folded."""
+    spans_ = (Span(2, 2),)
+    ended = FoldCompleted(FOLD, spans_, {"text": "of the secret"})
+    makes = author()
+    values = [OPENED, secret, FoldStarted(FOLD, spans_, "manual"), ended, *after]
+    return [makes.draft(value) for value in values]
+
+
 def test_a_tombstone_stays_one_and_carries_no_word(place):
     log = place.log()
-    makes = author()
-    fold = UUID(int=1)
-    spans_ = (Span(2, 2),)
-    values = [
-        OPENED,
-        Message(b'"secret"'),
-        FoldStarted(fold, spans_, "manual"),
-        FoldCompleted(fold, spans_, {"text": "of the secret"}),
-    ]
-    place.begin(log, "s", [makes.draft(value) for value in values])
+    place.begin(log, "s", folded(Message(b'"secret"')))
     place.run(log.forget("s", Span(2, 2)))
     text = place.export(log, "s")
     assert "secret" not in text
@@ -417,17 +341,7 @@ def test_a_tombstone_stays_one_and_carries_no_word(place):
 
 def test_a_fold_that_was_taken_back_and_then_forgotten(place):
     log = place.log()
-    makes = author()
-    fold = UUID(int=1)
-    spans_ = (Span(2, 2),)
-    values = [
-        OPENED,
-        Note("secret"),
-        FoldStarted(fold, spans_, "manual"),
-        FoldCompleted(fold, spans_, {"text": "of the secret"}),
-        FoldUndone(fold),
-    ]
-    place.begin(log, "s", [makes.draft(value) for value in values])
+    place.begin(log, "s", folded(Note("secret"), FoldUndone(FOLD)))
     place.run(log.forget("s", Span(2, 2)))
     text = place.export(log, "s")
     place.import_(log, text, "copy")
@@ -443,221 +357,6 @@ def test_a_fork_is_exported_whole(place):
     info = place.import_(other, place.export(log, "fork"))
     assert (info.entries, info.forked_from) == (3, None)
     assert place.entries(other, "fork") == place.entries(log, "fork")
-
-
-@pytest.fixture
-def lines(memory) -> list[str]:
-    """The lines of a session: its header, five entries with an artifact, its end."""
-    log = memory.log()
-    makes = author()
-    picture = Artifact.of(b"picture", "image/png")
-    drafts = [makes.draft(OPENED), *(makes.draft(Note(f"note {n}")) for n in range(3))]
-    memory.begin(log, "s", [*drafts, makes.draft(Note("see"), artifacts=[picture])])
-    return memory.export(log, "s").split("\n")[:-1]
-
-
-def refused(place: Place, lines: list[str], kind: type[RefoldError] = TransferError) -> RefoldError:
-    """The error of importing the lines, after which nothing is there."""
-    log = place.log()
-    text = "".join(f"{line}\n" for line in lines)
-    with pytest.raises(kind) as caught:
-        place.import_(log, text)
-    assert place.run(log.sessions()).sessions == ()
-    with pytest.raises(kind) as checked:
-        place.run(check_lines(feed(text)))
-    assert checked.value.what == caught.value.what
-    assert caught.value.fix
-    return caught.value
-
-
-def test_a_file_that_was_cut_short(place, lines):
-    for end in range(1, len(lines)):
-        error = refused(place, lines[:end])
-        assert error.what == (
-            f"The file ends after line {end} without its last line: it was cut short."
-        )
-    assert refused(place, []).what == "The file is empty: it was cut short."
-
-
-def test_a_line_that_was_cut_short(place, lines):
-    error = refused(place, [*lines[:3], lines[3][:-9]])
-    assert error.what == "Line 4 of the file is not a line of an exported session."
-
-
-def test_a_missing_line(place, lines):
-    error = refused(place, [*lines[:3], *lines[4:]])
-    assert error.what == "Line 4 of the file holds entry 4 where entry 3 should be."
-
-
-def test_lines_out_of_order(place, lines):
-    lines[2], lines[3] = lines[3], lines[2]
-    assert refused(place, lines).what.startswith("Line 3 of the file holds entry 3 where entry 2")
-
-
-def test_a_missing_artifact(place, lines):
-    hash_ = json.loads(lines[5])["artifact"]
-    error = refused(place, [*lines[:5], *lines[6:]])
-    assert (
-        error.what
-        == f"Line 6 of the file refers to artifact {hash_}, which no line before it holds."
-    )
-
-
-def test_an_artifact_with_other_data(place, lines):
-    lines[5] = lines[5].replace('"data":"', '"data":"AAAA')
-    error = refused(place, lines)
-    assert error.what == "Line 6 of the file holds an artifact that is not what its hash says."
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "garbage",
-        "{}",
-        "[]",
-        "17",
-        '"text"',
-        "{",
-        '{"seq":2}',
-        '{"seq":2,"body":{}} {}',
-        '{"seq":2 "body":{}}',
-        '{"artifact":"x"}',
-        '{"entries":"many"}',
-        "[" * 100_000,
-        '{"seq":2,"body":' + "[" * 100_000,
-    ],
-)
-def test_a_line_of_garbage(place, lines, line):
-    lines[2] = line
-    assert refused(place, lines).what.startswith("Line 3 of the file ")
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("id", "no uuid"),
-        ("at", "today"),
-        ("at", 1 << 63),
-        ("version", 0),
-        ("version", 1 << 63),
-        ("kind", 7),
-        ("kind", "No Kind"),
-        ("kind", "session"),
-        ("scope", "no path"),
-        ("scope", "/\ud800"),
-        ("rests_on", [[2, 1]]),
-        ("rests_on", [[1, 2]]),
-        ("rests_on", [1]),
-        ("artifacts", "x"),
-        ("forgotten", "perhaps"),
-        ("body", None),
-    ],
-)
-def test_a_field_that_cannot_be(place, lines, field, value):
-    fields = json.loads(lines[2])
-    fields = {**fields, field: value}
-    if value is None:
-        del fields[field]
-    lines[2] = json.dumps(fields)
-    assert refused(place, lines).what.startswith("Line 3 of the file ")
-
-
-@pytest.mark.parametrize("body", ["NaN", "-Infinity", '{"x": Infinity}'])
-def test_a_body_that_is_not_json(place, lines, body):
-    lines[2] = lines[2].partition('"body":')[0] + f'"body":{body}}}'
-    assert refused(place, lines).what.startswith("Line 3 of the file is not a line")
-    lines[2] = lines[2].partition('"body":')[0] + f'"text":{json.dumps(body)}}}'
-    assert refused(place, lines).what.startswith("Line 3 of the file cannot be imported: The body")
-
-
-def test_an_entry_that_no_log_would_take(place, lines):
-    fields = json.loads(lines[3])
-    lines[3] = json.dumps({**fields, "kind": "rewind", "body": {"to": 9}})
-    error = refused(place, lines)
-    assert error.what == (
-        "Line 4 of the file cannot be imported: Nothing is at 9: the session has entries 1 to 2."
-    )
-
-
-def test_the_same_entry_twice(place, lines):
-    lines[3] = json.dumps({**json.loads(lines[2]), "seq": 3})
-    log = place.log()
-    with pytest.raises(TransferError, match=r"^Line 4 of the file repeats the id "):
-        place.import_(log, "".join(f"{line}\n" for line in lines))
-    assert place.run(log.sessions()).sessions == ()
-
-
-def test_a_wrong_count(place, lines):
-    error = refused(place, [*lines[:-1], '{"entries":7}'])
-    assert error.what == "Line 8 of the file counts 7 entries, but 5 came before it."
-    assert refused(place, [lines[0], '{"entries":0}']).what.startswith(
-        "Line 2 of the file counts 0"
-    )
-
-
-def test_lines_after_the_end(place, lines):
-    error = refused(place, [*lines, lines[2]])
-    assert error.what == "Line 9 of the file comes after the end of the session."
-
-
-@pytest.mark.parametrize(
-    "first", ['{"session":"s"}', '{"refold":"1","session":"s"}', '{"refold":true}', '{"refold":0}']
-)
-def test_a_file_of_something_else(place, lines, first):
-    error = refused(place, [first, *lines[1:]])
-    assert error.what == "Line 1 of the file does not begin an exported session."
-    assert "refold export" in error.fix
-
-
-def test_a_newer_format(place, lines):
-    error = refused(place, ['{"refold":2,"session":"s"}', *lines[1:]], WrittenByNewer)
-    assert error.what == ("Line 1 of the file names format 2; this Refold reads formats up to 1.")
-    assert error.fix == "Upgrade Refold."
-
-
-@pytest.mark.parametrize("name", ["", " s", "a\nb", "x" * 201])
-def test_a_name_that_cannot_be(place, lines, name):
-    error = refused(place, [json.dumps({"refold": 1, "session": name}), *lines[1:]])
-    assert error.what.startswith("Line 1 of the file cannot be imported: ")
-    with pytest.raises(TransferError, match="is no name for a session"):
-        place.import_(place.log(), "\n".join(lines), name)
-
-
-def test_another_session_of_that_name_is_left_as_it_is(place, lines):
-    log = place.log()
-    place.begin(log, "s", [author(9).draft(OPENED), author(9).draft(Note("mine"))][:1])
-    before = place.export(log, "s")
-    with pytest.raises(SessionExists) as caught:
-        place.import_(log, "".join(f"{line}\n" for line in lines))
-    assert caught.value.what == (
-        "There is another session 's' already: line 2 of the file is not in it."
-    )
-    assert caught.value.fix == "Import it under another name."
-    assert place.export(log, "s") == before
-
-
-@pytest.mark.parametrize("changed", [3, 150, 290])
-def test_a_session_that_differs_from_an_entry_on_is_left_as_it_is(place, changed):
-    origin, log = place.log(), place.log()
-    drafts = long_session(300)
-    place.begin(origin, "s", drafts)
-    drafts[changed - 1] = drafts[changed - 1]._replace(body=b'{"text":"other"}')
-    place.begin(log, "s", drafts[:290])
-    before = place.export(log, "s")
-    with pytest.raises(SessionExists, match=f"line {changed + 1} of the file is not in it"):
-        place.import_(log, place.export(origin, "s"))
-    assert place.export(log, "s") == before
-
-
-def test_a_forgotten_session_does_not_come_back_under_its_name(place, lines):
-    log = place.log()
-    text = "".join(f"{line}\n" for line in lines)
-    place.import_(log, text)
-    place.run(log.forget("s"))
-    with pytest.raises(SessionForgotten) as caught:
-        place.import_(log, text)
-    assert caught.value.fix == "Import it under another name."
-    assert place.import_(log, text, "again").entries == 5
 
 
 def test_checking_says_what_a_file_holds(memory):

@@ -13,9 +13,10 @@ from sessions import Quarter, Remembering, Session, scripts
 from refold.errors import ViewTooLarge
 from refold.log import CODEC, Message, PartRef, Requested
 from refold.view.assemble import assemble
+from refold.view.bounds import bounds_of
 from refold.view.budget import PER_MESSAGE, Budget
 from refold.view.profiles import PROFILES
-from refold.view.project import bounds_of, project
+from refold.view.project import project
 from refold.view.record import Previous, hashes_of, planned, rebuild, record
 from refold.view.sheet import Sheet
 from refold.view.view import View

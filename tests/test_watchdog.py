@@ -31,7 +31,8 @@ from refold.log import (
     Span,
     Unpinned,
 )
-from refold.log.outline import Outline, advance, replay
+from refold.log.outline import Outline
+from refold.log.replaying import advance, replay
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
 from refold.wire import Shape
 

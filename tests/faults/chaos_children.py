@@ -10,8 +10,8 @@ from typing import Any
 
 import chaos_hosts
 from chaos_journal import Journal, noted
-from chaos_processes import ScriptNursery, serve_tests
 from chaos_summariser import NAMES, Chaotic
+from nursery import Nursery, serve_tests
 from postgres_writers import opened
 from sessions import Quarter
 
@@ -106,11 +106,11 @@ def _host(store: PostgresStore, address: str, tenant: str, random: Random) -> ch
     return chaos_hosts.Host(log, engine, chaos_hosts.sessions(tenant, SESSIONS), random)
 
 
-class ChaosNursery(ScriptNursery):
+class ChaosNursery(Nursery):
     """Starts processes that have imported DBOS before they begin."""
 
     def __init__(self):
-        super().__init__(__file__)
+        super().__init__(__file__, strict=False)
 
 
 if __name__ == "__main__":

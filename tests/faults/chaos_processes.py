@@ -1,47 +1,98 @@
-"""What both chaos tests need of processes: start them quickly, kill them, see who has ended."""
+"""What both chaos tests do to processes: strike, restart a server, see who has ended."""
 
-import os
-import socket
-import subprocess
-import sys
+import signal
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from random import Random
 from time import monotonic, sleep
-from types import ModuleType
 
-import nursery
+from nursery import Child
+
+from refold.engine.dbos import prepare as prepare_engine
+from refold.stores.postgres.migrate import migrate
+from refold.testing.postgres import Cluster
 
 RESTARTS = 5
 """Of the server, in one reign."""
 
 
-class ScriptNursery(nursery.Nursery):
-    """Starts processes that have imported what a script needs before they begin."""
+class Chaos:
+    """Processes that are killed and replaced, and a server that is restarted.
 
-    def __init__(self, script: str):
-        self._socket, theirs = socket.socketpair()
-        self._process = subprocess.Popen(
-            [sys.executable, script, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths())},
-        )
-        theirs.close()
-        self._started = []
+    Who is killed when follows from the seed; the rest is up to the machine.
+    """
+
+    def __init__(self, cluster: Cluster, processes: int, seed: int):
+        self.cluster = cluster
+        self.figures: Counter[str] = Counter()
+        self.random = Random(seed)  # noqa: S311 - nothing secret
+        self._numbers = count(1)
+        self.living = [self._started(at) for at in range(processes)]
+
+    def start(self, at: int, number: int) -> tuple[str, Child]:
+        """A new process for a place, with a name of its own."""
+        raise NotImplementedError
+
+    def check_in_vain(self, at: int) -> None:
+        """A process ended by itself: it had not begun to work."""
+        raise NotImplementedError
+
+    def killed(self, name: str) -> None:
+        """One was killed by `kill -9`."""
+        raise NotImplementedError
+
+    def gone(self, name: str) -> None:
+        """One is gone, however it ended."""
+
+    def restart(self, nth: int) -> None:
+        """The server, for the nth time."""
+        raise NotImplementedError
+
+    def reign(self, seconds: float) -> None:
+        """Kill and restart, for so long."""
+        self.figures["restarts"] = reign(seconds, self.random, self.restart, self._strike)
+
+    def replace_ended(self) -> None:
+        """Who begins while the server is away ends; who has begun goes on."""
+        for at, (_, child) in enumerate(self.living):
+            if has_ended(child.pid):
+                self._replace(at)
+
+    def _strike(self) -> None:
+        self.replace_ended()
+        at = self.random.randrange(len(self.living))
+        name, child = self.living[at]
+        if child.kill() == -signal.SIGKILL:
+            self.killed(name)
+            self._bury(at)
+        else:
+            self._replace(at)
+
+    def _replace(self, at: int) -> None:
+        self.check_in_vain(at)
+        self.figures["began in vain"] += 1
+        self._bury(at)
+
+    def _bury(self, at: int) -> None:
+        name, child = self.living[at]
+        self.gone(name)
+        child.close()
+        self.living[at] = self._started(at)
+
+    def _started(self, at: int) -> tuple[str, Child]:
+        return self.start(at, next(self._numbers))
 
 
-def _paths() -> list[str]:
-    given = os.environ.get("PYTHONPATH")
-    return [str(Path(__file__).parents[1]), *([given] if given else [])]
-
-
-def serve_tests(children: ModuleType) -> None:
-    """What such a script does: fork, whenever the tests ask for it."""
-    nursery.children = children
-    with socket.socket(fileno=int(sys.argv[1])) as requests_of_tests:
-        nursery.serve(requests_of_tests)
+async def prepared(cluster: Cluster, role: str) -> tuple[str, str]:
+    """A database for a store and its engine: its address for the owner, and for that role."""
+    cluster.execute(f"CREATE ROLE {role} LOGIN")
+    owner = cluster.database("chaos")
+    await migrate(owner, roles=[role])
+    await prepare_engine(owner, roles=[role])
+    return owner, cluster.address("chaos", user=role)
 
 
 def has_ended(pid: int) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from chaos_processes import ScriptNursery, serve_tests
 from gateway_chaos_upstream import Models, upstream_of
+from nursery import Nursery, serve_tests
 
 import refold.engine.dbos
 import refold.models.asking
@@ -69,11 +69,11 @@ def _prepared(address: str, folder: str, name: str, variables: dict[str, str]) -
     return address
 
 
-class GatewayNursery(ScriptNursery):
+class GatewayNursery(Nursery):
     """Starts gateways, workers and upstreams."""
 
     def __init__(self):
-        super().__init__(__file__)
+        super().__init__(__file__, strict=False)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from uuid import UUID
 from scenarios import open_store
 
 from refold.log import Entry, Message
-from refold.log.outline import CONTROL_KINDS, replay
+from refold.log.outline import CONTROL_KINDS
+from refold.log.replaying import replay
 from refold.log.text import text_of, words
 
 _SEQ_BITS = 32

@@ -11,12 +11,15 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import children
 
 _REQUEST = 1 << 16
+_WARNINGS = {True: ("-W", "error"), False: ()}
 
 
 class Child:
@@ -70,21 +73,22 @@ class Child:
 
 
 class Nursery:
-    """Starts children."""
+    """Starts children, that have imported what a script needs before they begin."""
 
-    def __init__(self):
+    def __init__(self, script: str = __file__, *, strict: bool = True):
         self._socket, theirs = socket.socketpair()
         # Children never run the tests' own exit handlers, and see the same modules.
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", __file__, str(theirs.fileno())],
+            [sys.executable, *_WARNINGS[strict], script, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_paths())},
         )
         theirs.close()
         self._started: list[Child] = []
 
     def start(self, job: str, **values: Any) -> Child:
-        """Run a function of `children` in a new process."""
+        """Run a function of the script in a new process."""
         ours, theirs = os.pipe()
         try:
             pid = self.ask({"job": job, "values": values}, theirs)
@@ -95,7 +99,7 @@ class Nursery:
         return child
 
     def run(self, job: str, **values: Any) -> list[Any]:
-        """Run a function of `children` to its end: what it reported."""
+        """Run a function of the script to its end: what it reported."""
         child = self.start(job, **values)
         reports = child.all()
         assert child.wait() == 0, reports
@@ -113,8 +117,19 @@ class Nursery:
         self._process.wait()
 
 
-def serve(requests: socket.socket) -> None:
-    """In the nursery's process: do what the tests ask for, until they are gone."""
+def _paths() -> list[str]:
+    """Where what lies beside the tests is found too."""
+    given = os.environ.get("PYTHONPATH")
+    return [str(Path(__file__).parents[1]), *([given] if given else [])]
+
+
+def serve_tests(children: ModuleType) -> None:
+    """What a script does, in the nursery's process: fork, whenever the tests ask for it."""
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        _serve(requests, children)
+
+
+def _serve(requests: socket.socket, children: ModuleType) -> None:
     for request, fds in _received(requests):
         if "wait" in request:
             answer = os.waitstatus_to_exitcode(os.waitpid(request["wait"], 0)[1])
@@ -122,7 +137,7 @@ def serve(requests: socket.socket) -> None:
             answer = os.fork()
             if answer == 0:
                 requests.close()
-                _live(request["job"], request["values"], fds[0])
+                _live(getattr(children, request["job"]), request["values"], fds[0])
             os.close(fds[0])
         requests.send(str(answer).encode())
 
@@ -135,7 +150,7 @@ def _received(requests: socket.socket) -> Iterator[tuple[dict[str, Any], list[in
         yield json.loads(message), fds
 
 
-def _live(job: str, values: dict[str, Any], reports: int) -> None:
+def _live(job: Callable[..., None], values: dict[str, Any], reports: int) -> None:
     """A child's whole life: it reports, and never returns."""
 
     def report(value: object) -> None:
@@ -143,7 +158,7 @@ def _live(job: str, values: dict[str, Any], reports: int) -> None:
 
     code = 1
     try:
-        getattr(children, job)(report, **values)
+        job(report, **values)
         code = 0
     except BaseException:  # noqa: BLE001 - whatever it is, the test is told
         report({"failed": traceback.format_exc()})
@@ -152,5 +167,4 @@ def _live(job: str, values: dict[str, Any], reports: int) -> None:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as requests_of_tests:
-        serve(requests_of_tests)
+    serve_tests(children)

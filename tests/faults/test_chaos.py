@@ -9,7 +9,6 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from random import Random
 from time import monotonic, sleep
 
 import psycopg
@@ -23,16 +22,15 @@ from chaos_checks import (
 from chaos_children import FOLD, GRACE, SESSIONS, SWEEP, TENANTS, ChaosNursery, store_at
 from chaos_hosts import sessions, tenants
 from chaos_journal import CALLING, Journal, lines_of
-from chaos_processes import has_ended, reign
+from chaos_processes import Chaos, has_ended, prepared
+from needed import need_postgres
 from nursery import Child
 from postgres_inspection import check_sessions
 
-from refold.engine.dbos import prepare as prepare_engine
 from refold.engine.dbos.names import SCHEMA
-from refold.engine.folding import GRACE as STOPPING
+from refold.engine.folding import STOPPING
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStepped
-from refold.stores.postgres.migrate import migrate
-from refold.testing.postgres import Cluster, programs
+from refold.testing.postgres import Cluster
 
 SECONDS = float(os.environ.get("REFOLD_CHAOS", "0"))
 WORKERS = 4
@@ -50,8 +48,7 @@ on its way to a living one, after a while. Then it is made, for as long as one m
 
 @pytest.fixture
 def cluster():
-    if programs() is None and os.environ.get("REFOLD_POSTGRES") != "required":
-        pytest.skip("PostgreSQL is not installed")
+    need_postgres()
     with Cluster() as cluster:
         yield cluster
 
@@ -63,87 +60,52 @@ def nursery():
     started.close()
 
 
-class Chaos:
+class Workers(Chaos):
     """The workers, killed and replaced, and the server, restarted."""
 
     def __init__(self, nursery: ChaosNursery, cluster: Cluster, address: str, journal):
         self.nursery = nursery
-        self.cluster = cluster
         self.address = address
         self.journal = journal
-        self.figures: Counter[str] = Counter()
-        self.random = Random(7)  # noqa: S311 - who is killed when; the rest is up to the machine
-        self.count = 0
-        self.workers = [self._start() for _ in range(WORKERS)]
+        super().__init__(cluster, WORKERS, seed=7)
 
-    def _start(self) -> tuple[str, Child]:
-        self.count += 1
-        name = f"worker-{self.count}"
+    def start(self, at: int, number: int) -> tuple[str, Child]:  # noqa: ARG002 - all are alike
+        name = f"worker-{number}"
         child = self.nursery.start(
             "work", address=self.address, journal=self.journal, executor=name
         )
         return name, child
 
-    def reign(self, seconds: float) -> None:
-        """Kill and restart, for so long."""
-        self.figures["restarts"] = reign(seconds, self.random, self._restart, self._strike)
-
-    def _restart(self, _: int) -> None:
+    def restart(self, nth: int) -> None:  # noqa: ARG002 - each time the same
         self.cluster.restart("immediate")
 
-    def _strike(self) -> None:
-        self.replace_ended()
-        self.kill_one()
+    def killed(self, name: str) -> None:  # noqa: ARG002 - all are alike
+        self.figures["kills"] += 1
 
-    def kill_one(self) -> None:
-        at = self.random.randrange(WORKERS)
-        _, child = self.workers[at]
-        if child.kill() == -signal.SIGKILL:
-            self.figures["kills"] += 1
-            self._bury(at)
-        else:
-            self._replace(at)
-
-    def replace_ended(self) -> None:
-        """A worker that begins while the server is away ends; who works goes on."""
-        for at, (_, child) in enumerate(self.workers):
-            if has_ended(child.pid):
-                self._replace(at)
-
-    def _replace(self, at: int) -> None:
-        _, child = self.workers[at]
-        reports = child.all()
+    def check_in_vain(self, at: int) -> None:
+        reports = self.living[at][1].all()
         assert "works" not in reports, reports[-1]["failed"]
-        self.figures["began in vain"] += 1
-        self._bury(at)
+
+    def gone(self, name: str) -> None:
+        Journal(self.journal, name).gone()
 
     def stop(self) -> None:
         """All are still there: none has ended by itself."""
-        for _, child in self.workers:
+        for _, child in self.living:
             assert child.kill() == -signal.SIGKILL, child.all()
-
-    def _bury(self, at: int) -> None:
-        name, child = self.workers[at]
-        Journal(self.journal, name).gone()
-        child.close()
-        self.workers[at] = self._start()
 
 
 @pytest.mark.skipif(not SECONDS, reason="it wants a machine to itself: make chaos")
 @pytest.mark.timeout(SECONDS + 300)
 async def test_chaos_leaves_no_fold_half_twice_or_stuck(cluster, nursery, tmp_path):
-    cluster.execute(f"CREATE ROLE {ROLE} LOGIN")
-    owner = cluster.database("chaos")
-    await migrate(owner, roles=[ROLE])
-    await prepare_engine(owner, roles=[ROLE])
-    address = cluster.address("chaos", user=ROLE)
+    owner, address = await prepared(cluster, ROLE)
     journal = tmp_path / "journal"
     names = tenants(TENANTS)
     hosts = [
         nursery.start("host", address=address, tenants=some, seed=seed)
         for seed, some in enumerate((names[::2], names[1::2]))
     ]
-    chaos = Chaos(nursery, cluster, address, journal)
+    chaos = Workers(nursery, cluster, address, journal)
     assert [host.next() for host in hosts] == ["talks"] * 2
     chaos.reign(SECONDS)
 

@@ -9,17 +9,15 @@ client asked, and nobody else's words; and in the end every conversation goes on
 import asyncio
 import json
 import os
-import signal
-import socket
 from collections import Counter
 from pathlib import Path
-from random import Random
 from time import monotonic
 
 import httpx2
 import psycopg
 import pytest
-from chaos_processes import has_ended, reign
+from chaos_processes import Chaos, prepared
+from free_ports import free_ports
 from gateway_chaos_checks import (
     Logged,
     names_of,
@@ -32,13 +30,13 @@ from gateway_chaos_children import GatewayNursery
 from gateway_chaos_clients import Agent, new_client
 from gateway_chaos_formats import PATHS
 from gateway_chaos_upstream import KNOWN, UNKNOWN, WINDOW
+from needed import need_postgres
 from nursery import Child
 
-from refold.engine.dbos import prepare as prepare_engine
+from refold.engine.dbos import DbosEngine
 from refold.engine.dbos.worker import GRACE, SWEEP
 from refold.stores.postgres import PostgresStore
-from refold.stores.postgres.migrate import migrate
-from refold.testing.postgres import Cluster, programs
+from refold.testing.postgres import Cluster
 
 SECONDS = float(os.environ.get("REFOLD_GATEWAY_CHAOS", "0"))
 AGENTS = 50
@@ -54,8 +52,7 @@ SOCKETS = 64
 
 @pytest.fixture
 def cluster():
-    if programs() is None and os.environ.get("REFOLD_POSTGRES") != "required":
-        pytest.skip("PostgreSQL is not installed")
+    need_postgres()
     with Cluster() as cluster:
         yield cluster
 
@@ -67,75 +64,39 @@ def nursery():
     started.close()
 
 
-class Chaos:
+class Gateways(Chaos):
     """Gateways and a worker, killed and replaced, and the server, restarted."""
 
     def __init__(self, nursery: GatewayNursery, cluster: Cluster, world, ports):
         self.nursery = nursery
-        self.cluster = cluster
         self.world = world
         self.ports = ports
-        self.figures: Counter[str] = Counter()
-        self.random = Random(11)  # noqa: S311 - who is killed when; the rest is up to the machine
-        self.count = 0
-        self.living = [self._start(at) for at in range(GATEWAYS + 1)]
+        super().__init__(cluster, GATEWAYS + 1, seed=11)
 
-    def _start(self, at: int) -> tuple[str, Child]:
+    def start(self, at: int, number: int) -> tuple[str, Child]:
         """The first gateways are workers too, the last one is none; then a worker alone."""
-        self.count += 1
-        name = f"{'gateway' if at < GATEWAYS else 'worker'}-{self.count}"
+        name = f"{'gateway' if at < GATEWAYS else 'worker'}-{number}"
         world = {**self.world, "name": name}
         if at == GATEWAYS:
             return name, self.nursery.start("works", **world)
         works = at < GATEWAYS - 1
         return name, self.nursery.start("gateway", port=self.ports[at], works=works, **world)
 
-    def reign(self, seconds: float) -> None:
-        """Kill and restart, for so long."""
-        self.figures["restarts"] = reign(seconds, self.random, self._restart, self._strike)
-
-    def _restart(self, nth: int) -> None:
+    def restart(self, nth: int) -> None:
         self.cluster.restart("fast" if nth % 3 == 1 else "immediate")
 
-    def _strike(self) -> None:
-        self.replace_ended()
-        at = self.random.randrange(len(self.living))
-        name, child = self.living[at]
-        if child.kill() == -signal.SIGKILL:
-            self.figures[f"kills of a {name.partition('-')[0]}"] += 1
-            self._bury(at)
-        else:
-            self._replace(at)
+    def killed(self, name: str) -> None:
+        self.figures[f"kills of a {name.partition('-')[0]}"] += 1
 
-    def replace_ended(self) -> None:
-        """Who begins while the server is away ends; who has begun goes on."""
-        for at, (_, child) in enumerate(self.living):
-            if has_ended(child.pid):
-                self._replace(at)
-
-    def _replace(self, at: int) -> None:
+    def check_in_vain(self, at: int) -> None:
         said = self.said(at)
         assert '"address"' not in said, said[-4_000:]
         assert "error[store-" in said, said[-4_000:]
-        self.figures["began in vain"] += 1
-        self._bury(at)
-
-    def _bury(self, at: int) -> None:
-        self.living[at][1].close()
-        self.living[at] = self._start(at)
 
     def said(self, at: int) -> str:
         """What a process has written."""
         written = Path(self.world["folder"]) / f"{self.living[at][0]}.out"
         return written.read_text(errors="replace") if written.exists() else ""
-
-
-def _free_ports(count):
-    tried = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in tried]
-    for one in tried:
-        one.close()
-    return ports
 
 
 def _variables(upstream):
@@ -153,17 +114,13 @@ def _variables(upstream):
 @pytest.mark.skipif(not SECONDS, reason="it wants a machine to itself: make gateway-chaos")
 @pytest.mark.timeout(2 * SECONDS + 600)
 async def test_what_was_acknowledged_survives_chaos(cluster, nursery, tmp_path):
-    cluster.execute(f"CREATE ROLE {ROLE} LOGIN")
-    owner = cluster.database("chaos")
-    await migrate(owner, roles=[ROLE])
-    await prepare_engine(owner, roles=[ROLE])
-    port, *ports = _free_ports(1 + GATEWAYS)
+    owner, address = await prepared(cluster, ROLE)
+    port, *ports = free_ports(1 + GATEWAYS)
     upstream = f"http://127.0.0.1:{port}"
     models = nursery.start("models", port=port, seed=5)
     assert models.next() == "answers"
-    address = cluster.address("chaos", user=ROLE)
     world = {"address": address, "folder": tmp_path, "variables": _variables(upstream)}
-    chaos = Chaos(nursery, cluster, world, ports)
+    chaos = Gateways(nursery, cluster, world, ports)
     gateways = [f"http://127.0.0.1:{one}" for one in ports]
     await _up(chaos, gateways)
 
@@ -184,10 +141,12 @@ async def test_what_was_acknowledged_survives_chaos(cluster, nursery, tmp_path):
     figures = sum((one.figures for one in agents), Counter(chaos.figures))
     figures["s until answered"] = round(answered - last_fault)
     wrong = [what for one in agents for what in one.wrong]
-    async with PostgresStore(address) as store, httpx2.AsyncClient() as client:
+    async with PostgresStore(address) as store, httpx2.AsyncClient(timeout=BUSY) as client:
         log = store.log()
         until = max(last_fault + STUCK, monotonic() + BUSY / 3)
-        await _settled(log, until, owner, agents)
+        left = await _under_way(log, await names_of(log), until)
+        figures["folds left to the next opening"] = len(left)
+        await _finished_when_opened(log, left, address, owner, agents)
         wrong += await _leaks(client, chaos, gateways, owner)
         heard = (await client.get(f"{upstream}/figures")).json()
         wrong += heard["wrong"] + await _check(log, agents, figures)
@@ -224,13 +183,26 @@ async def _ended(talking, chaos, until):
         one.result()
 
 
-async def _settled(log, until, owner, agents):
-    """Wait until no fold is under way."""
-    left = await names_of(log)
-    while left := [one for one in left if (await log.outlined(one)).outline.running]:
-        if monotonic() > until:
-            raise AssertionError([await stuck(log, one, owner, agents) for one in left])
+async def _under_way(log, names, until):
+    """The sessions in which a fold is under way, once there is none, or after so long."""
+    while names and monotonic() < until:
+        names = [one for one in names if (await log.outlined(one)).outline.running]
         await asyncio.sleep(0.5)
+    return names
+
+
+async def _finished_when_opened(log, names, address, owner, agents):
+    """A gateway died right after it began a fold, and nobody has asked in that session since.
+
+    Whoever opens it next has the fold made.
+    """
+    engine = DbosEngine(log, address)
+    for one in names:
+        await asyncio.wait_for(engine.recover(one), STUCK)
+    left = await _under_way(log, names, monotonic() + STUCK)
+    await engine.close()
+    if left:
+        raise AssertionError([await stuck(log, one, owner, agents) for one in left])
 
 
 async def _leaks(client, chaos, gateways, owner):

@@ -33,6 +33,8 @@ WRITERS = 8
 SHARED = "shared"
 OPENING = Opened("test", "balanced")
 _LARGE = 17_000
+_POLITE = 3  # conflicts after which a writer goes wherever the head is, so that none starves
+Report = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
@@ -101,27 +103,33 @@ def _large(random: Random, mark: str) -> Message:
     return message("." * _LARGE * random.randint(1, 3) + own)
 
 
-async def write(report: Callable[[Any], None], path: str, writer: int, number: int) -> None:
+async def write(report: Report, path: str, writer: int, number: int) -> None:
+    """Write to a file from operation `number` on, until told to stop."""
+    async with open_store(path) as store:
+        await write_to(store.log(), report, writer, number, search_every=20)
+
+
+async def write_to(
+    log: Log, report: Report, writer: int, number: int, *, search_every: int
+) -> None:
     """Write from operation `number` on, until told to stop."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     heads: dict[str, int] = {}
-    async with open_store(path) as store:
-        while not stop.is_set():
-            if writer == 2 and number % 20 == 19:  # so that kills meet the word index too
-                await store.log().search("word")
-            appends = operation(writer, number)
-            await asyncio.gather(
-                *(
-                    _reported(report, store.log(), (number, at), one, heads)
-                    for at, one in enumerate(appends)
-                )
+    while not stop.is_set():
+        if writer == 2 and (number + 1) % search_every == 0:  # kills meet the word index too
+            await log.search("word")
+        await asyncio.gather(
+            *(
+                _reported(report, log, (number, at), one, heads)
+                for at, one in enumerate(operation(writer, number))
             )
-            number += 1
+        )
+        number += 1
 
 
 async def _reported(
-    report: Callable[[Any], None],
+    report: Report,
     log: Log,
     which: tuple[int, int],
     append: Append,
@@ -131,7 +139,8 @@ async def _reported(
     report(["intent", *what])
     conflicts = 0
     while True:
-        expected = None if append.anywhere else heads.get(append.session, 0)
+        anywhere = append.anywhere or conflicts > _POLITE
+        expected = None if anywhere else heads.get(append.session, 0)
         try:
             done = await log.append(append.session, append.drafts, expected=expected)
         except Conflict:

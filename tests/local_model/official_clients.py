@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import anthropic
 import openai
-import pytest
+from needed import need
 
 NPM = Path(__file__).parents[1] / "gateway_npm"
 _INSTALL = ["npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
@@ -116,10 +115,7 @@ class NpmClient:
 def node_with_client(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that asks with the client from npm; skips where there is none, unless needed."""
     missing = _install(folder)
-    if missing and os.environ.get("REFOLD_NPM") == "required":
-        pytest.fail(missing)
-    if missing:
-        pytest.skip(missing)
+    need(not missing, missing or "", "REFOLD_NPM")
     node = subprocess.Popen(
         ["node", folder / "ask.mjs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

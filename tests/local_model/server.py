@@ -1,6 +1,5 @@
 """A real model server for tests: its own process, on a free port of this machine."""
 
-import os
 import select
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from needed import need
 
 PYTHON = Path(sys.prefix) / "local-model" / "bin" / "python"
 """`make local-model` installs it; its environment is not ours."""
@@ -18,12 +17,8 @@ _START_S = 120
 
 def require_local_model() -> None:
     """Skip the test where the model is not installed, unless it must be."""
-    if PYTHON.exists():
-        return
     missing = "the local model is not installed: run `make local-model`"
-    if os.environ.get("REFOLD_LOCAL_MODEL") == "required":
-        pytest.fail(missing)
-    pytest.skip(missing)
+    need(PYTHON.exists(), missing, "REFOLD_LOCAL_MODEL")
 
 
 @contextmanager

@@ -43,7 +43,7 @@ from terminal.pieces import (
 )
 
 MODEL = "scripted"
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 class _Lost(Exception):

@@ -19,11 +19,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from needed import need
 
 Wanted = str | re.Pattern[str] | Callable[[str], object]
 """What a screen is waited for to show: a text, a pattern, or whatever a function finds in it."""
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds until a screen that does not come fails the test; only failures wait so long."""
 _POLL = 0.05
 _LONGEST = 4_000  # characters of one command of tmux
@@ -31,12 +32,7 @@ _LONGEST = 4_000  # characters of one command of tmux
 
 def require_tmux() -> None:
     """Skip the test where there is no tmux, unless there must be one."""
-    if shutil.which("tmux"):
-        return
-    missing = "tmux is not installed"
-    if os.environ.get("REFOLD_TMUX") == "required":
-        pytest.fail(missing)
-    pytest.skip(missing)
+    need(shutil.which("tmux"), "tmux is not installed", "REFOLD_TMUX")
 
 
 class Terminal:

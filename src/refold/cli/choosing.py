@@ -4,11 +4,29 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.completing import profiles
+from refold.cli.completing import profiles, session_names
 from refold.errors import SessionNotFound
 from refold.log import Log
-from refold.log.admit import check_name
+from refold.log.names import check_name
 
+SessionName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="The session's name.",
+        show_default=False,
+        autocompletion=session_names,
+    ),
+]
+SessionChoice = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SESSION]",
+        help="The session's name; else the one used last.",
+        show_default=False,
+        autocompletion=session_names,
+    ),
+]
 ProfileChoice = Annotated[
     str | None,
     typer.Option(

@@ -7,9 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from refold.cli.choosing import chosen
+from refold.cli.choosing import SessionChoice, chosen
 from refold.cli.colours import print_coloured
-from refold.cli.completing import models, profiles, session_names
+from refold.cli.completing import models, profiles
 from refold.cli.lines import in_colours
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
@@ -31,15 +31,7 @@ class _Wanted(NamedTuple):
 
 
 def explain(  # noqa: PLR0913 - an option each
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SESSION]",
-            help="The session's name; else the one used last.",
-            show_default=False,
-            autocompletion=session_names,
-        ),
-    ] = None,
+    session: SessionChoice = None,
     *,
     profile: Annotated[
         str | None,

@@ -8,7 +8,8 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from refold.cli.completing import forms, session_names
+from refold.cli.choosing import SessionName
+from refold.cli.completing import forms
 from refold.cli.files import STANDARD, writing
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
@@ -16,7 +17,7 @@ from refold.cli.reading import log_to_read
 from refold.errors import InvalidInput
 from refold.exports import FORMS, exported
 from refold.log import DEFAULT_TENANT, Log, export_session
-from refold.log.admit import check_name
+from refold.log.names import check_name
 
 LINES = "jsonl"
 """The form that can be imported again."""
@@ -34,15 +35,7 @@ class Exported:
 
 
 def export(  # noqa: PLR0913 - an option each
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION",
-            help="The session's name.",
-            show_default=False,
-            autocompletion=session_names,
-        ),
-    ],
+    session: SessionName,
     *,
     form: Annotated[
         str,

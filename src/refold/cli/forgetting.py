@@ -9,28 +9,20 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.completing import session_names
+from refold.cli.choosing import SessionName
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import FAILED, explained
 from refold.cli.reading import log_to_read
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Erased, Log, Span
-from refold.log.admit import check_name
+from refold.log.names import check_name
 
 _SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
 
 def forget(  # noqa: PLR0913 - an option each
-    session: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION",
-            help="The session's name.",
-            show_default=False,
-            autocompletion=session_names,
-        ),
-    ],
+    session: SessionName,
     *,
     span: Annotated[
         str | None,

@@ -28,10 +28,6 @@ StoreOption = Annotated[
 TenantOption = Annotated[
     str, typer.Option("--tenant", metavar="NAME", help="Whose sessions they are.")
 ]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option("--profile", metavar="NAME", help="The profile, whatever the settings say."),
-]
 
 
 def where_is(store: str) -> str:

@@ -19,7 +19,7 @@ from refold.cli.reading import log_to_read
 from refold.cli.tables import terminal_width
 from refold.exports.moments import day_and_time
 from refold.log import DEFAULT_TENANT
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.log.text import placed_words
 from refold.recall.query import terms_of
 from refold.recall.search import Found, search

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from refold.cli.choosing import ProfileChoice
 from refold.cli.metrics import metrics_at
-from refold.cli.options import STORE, ProfileOption, StoreOption, store_at, where_is
+from refold.cli.options import STORE, StoreOption, store_at, where_is
 from refold.cli.outcome import explained, needing
 from refold.errors import InvalidInput
 
@@ -53,7 +54,7 @@ def serve(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
     ] = None,
-    profile: ProfileOption = None,
+    profile: ProfileChoice = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where it listens as JSON, on one line.")
     ] = False,

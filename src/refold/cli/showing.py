@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from refold.cli.ago import ago
+from refold.cli.choosing import SessionChoice
 from refold.cli.choosing import chosen as chosen_session
-from refold.cli.completing import session_names
 from refold.cli.lines import Line, print_lines
 from refold.cli.options import STORE, StoreOption, TenantOption
 from refold.cli.outcome import explained
@@ -24,15 +24,7 @@ from refold.view.columns import Piece, first_words
 
 
 def show(  # noqa: PLR0913 - an option each
-    session: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SESSION]",
-            help="The session's name; else the one used last.",
-            show_default=False,
-            autocompletion=session_names,
-        ),
-    ] = None,
+    session: SessionChoice = None,
     *,
     last: Annotated[
         int | None,

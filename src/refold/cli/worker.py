@@ -2,20 +2,18 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from refold.cli.choosing import ProfileChoice
 from refold.cli.metrics import metrics_at
-from refold.cli.options import STORE, ProfileOption, StoreOption, where_is
+from refold.cli.options import STORE, StoreOption, where_is
 from refold.cli.outcome import explained, needing
 from refold.errors import InvalidInput
 
 if TYPE_CHECKING:
     from refold.engine.dbos import Limits
-    from refold.fold.job import Make
-    from refold.log import Log
 
 _POSTGRES = ("postgresql://", "postgres://")
 
@@ -73,7 +71,7 @@ def worker(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
     ] = None,
-    profile: ProfileOption = None,
+    profile: ProfileChoice = None,
 ) -> None:
     """Make the folds of all tenants that programs with a DbosEngine ask for.
 
@@ -110,27 +108,19 @@ async def _work(
     address: str, limits: "Limits", patience: float, pool: str, profile: str | None
 ) -> None:
     from refold.engine.dbos import Worker  # noqa: PLC0415 - optional
+    from refold.service.for_workers import making_beside  # noqa: PLC0415 - slow
+    from refold.settings import load_settings  # noqa: PLC0415 - slow
     from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - optional
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(one, stop.set)
-    make = _makes(profile)
     async with (
         PostgresStore(address) as store,
+        making_beside(store, load_settings(profile)) as make,
         Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as at_work,
     ):
         typer.echo(f"{at_work.executor} takes folds.", err=True)
         await stop.wait()
         typer.echo("It takes no more, and waits for what it makes.", err=True)
-
-
-def _makes(profile: str | None) -> "Callable[[Log], Make]":
-    """What makes the summaries: the model that each fold names, or the log."""
-    from refold.models.asking import by_model  # noqa: PLC0415 - slow
-    from refold.models.making import makes  # noqa: PLC0415 - slow
-    from refold.settings import load_settings  # noqa: PLC0415 - slow
-
-    write = by_model(models=load_settings(profile).models)
-    return lambda log: makes(log, write)

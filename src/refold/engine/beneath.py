@@ -68,12 +68,12 @@ async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> Beneat
     spans = needed(job.spans, seen.outline)
     start = seen.start
     untold = spans if start is None else subtract(spans, start.rests_on)
-    forgotten = await forgotten_of(log, job.session, untold)
+    forgotten = await _forgotten_of(log, job.session, untold)
     begun = None if start is None else start.seq
     return Beneath(spans, forgotten, begun, seen.head, seen.outlined.revision)
 
 
-async def forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
+async def _forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
     """The tombstones in these spans."""
     found = [await log.read(session, span, whole=False) for span in spans]
     return frozenset(one.seq for entries in found for one in entries if one.forgotten)
@@ -97,4 +97,4 @@ async def forgotten_since(
         told = start.rests_on
     untold = subtract(beneath.spans, told)
     before = frozenset(seq for seq in beneath.forgotten if intersect([Span(seq, seq)], untold))
-    return await forgotten_of(log, job.session, untold) != before
+    return await _forgotten_of(log, job.session, untold) != before

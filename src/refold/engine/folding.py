@@ -34,7 +34,7 @@ from refold.log import (
 )
 from refold.log.span import subtract, union
 
-GRACE = 5.0
+STOPPING = 5.0
 """Seconds that a cancelled `make` has to come to its end; then it is left alone."""
 OFF_THE_LINE = "the session was rewound or cleared meanwhile"
 _POLITE = 20
@@ -278,4 +278,4 @@ def _stands(job: Job, outline: Outline, head: int) -> bool:
 
 async def _stopped(making: asyncio.Future[JsonValue]) -> None:
     making.cancel()
-    await surely(lambda: asyncio.wait({making}, timeout=GRACE))
+    await surely(lambda: asyncio.wait({making}, timeout=STOPPING))

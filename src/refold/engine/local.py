@@ -4,21 +4,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 from refold.engine.beneath import Beneath
-from refold.engine.ends import end_among, end_of, running
-from refold.engine.folding import GRACE, Folding, heard
+from refold.engine.ends import end_of, running
+from refold.engine.folding import STOPPING, Folding, heard
 from refold.engine.locks import FileLocks, Held
-from refold.engine.protocol import Ended
-from refold.engine.reason import CANCELLED, INTERRUPTED
+from refold.engine.protocol import Ended, closed
+from refold.engine.reason import INTERRUPTED
 from refold.engine.steps import LoggedSteps, is_cancelled
 from refold.engine.surely import surely
-from refold.errors import InvalidEntry, InvalidInput
+from refold.engine.waiting import Lookout, give_up, wait_for
 from refold.fold.job import Job, Make
-from refold.log import Author, FoldFailed, Log, Running, Span
+from refold.log import Author, Log, Running
 
 LIMIT = 3_600.0
 """Seconds that making one fold may take, unless told otherwise."""
@@ -88,29 +87,20 @@ class LocalEngine:
         work = self._at_work.get(session)
         if work is not None:
             await asyncio.wait({work.begun}, timeout=timeout)
-        for one in await running(self._log, session):
-            if one.fold == fold:
-                try:
-                    async with asyncio.timeout_at(until):
-                        return await self._watched(session, one)
-                except TimeoutError:
-                    return None
-        return await end_of(self._log, session, fold)
+        return await wait_for(self._log, session, fold, self._watched, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
         """See `Engine.cancel`."""
         work = self._at_work.get(session)
         if work is not None:
             await asyncio.wait({work.begun})
-        draft = self._author.draft(FoldFailed(fold, CANCELLED))
-        try:
-            done = await surely(lambda: self._log.append(session, [draft], expected=None))
-        except InvalidEntry:
+        ended = await give_up(self._log, session, fold, self._author)
+        if ended is None:
             return await end_of(self._log, session, fold)
         if work is not None and work.task is not None and work.now == fold:
             work.task.cancel()
-            await asyncio.wait({work.task}, timeout=2 * GRACE)
-        return Ended(fold, done.first, reason=CANCELLED)
+            await asyncio.wait({work.task}, timeout=2 * STOPPING)
+        return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
         """See `Engine.recover`."""
@@ -133,12 +123,7 @@ class LocalEngine:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def _steps(self, job: Job, beneath: Beneath) -> LoggedSteps:
@@ -147,14 +132,14 @@ class LocalEngine:
     async def _take_up(self, session: str, job: Job | None = None) -> _Work | None:
         """Begin to work in a session; None when its lock is taken."""
         if self._closed:
-            raise _closed()
+            raise closed()
         await self._log.head(session)  # no lock for a session that is not there
         lock = await self._locks.take(session)
         if lock is None:
             return None
         if self._closed:
             lock.release()
-            raise _closed()
+            raise closed()
         work = _Work(lock, job and job.fold, asyncio.get_running_loop().create_future())
         work.begun.add_done_callback(heard)
         work.task = asyncio.create_task(self._do(work, session, job))
@@ -167,7 +152,7 @@ class LocalEngine:
         del self._at_work[session]
         work.lock.release()
         if not work.begun.done():
-            work.begun.set_exception(_closed())
+            work.begun.set_exception(closed())
 
     async def _do(self, work: _Work, session: str, job: Job | None) -> None:
         try:
@@ -216,17 +201,13 @@ class LocalEngine:
 
     async def _watched(self, session: str, one: Running) -> Ended:
         """How a running fold ended, wherever it runs; if its process died, it is finished here."""
-        seen, pause = one.seq, _FIRST_PAUSE
+        lookout, pause = Lookout(self._log, session, one), _FIRST_PAUSE
         while True:
             work = self._at_work.get(session) or await self._take_up(session)
             if work is not None and work.task is not None:
                 await asyncio.wait({work.task})
-            head = await self._log.head(session)
-            if head > seen:
-                entries = await self._log.read(session, Span(seen + 1, head), whole=False)
-                if ended := await end_among(self._log, session, one.fold, entries):
-                    return ended
-                seen = head
+            if ended := await lookout.ended():
+                return ended
             await asyncio.sleep(pause)
             pause = min(pause * _SLOWER, _LONGEST_PAUSE)
 
@@ -242,7 +223,3 @@ async def _moment(work: _Work | None, seconds: float) -> None:
 def _note(work: _Work, ended: Ended | None) -> None:
     if ended is not None:
         work.ended[ended.fold] = ended
-
-
-def _closed() -> InvalidInput:
-    return InvalidInput("The engine is closed.", "Make a new one over the same log.")

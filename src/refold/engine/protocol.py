@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from refold.errors import InvalidInput
 from refold.fold.job import Job
 
 
@@ -68,3 +69,8 @@ class Engine(Protocol):
     async def close(self) -> None:
         """Stop: what is under way is given up, and said to be."""
         ...
+
+
+def closed() -> InvalidInput:
+    """What an engine raises that is used after it was closed."""
+    return InvalidInput("The engine is closed.", "Make a new one over the same log.")

@@ -30,7 +30,7 @@ from refold.log import (
     Running,
     Span,
 )
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.log.span import spans_of, union
 
 FORGOTTEN_MEANWHILE = "entries it would stand for were forgotten meanwhile"

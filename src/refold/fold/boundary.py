@@ -6,8 +6,9 @@ from refold.log import Span
 from refold.log.span import intersect, subtract
 from refold.view.budget import PER_MESSAGE
 from refold.view.cut import Cut, cut
-from refold.view.profiles import Keep
-from refold.view.sheet import Row, Sheet, weight
+from refold.view.policy_values import Keep
+from refold.view.row import Row, weight
+from refold.view.sheet import Sheet
 
 
 class Boundary(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from refold.view import Thresholds, Trigger
-from refold.view.project import GAIN
+from refold.view.bounds import GAIN
 
 Act = Literal["continue", "start", "wait"]
 """Go on; begin a fold and go on; have one made (or the one under way finished) first."""

@@ -1,13 +1,11 @@
 """A folder of checkpoints that people read: files that say what the log says now."""
 
-import os
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from uuid import uuid4
 
 from refold.errors import InvalidInput
 from refold.fold.checkpoints import INDEX_MARK, Checkpoint, index, is_ours, owner_mark, workspace
+from refold.whole_file import write_whole
 
 _BEGINNING = 200  # characters of a file, enough to know it by
 
@@ -88,18 +86,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write the file whole or not at all, unless it says so already."""
-    if _read(path) == content:
-        return
-    path = path.resolve()
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        with draft.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, draft)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """Write the file, unless it says so already."""
+    if _read(path) != content:
+        write_whole(path, content)

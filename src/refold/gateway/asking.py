@@ -1,7 +1,7 @@
 """One governed request: from its place in a session to an answer that the log has."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,13 +9,16 @@ from hashlib import sha256
 from typing import Any, Final
 
 import httpx2
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from refold.errors import Conflict, ViewTooLarge
+from refold.gateway.aside import Aside
 from refold.gateway.dialects.answered import Answer
 from refold.gateway.listening import Listening
-from refold.gateway.placing import Place, Placing, Wanted
+from refold.gateway.place import Place, Wanted
+from refold.gateway.placing import Placing
 from refold.gateway.rendering import NotTheirs, check_theirs, rendered
+from refold.gateway.streamed import Streamed
 from refold.gateway.upstream import AnyResponse, Passing, Upstream, Upstreams, answered_with
 from refold.log import Note
 from refold.models.experience import Experiences
@@ -48,6 +51,7 @@ class Means:
     experiences: Experiences
     setup: Callable[[Wanted], Setup]
     later: Later
+    aside: Aside
 
 
 class Asking:
@@ -64,6 +68,8 @@ class Asking:
         self._place: Place
         self._request: Request | None = None
         self._record = 0
+        self._planned_in = ""
+        """The name of the session that has the record."""
         self._body_sent = b""
         self._over = False
         """The stream has come to its end, or was left before."""
@@ -128,7 +134,7 @@ class Asking:
                 hashes=self._rendered,
                 caught_up=self._place.said and not forced,
             )
-            self._record = session.record
+            self._record, self._planned_in = session.record, session.name
         return self._body_sent
 
     def _rendered(self, request: Request) -> Mapping[str, str]:
@@ -145,16 +151,17 @@ class Asking:
             return await self._streamed(response)
         content = await response.aread()
         await response.aclose()
-        said = None if response.status_code == _OK else overflow_of(response.status_code, content)
-        whole = self._told(Response(content, response.status_code), response)
-        if said is not None:
-            return _TooLong(said, whole)
-        answer = self._wanted.dialect.answer(content) if response.status_code == _OK else None
+        status = response.status_code
+        if status != _OK and (said := overflow_of(status, content)) is not None:
+            return _TooLong(said, self._told(Response(content, status), response))
+        answer = None
+        if status == _OK:
+            answer = await self._means.aside(len(content), self._wanted.dialect.answer, content)
         if answer is None:
-            await self._surely(self._failed(f"The upstream answered {response.status_code}."))
+            await self._surely(self._failed(f"The upstream answered {status}."))
         else:
             await self._surely(self._logged(answer))
-        return whole
+        return self._told(Response(content, status), response)
 
     async def _streamed(self, response: httpx2.Response) -> "Response | _TooLong":
         listening = Listening(self._wanted.dialect, response)
@@ -258,8 +265,12 @@ class Asking:
         return self._request.plan.account.sent if self._request else 0
 
     def _told(self, made: AnyResponse, response: httpx2.Response) -> AnyResponse:
+        """The answer, with where it is kept: of a stream, where it will be unless others are first.
+
+        Its place may be a branch by now; the record of the request stays where it was planned.
+        """
         name = self._place.kept.session.name
-        request = f"{name}:{self._record}"
+        request = f"{self._planned_in or name}:{self._record}"
         return answered_with(made, response, session=name, request=request, governed="yes")
 
 
@@ -269,23 +280,3 @@ class _TooLong:
 
     said: Overflow
     response: Response
-
-
-class Streamed(StreamingResponse):
-    """A stream that is told when nobody listens any more."""
-
-    unheard: Callable[[], None] | None = None
-    """Is called at the end: a generator that was never begun does not hear of its end."""
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's
-        """Send it."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            close: Callable[[], Awaitable[None]] | None = getattr(
-                self.body_iterator, "aclose", None
-            )
-            if close is not None:
-                await close()
-            if self.unheard is not None:
-                self.unheard()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal
 
+from refold.gateway.dialects.asked import Asked
 from refold.gateway.dialects.dialect import Dialect
 from refold.log import Marked
 
@@ -63,6 +64,11 @@ def chained(dialect: Dialect, link: bytes, messages: Sequence[bytes]) -> Chain:
             answered.append(at)
         links.append(link)
     return Chain(tuple(links) or (link,), tuple(answered))
+
+
+def chain_of(dialect: Dialect, asked: Asked, key: str) -> Chain:
+    """The chain of a request that came with a key."""
+    return chained(dialect, seed(dialect.name, key, asked.user), asked.messages)
 
 
 def key_of(step: Step, link: bytes) -> bytes:

@@ -12,29 +12,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from refold.errors import RefoldError, UpstreamUnreachable
-from refold.gateway.asking import SESSION, Asking, Means, Streamed
+from refold.gateway.aside import Aside
+from refold.gateway.asking import SESSION, Asking, Means
 from refold.gateway.counting import Counting
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.asked import Asked, Unreadable
 from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.finding import chain_of
 from refold.gateway.keeping import Keeping
-from refold.gateway.placing import Placing, Wanted
+from refold.gateway.place import Wanted
+from refold.gateway.placing import Placing
+from refold.gateway.setups import Setups
+from refold.gateway.streamed import Streamed
 from refold.gateway.upstream import Passing, Upstreams, answered_with
-from refold.models.catalogue import NONE, ModelSettings, Overrides, facts_of
+from refold.models.catalogue import NONE, Overrides, facts_of
 from refold.models.experience import Experiences
 from refold.models.setup import Setup
 from refold.models.spending import Usage, cost_of
 
-_MOST_SETUPS: Final = 256
-_MOST_WEIGHT: Final = 32 * 1024 * 1024
-"""Characters of the tools and instructions of all setups that are kept."""
 _MOST_TENANTS: Final = 1_000
 _LONGEST_NAME: Final = 200
 _MESSAGES: Final = "/v1/messages"
-_OUTPUT: Final = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-
-_Seen = tuple[str, str, tuple[str, ...], str, int | None, float, int | None, float]
-"""What a setup was made of."""
 
 
 class Caller(Protocol):
@@ -86,8 +84,8 @@ class Gateway:
         self._refuse = refuse
         self._charge = charge
         self._models = models
-        self._setups: OrderedDict[_Seen, Setup] = OrderedDict()
-        self._weight = 0
+        self._setups = Setups(keeping.profile, models)
+        self._aside = Aside()
         self._working: set[asyncio.Task[None]] = set()
         self._placing = Placing(keeping)
         self._means: OrderedDict[str, Means] = OrderedDict()
@@ -100,7 +98,7 @@ class Gateway:
             raw = await request.body()
             passing = _passing(request, caller, raw)
             try:
-                asked = dialect.read(raw)
+                asked = await self._aside(len(raw), dialect.read, raw)
             except Unreadable as error:
                 why = str(error) or "no JSON object"
                 return await self._pass(caller, passing, "", dialect, why)
@@ -118,8 +116,8 @@ class Gateway:
         try:
             caller = await self._caller_of(request)
             passing = _passing(request, caller, await request.body())
-            why = "not a conversation"
-            return await self._pass(caller, passing, _model_in(passing), dialect, why)
+            model = await self._aside(len(passing.body), _model_in, passing)
+            return await self._pass(caller, passing, model, dialect, "not a conversation")
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
@@ -129,6 +127,7 @@ class Gateway:
         """Wait for what is still written; the sessions are closed by who opened the store."""
         while self._working:
             await asyncio.wait(self._working)
+        self._aside.close()
         await self.keeping.close()
 
     async def _govern(
@@ -136,8 +135,9 @@ class Gateway:
     ) -> Response:
         upstream = self._upstreams.choose(asked.model, dialect.name)
         named = request.headers.get(SESSION)
+        chain = await self._aside(len(asked.raw), chain_of, dialect, asked, caller.key)
         setup = self._setup_of(asked, caller.tenant)
-        wanted = Wanted(caller.tenant, dialect, asked, setup, caller.key, named)
+        wanted = Wanted(caller.tenant, dialect, asked, chain, setup, named)
 
         def charge(used: Usage, cost: float | None) -> None:
             self._charge(caller, used, cost)
@@ -177,7 +177,14 @@ class Gateway:
         """What a tenant's requests need; what models taught by one's answers is that one's own."""
         means = self._means.pop(tenant, None)
         if means is None:
-            means = Means(self._placing, self._upstreams, Experiences(), self._setup, self._later)
+            means = Means(
+                self._placing,
+                self._upstreams,
+                Experiences(),
+                self._setup,
+                self._later,
+                self._aside,
+            )
         self._means[tenant] = means
         if len(self._means) > _MOST_TENANTS:
             self._means.popitem(last=False)
@@ -187,28 +194,7 @@ class Gateway:
         return self._setup_of(wanted.asked, wanted.tenant)
 
     def _setup_of(self, asked: Asked, tenant: str) -> Setup:
-        """For which model, with which tools and instructions, the request is to be planned."""
-        experiences = self._means_of(tenant).experiences
-        known = experiences.of(asked.model)
-        given = next((asked.body[name] for name in _OUTPUT if asked.body.get(name)), None)
-        output = given if isinstance(given, int) and given > 0 else None
-        facts = (tenant, asked.model, asked.tools, asked.instructions, output)
-        seen = (*facts, known.factor, known.window, known.undercount)
-        setup = self._setups.pop(seen, None)
-        if setup is None:
-            own = self._models.get(asked.model, ModelSettings())
-            own = own.model_copy(update={"output": output or own.output})
-            setup = experiences.setup(
-                asked.model, self.keeping.profile, own, asked.tools, asked.instructions
-            )
-            self._weight += _weight(asked)
-        self._setups[seen] = setup
-        while len(self._setups) > 1 and (
-            len(self._setups) > _MOST_SETUPS or self._weight > _MOST_WEIGHT
-        ):
-            (_, _, tools, instructions, *_), _ = self._setups.popitem(last=False)
-            self._weight -= sum(map(len, tools)) + len(instructions)
-        return setup
+        return self._setups.of(asked, tenant, self._means_of(tenant).experiences)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
@@ -235,10 +221,6 @@ def _nameless(model: str) -> str:
     """Why a model of that name is not known; empty if it may be."""
     odd = len(model) > _LONGEST_NAME or not model.isprintable()
     return "no model is so named" if odd else ""
-
-
-def _weight(asked: Asked) -> int:
-    return sum(map(len, asked.tools)) + len(asked.instructions)
 
 
 def _under(request: Request, path: str) -> bool:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
+from refold.gateway.asker import Asker
 from refold.log import Author, Log, Opened, Span, Store
 from refold.models.setup import Setup
 from refold.recall.records import model_of
@@ -34,6 +35,8 @@ class Kept:
     users: int = 0
     first: UUID | None = None
     """The id of its first entry, once somebody has looked."""
+    asker: Asker | None = None
+    """Who asked last, as far as this process knows."""
 
 
 class _Wish(NamedTuple):

@@ -17,7 +17,7 @@ from refold.gateway.dialects.dialect import Dialect
 from refold.view import Request, Sheet
 from refold.view.assemble import Edits, assemble
 from refold.view.plan import Layout
-from refold.view.sheet import Row
+from refold.view.row import Row
 from refold.wire import Kind, Wire
 
 _LEFT_ALONE: Final = frozenset(

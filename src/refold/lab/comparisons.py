@@ -55,7 +55,7 @@ class SlidingWindow:
         for at in range(first, len(messages)):
             if not self._reader.read(messages[at]).returns:
                 return at
-        return call_before(self._reader, messages, first)
+        return _call_before(self._reader, messages, first)
 
 
 class RollingMask:
@@ -149,9 +149,9 @@ class HeadTail:
         return [*front, *messages[cut:]]
 
     def _fold(self, messages: Sequence[bytes]) -> tuple[list[bytes], int]:
-        head = head_of(self._reader, messages)
+        head = _head_of(self._reader, messages)
         newest_first = newest(self._reader, messages, self._settings.tail)
-        cut = max(head, call_before(self._reader, messages, newest_first))
+        cut = max(head, _call_before(self._reader, messages, newest_first))
         middle = messages[head:cut]
         own = [one for one in middle if self._reader.read(one).speaker == "user"]
         summary = make.request([make.user_prompt(self._summarise(middle))])
@@ -168,14 +168,14 @@ def newest(reader: Reader, messages: Sequence[bytes], tokens: int) -> int:
     return first
 
 
-def call_before(reader: Reader, messages: Sequence[bytes], at: int) -> int:
+def _call_before(reader: Reader, messages: Sequence[bytes], at: int) -> int:
     """Where the call stands that the message answers; the message itself if it answers none."""
     while at and reader.read(messages[at]).returns:
         at -= 1
     return at
 
 
-def head_of(reader: Reader, messages: Sequence[bytes]) -> int:
+def _head_of(reader: Reader, messages: Sequence[bytes]) -> int:
     """How many messages the head is: up to the first that the user said."""
     for at, payload in enumerate(messages):
         if reader.read(payload).speaker == "user":

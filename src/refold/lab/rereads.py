@@ -28,7 +28,7 @@ def rereads(recording: Recording, reader: Reader) -> list[Reread]:
     for at, payload in enumerate(recording.payloads):
         said = reader.read(payload)
         answers.update(said.returns)
-        read = [(path, call.id) for call in said.calls if (path := read_path(call))]
+        read = [(path, call.id) for call in said.calls if (path := _read_path(call))]
         for path in dict.fromkeys(path for path, _ in read):
             earlier = [(call, answers[call]) for call in calls.get(path, ()) if call in answers]
             if earlier:
@@ -49,7 +49,7 @@ def rereads_lost(replay: Replay, reader: Reader) -> Share:
     return Share(gone, len(every))
 
 
-def read_path(call: Call) -> str | None:
+def _read_path(call: Call) -> str | None:
     """The file that a call reads."""
     if call.tool.lower() not in _TOOLS or not isinstance(call.arguments, dict):
         return None

@@ -19,50 +19,14 @@ from refold.errors import (
 )
 from refold.log.artifact import INLINE_LIMIT, Artifact, lift
 from refold.log.codec import CODEC
-from refold.log.entry import Draft, Entry, check_draft
+from refold.log.entry import Draft, Entry, check_draft, placed
 from refold.log.kinds import Forgotten, Message, Opened, Unknown
-from refold.log.outline import (
-    CONTROL_KINDS,
-    REPLAYED_KINDS,
-    Outline,
-    advance,
-    check,
-    replay,
-)
-from refold.log.protocol import SessionInfo
+from refold.log.meaning import check_meaning
+from refold.log.names import check_name
+from refold.log.outline import CONTROL_KINDS, Outline
+from refold.log.replaying import REPLAYED_KINDS, advance, replay
 from refold.log.span import subtract
-
-LONGEST_NAME = 200
-
-
-class State(NamedTuple):
-    """What a store keeps of a session beside its entries."""
-
-    head: int
-    messages: int
-    format: str
-    profile: str
-    created_at: int
-    updated_at: int
-    outline: Outline
-    not_before: int = 0
-    """When a session of the same name was forgotten: no draft made before that may come back."""
-
-    def info(self, session: str, forked_from: str | None, forked_at: int | None) -> SessionInfo:
-        """The state as a list of sessions shows it."""
-        return SessionInfo(
-            session=session,
-            title=self.outline.title,
-            format=self.format,
-            profile=self.profile,
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            entries=self.head,
-            messages=self.messages,
-            forked_from=forked_from,
-            forked_at=forked_at,
-        )
-
+from refold.log.state import State
 
 _NONE_SEEN: Mapping[UUID, Entry] = {}
 
@@ -94,15 +58,6 @@ class Write(NamedTuple):
     state: State
 
 
-def check_name(name: str, what: str = "session") -> None:
-    """Refuse a name that a store, a file or a shell could not carry."""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise InvalidInput(
-            f"{name[:40]!r} is no name for a {what}.",
-            f"Use 1 to {LONGEST_NAME} printable characters, without spaces at the ends.",
-        )
-
-
 def check_drafts(drafts: Sequence[Draft]) -> None:
     """Refuse an append of nothing, or of one draft twice."""
     if not drafts:
@@ -116,11 +71,6 @@ def missing(session: str, forgotten_at: int) -> LogError:
     if forgotten_at:
         return SessionForgotten(f"Session {session!r} was forgotten.")
     return SessionNotFound(f"There is no session {session!r}.")
-
-
-def fork_state(state: State, at: int, messages: int, outline: Outline, now: int) -> State:
-    """The state of a new fork of a session at one of its entries."""
-    return State(at, messages, state.format, state.profile, now, now, outline)
 
 
 def needs_controls(drafts: Sequence[Draft]) -> bool:
@@ -145,7 +95,7 @@ def admit_new(session: str, drafts: Sequence[Draft], expected: int | None, facts
             raise _not_begun(session, drafts[0], expected, facts.forgotten_at)
         state = _opened(session, drafts[0], facts.forgotten_at)
     elif expected is not None and expected != state.head:
-        raise Conflict(session, expected=expected, head=state.head)
+        raise Conflict(session, expected=expected, found=state.head)
     if min(draft.at for draft in drafts) < state.not_before:
         raise SessionForgotten(
             f"The drafts are older than the day session {session!r} was forgotten."
@@ -189,19 +139,7 @@ def _repeated(drafts: Sequence[Draft], seen: Mapping[UUID, Entry]) -> Repeat:
 def _same(draft: Draft, entry: Entry) -> bool:
     if entry.forgotten and not draft.forgotten:
         return entry.kind == draft.kind  # what it said is gone, so there is nothing to compare
-    return entry._replace(seq=0, holes=()) == Entry(
-        0,
-        draft.id,
-        draft.at,
-        draft.kind,
-        draft.version,
-        draft.body,
-        draft.scope,
-        draft.rests_on,
-        (),
-        _hashes(draft),
-        draft.forgotten,
-    )
+    return entry._replace(seq=0, holes=()) == placed(draft, 0)
 
 
 def _not_begun(
@@ -241,19 +179,7 @@ def _placed(state: State, drafts: Sequence[Draft], controls: Sequence[Entry]) ->
         check_draft(draft)
         _check_opening(draft, seq)
         body, holes, lifted = lift(draft.body)
-        entry = Entry(
-            seq,
-            draft.id,
-            draft.at,
-            draft.kind,
-            draft.version,
-            body,
-            draft.scope,
-            draft.rests_on,
-            holes,
-            _hashes(draft),
-            draft.forgotten,
-        )
+        entry = placed(draft, seq, body, holes)
         if draft.rests_on and max(span.last for span in draft.rests_on) >= seq:
             raise InvalidEntry(f"Entry {seq} would rest on entries that are not before it.")
         if draft.kind in CONTROL_KINDS:
@@ -276,10 +202,6 @@ def _placed(state: State, drafts: Sequence[Draft], controls: Sequence[Entry]) ->
     return Write(tuple(entries), tuple(artifacts), after)
 
 
-def _hashes(draft: Draft) -> tuple[str, ...]:
-    return tuple(artifact.hash for artifact in draft.attached) if draft.attached else ()
-
-
 def _check_opening(draft: Draft, seq: int) -> None:
     if (draft.kind == Opened.KIND) != (seq == 1):
         raise InvalidEntry(
@@ -300,7 +222,7 @@ def _check_ground(entry: Entry) -> None:
 
 
 def _moved(outline: Outline, entry: Entry, known: list[Entry]) -> Outline:
-    check(outline, entry, known)
+    check_meaning(outline, entry, known)
     _check_ground(entry)
     known.append(entry)
     if entry.kind in REPLAYED_KINDS:

@@ -77,6 +77,25 @@ class Entry(NamedTuple):
         return (*(hole.hash for hole in self.holes), *self.attached)
 
 
+def placed(
+    draft: Draft, seq: int, body: bytes | None = None, holes: tuple[Hole, ...] = ()
+) -> Entry:
+    """The entry that a draft becomes at a position; with `body`, what was left of its own."""
+    return Entry(
+        seq,
+        draft.id,
+        draft.at,
+        draft.kind,
+        draft.version,
+        draft.body if body is None else body,
+        draft.scope,
+        draft.rests_on,
+        holes,
+        tuple(artifact.hash for artifact in draft.attached) if draft.attached else (),
+        draft.forgotten,
+    )
+
+
 def check_draft(draft: Draft) -> None:
     """Refuse a draft that no later reader could make sense of."""
     _check_names(draft.kind, draft.scope)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from refold.errors import Conflict, InvalidInput
+from refold.errors import InvalidInput, MarkConflict
 from refold.log.entry import Draft
 
 KEY_BYTES: Final = 16
@@ -18,7 +18,7 @@ class Mark(NamedTuple):
     """On which of the drafts it is put; 0 is the first."""
     after: int | None
     """On which entry the session's newest mark must be; 0 where it has none. Else nothing is
-    appended: Conflict. None: wherever it is."""
+    appended: MarkConflict. None: wherever it is."""
 
 
 class Marked(NamedTuple):
@@ -51,7 +51,7 @@ def check_mark(mark: Mark, drafts: Sequence[Draft]) -> None:
 def check_newest(session: str, mark: Mark, newest: int) -> None:
     """Refuse to put the mark where the newest is on another entry than it says (0: on none)."""
     if mark.after is not None and mark.after != newest:
-        raise Conflict(session, expected=mark.after, head=newest)
+        raise MarkConflict(session, expected=mark.after, found=newest)
 
 
 def askable(keys: Sequence[bytes]) -> list[bytes]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 from uuid import UUID
 
@@ -178,9 +177,9 @@ class Log(Protocol):
         With `mark` one of them gets a key, by which `marked` finds it. They are appended only while
         the session's newest mark is where `mark.after` says. Those that are there already get none.
 
-        Raises Conflict when the head is elsewhere, or the newest mark (the error then says where
-        that is: it is not the head, so appending at another changes nothing), IdReused when an id
-        came with other content, InvalidEntry when the revision is another.
+        Raises Conflict when the head is elsewhere, MarkConflict when the newest mark is (appending
+        at another head changes nothing then), IdReused when an id came with other content,
+        InvalidEntry when the revision is another.
         """
         ...
 
@@ -296,10 +295,5 @@ class Store(Protocol):
         await self.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()

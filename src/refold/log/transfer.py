@@ -16,7 +16,7 @@ from refold.errors import (
     TransferError,
     WrittenByNewer,
 )
-from refold.log.admit import Facts, State, admit_new, check_name, needs_controls
+from refold.log.admit import Facts, admit_new, needs_controls
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import Requested
@@ -30,9 +30,11 @@ from refold.log.lines import (
     fields_of,
     plain_line,
 )
+from refold.log.names import check_name
 from refold.log.outline import CONTROL_KINDS
 from refold.log.protocol import Log, SessionInfo
 from refold.log.span import Span
+from refold.log.state import State
 
 FORMAT = 1
 _PAGE = 100

@@ -5,13 +5,12 @@ Needs the extra `refold[pydantic-ai]`.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final, cast
 
 from pydantic_ai import Agent, NativeOutput, capture_run_messages
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import Model
 from pydantic_ai.usage import RunUsage
 
 from refold.errors import WindowExceeded
@@ -20,6 +19,7 @@ from refold.fold.run import MANUAL, read_context
 from refold.fold.write.by_model import ByModel, Summariser, Told
 from refold.fold.write.transcript import GUARD
 from refold.fold.write.written import Form
+from refold.models.by_name import inferred
 from refold.models.catalogue import NONE, Overrides, facts_of
 from refold.models.overflow_errors import overflow_in
 from refold.models.tokenizers import counter_for
@@ -31,9 +31,9 @@ INTERACTION: Final = "conversation-compaction"
 PRIMARY: Final = "primary"
 """The name by which settings call the model that the session is for."""
 _HEADER = "X-Interaction-Type"
+_MOST_KNOWN = 256  # models
 _MOST_ANSWERED = 8_000  # tokens
 _SHARE_ANSWERED = 4  # of the window, the fraction that is kept for the answer
-_MOST_KNOWN = 256  # models
 _MARGIN = 0.95  # of what is left, since counts are never quite the provider's
 
 
@@ -133,12 +133,6 @@ Resolve = Callable[[str, Job], Model]
 def by_name(name: str, job: Job) -> Model:  # noqa: ARG001 - a name is the same for all
     """The model that Pydantic AI makes of a name."""
     return inferred(name)
-
-
-@lru_cache(_MOST_KNOWN)
-def inferred(name: str) -> Model:
-    """The same, made once."""
-    return infer_model(name)
 
 
 class Summarisers:

@@ -11,12 +11,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from refold.errors import Draining
+from refold.gateway.streamed import BrokenOff
 from refold.service.intake import Intake, WholeIntake
 from refold.service.measuring import Measuring
 from refold.service.secrets import without_secrets
 from refold.settings.serve import Serve
 
 ACCESS: Final = logging.getLogger("refold.access")
+_LOGGER: Final = logging.getLogger("refold.service")
 GATEWAY, API = "/v1/", "/api/"
 _LEFT: Final = 499  # as others write it of a client that did not wait
 _FAULT: Final = 500
@@ -86,6 +88,9 @@ class Front:
             # The server ends its tasks when it has waited long enough: this is the last of one.
             await self._told(scope, Draining("The service stopped before it had answered."), answer)
             return
+        except BrokenOff as error:
+            # The connection is closed: nobody takes it for a whole answer.
+            _LOGGER.warning("An upstream broke its answer off: %s", without_secrets(str(error)))
         except Exception as error:
             if intake.refused is None:
                 if answer.started:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from refold.errors import ApiKeyNotFound, Conflict, InvalidInput
 from refold.log import Author, Log, Note, Store
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.service.journal import TENANT, Journal
 from refold.service.kept import ROLES, Kept, Key, Quota, Role
 from refold.service.secrets import hash_of, is_secret, new_id, new_secret

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from refold.errors import LimitReached
 from refold.service.buckets import Buckets
@@ -11,6 +11,8 @@ from refold.settings.serve import LimitSettings
 
 _AGAIN = 1.0
 _Name = tuple[str, str]
+_Bound = tuple[Buckets, str]
+"""What is left of a rate, and whose it is in words."""
 
 
 class Slot:
@@ -53,20 +55,14 @@ class Limits:
     def admit(self, caller: Caller) -> None:
         """Count a request; raises LimitReached, and then it is not counted."""
         names = _names(caller)
-        for name, (buckets, whose) in zip(names, self._requests, strict=True):
-            wait = buckets.wait(name)
-            if wait > 0:
-                raise LimitReached(f"Too many requests {whose} in a minute.", wait)
+        _check("requests", names, self._requests)
         for name, (buckets, _) in zip(names, self._requests, strict=True):
             buckets.take(name)
 
     def admit_model(self, caller: Caller) -> Slot:
         """Admit a request to a model, which has not been counted in tokens yet."""
         names = _names(caller)
-        for name, (buckets, whose) in zip(names, self._tokens, strict=True):
-            wait = buckets.wait(name)
-            if wait > 0:
-                raise LimitReached(f"Too many tokens {whose} in a minute.", wait)
+        _check("tokens", names, self._tokens)
         under_way = self._under_way[names[0]]
         if self._streams and under_way >= self._streams:
             raise LimitReached("Too many requests with this key are under way.", _AGAIN)
@@ -77,6 +73,13 @@ class Limits:
         """Take the tokens of an answer, more than there are if need be."""
         for name, (buckets, _) in zip(_names(caller), self._tokens, strict=True):
             buckets.take(name, tokens)
+
+
+def _check(what: str, names: Iterable[_Name], bounds: Iterable[_Bound]) -> None:
+    for name, (buckets, whose) in zip(names, bounds, strict=True):
+        wait = buckets.wait(name)
+        if wait > 0:
+            raise LimitReached(f"Too many {what} {whose} in a minute.", wait)
 
 
 def _names(caller: Caller) -> tuple[_Name, _Name]:

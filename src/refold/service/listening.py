@@ -1,6 +1,7 @@
 """Listening on a port, and stopping without breaking anything off."""
 
 import asyncio
+import logging
 import math
 import signal
 import socket
@@ -21,6 +22,8 @@ from refold.settings.serve import Serve
 
 _WAITING: Final = 2_048  # connections that nobody has taken yet
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_UVICORN: Final = logging.getLogger("uvicorn.error")
+_SAID: Final = "ASGI callable returned without completing response."
 
 
 class _Server(uvicorn.Server):
@@ -93,6 +96,7 @@ async def serve(
         else:
             draining.append(asyncio.create_task(_drained(service, server)))
 
+    _UVICORN.addFilter(_unsaid)
     try:
         async with service:
             for one in _SIGNALS:
@@ -100,10 +104,16 @@ async def serve(
             started()
             await server.serve(sockets=[sock])
     finally:
+        _UVICORN.removeFilter(_unsaid)
         for one in _SIGNALS:
             loop.remove_signal_handler(one)
         for task in draining:
             task.cancel()
+
+
+def _unsaid(record: logging.LogRecord) -> bool:
+    """Whether it is news: who breaks an answer off on purpose has said why."""
+    return record.msg != _SAID
 
 
 async def _drained(service: Service, server: uvicorn.Server) -> None:

@@ -17,9 +17,12 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from refold.errors import Conflict, QuotaUsedUp, RefoldError
-from refold.log import Log, Note
-from refold.service.journal import Journal, Written
+from refold.log import Log, Note, Store
+from refold.models.spending import Usage
+from refold.service.journal import TENANT, Journal, Written
 from refold.service.kept import Quota
+from refold.service.keyring import Keyring
+from refold.settings.serve import LimitSettings
 
 EVERY: Final = 3.0
 """Seconds between two times that processes tell each other."""
@@ -119,6 +122,10 @@ class Quotas:
         day.ours[tenant] = day.ours.get(tenant, Used()).and_also(used)
         day.untold.add(tenant)
 
+    def spent(self, tenant: str, usage: Usage, cost: float | None) -> None:
+        """Count what an answer or a summary used, and cost where that is known."""
+        self.add(tenant, Used(usage.input + usage.output, cost or 0.0))
+
     async def open(self) -> None:
         """Read what was used today, and tell and read from now on."""
         await self.exchange()
@@ -176,3 +183,16 @@ class Quotas:
     def _left(self) -> float:
         """Seconds until the next day."""
         return _DAY - self._now() % _DAY
+
+
+def quotas_of(store: Store, keyring: Keyring, usual: LimitSettings) -> Quotas:
+    """The quotas of a store's tenants: each one's own, else what the settings say for all."""
+
+    def quota(tenant: str) -> Quota:
+        own = keyring.quota(tenant)
+        return Quota(
+            usual.day_tokens if own.tokens is None else own.tokens,
+            usual.day_cost if own.cost is None else own.cost,
+        )
+
+    return Quotas(store.log(TENANT), quota)

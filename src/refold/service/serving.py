@@ -1,18 +1,16 @@
 """The service: everything that its routes share, from when it begins until it has ended."""
 
 import asyncio
-import os
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Self
 
 import httpx2
 
-from refold.errors import InvalidSetting
 from refold.gateway import connecting
 from refold.gateway.gateway import Gateway
 from refold.gateway.keeping import Keeping
-from refold.gateway.upstream import PASSED, STORED, Upstream, Upstreams
+from refold.gateway.upstream import Upstreams
 from refold.log import Store
 from refold.models.spending import Usage
 from refold.service.callers import Caller, gateway_caller
@@ -20,16 +18,17 @@ from refold.service.engines import engine_of, working
 from refold.service.front import Traffic
 from refold.service.health import Reaching
 from refold.service.journal import TENANT
-from refold.service.kept import Quota
 from refold.service.keyring import keyring_of
 from refold.service.limits import Limits
 from refold.service.measuring import Measuring
-from refold.service.quotas import Quotas, Used
+from refold.service.quotas import quotas_of
 from refold.service.refusing import refused
 from refold.service.sealing import Sealing
 from refold.service.spending import Spending
+from refold.service.upstreams import upstreams
 from refold.service.vault import Vault
-from refold.settings import Settings, UpstreamSettings
+from refold.settings import Settings
+from refold.settings.serve import TimeSettings
 
 _LAST: Final = 5.0
 """Seconds for requests that were broken off to say so in the log."""
@@ -59,8 +58,6 @@ class Service:
             worker: Whether it makes folds itself where the store is on a server.
             client: Asks the upstreams; tests give one.
         """
-        times = settings.serve.times
-        timeout = httpx2.Timeout(times.upstream, connect=times.connect, pool=times.connect)
         self.settings = settings
         self.store = store
         self.local = local
@@ -68,19 +65,18 @@ class Service:
         """Is set when the service is about to stop: what goes on without end must end."""
         self.traffic = Traffic()
         self.measuring = Measuring(lambda: self.traffic.under_way)
-        log = store.log(TENANT)
         self.keyring = keyring_of(store)
         self.vault = Vault(self.keyring, Sealing.from_environment())
         self.limits = Limits(settings.serve.limits)
-        self.quotas = Quotas(log, self._quota)
-        self.reaching = Reaching(log)
+        self.quotas = quotas_of(store, self.keyring, settings.serve.limits)
+        self.reaching = Reaching(store.log(TENANT))
         self._address = address
         self._worker = worker
-        self._client = client or connecting.client(timeout, _CONNECTIONS)
+        self._client = client or _client(settings.serve.times)
         self._upstreams = Upstreams(
             upstreams(settings.serve.upstreams), self._client, self.vault.key_of
         )
-        self._spending = Spending(self.quotas.check, self._spent)
+        self._spending = Spending(self.quotas.check, self._spent, self.keyring.current)
         self.sessions = Keeping(
             store,
             settings.profile,
@@ -127,33 +123,10 @@ class Service:
         self._spent(caller.tenant, usage, cost)
 
     def _spent(self, tenant: str, usage: Usage, cost: float | None) -> None:
-        self.quotas.add(tenant, Used(usage.input + usage.output, cost or 0.0))
+        self.quotas.spent(tenant, usage, cost)
         self.measuring.used(usage.input, usage.output)
 
-    def _quota(self, tenant: str) -> Quota:
-        """The tenant's own, else what the settings say for all."""
-        own, usual = self.keyring.quota(tenant), self.settings.serve.limits
-        return Quota(
-            usual.day_tokens if own.tokens is None else own.tokens,
-            usual.day_cost if own.cost is None else own.cost,
-        )
 
-
-def upstreams(settings: tuple[UpstreamSettings, ...]) -> list[Upstream]:
-    """The servers that the settings name, each with its key where that is in a variable."""
-    return [
-        Upstream(one.name, one.base_url, one.models, one.dialects, _key(one), one.paths)
-        for one in settings
-    ]
-
-
-def _key(upstream: UpstreamSettings) -> str:
-    if upstream.key in (PASSED, STORED):
-        return upstream.key
-    found = os.environ.get(upstream.key, "").strip()
-    if not found:
-        raise InvalidSetting(
-            f"The upstream {upstream.name!r} takes its key from {upstream.key}, which is not set.",
-            f"Set the environment variable {upstream.key}, or another `key` in serve.upstreams.",
-        )
-    return found
+def _client(times: TimeSettings) -> httpx2.AsyncClient:
+    timeout = httpx2.Timeout(times.upstream, connect=times.connect, pool=times.connect)
+    return connecting.client(timeout, _CONNECTIONS)

@@ -11,15 +11,12 @@ from typing import Final
 from pydantic_ai.models import Model
 
 from refold.errors import InvalidInput, NoModel
-from refold.fold.job import Job, Steps
-from refold.fold.material import Material
+from refold.fold.job import Job
 from refold.fold.run import Write, read_context
-from refold.fold.summary import Summary
 from refold.gateway.upstream import Upstream, Upstreams
-from refold.models.asking import by_model, by_name
-from refold.models.catalogue import facts_of
-from refold.models.spending import Usage, cost_of
+from refold.models.asking import by_name
 from refold.service.spending import FREE, Spending
+from refold.service.writing import writing_by
 from refold.settings import Settings
 
 _CHAT: Final = "openai-chat"
@@ -32,25 +29,10 @@ def writing_with(
 ) -> Callable[[str], Write]:
     """What writes a tenant's summaries."""
 
-    def write_of(tenant: str) -> Write:
-        def resolve(name: str, job: Job) -> Model:
-            spending.check(tenant)
-            return _resolved(upstreams, tenant, name, job)
+    def resolve(tenant: str, name: str, job: Job) -> Model:
+        return _resolved(upstreams, tenant, name, job)
 
-        write = by_model(resolve, settings.models)
-
-        async def counted(material: Material, job: Job, steps: Steps) -> Summary:
-            summary = await write(material, job, steps)
-            if summary.usage:
-                told = summary.usage
-                used = Usage(told.get("input", 0), told.get("output", 0), told.get("cache_read", 0))
-                prices = facts_of(summary.by, settings.models).prices
-                spending.add(tenant, used, cost_of(used, prices))
-            return summary
-
-        return counted
-
-    return write_of
+    return writing_by(resolve, settings, spending)
 
 
 def _resolved(upstreams: Upstreams, tenant: str, name: str, job: Job) -> Model:

@@ -4,7 +4,7 @@ from pydantic import JsonValue
 
 from refold.errors import ApiKeyNotFound, InvalidInput
 from refold.log import Note
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.service.kept import Sealed
 from refold.service.keyring import EVERYBODY, Keyring, check_tenant
 from refold.service.sealing import Sealing

@@ -19,7 +19,8 @@ from refold.session.folds import Folds
 from refold.session.follow import Following
 from refold.session.telling import Telling
 from refold.view import Plan
-from refold.view.sheet import Sheet, weight
+from refold.view.row import weight
+from refold.view.sheet import Sheet
 
 LAST = 2
 """The refusal after which the view is cleared."""

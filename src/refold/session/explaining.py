@@ -6,7 +6,7 @@ from refold.errors import InvalidInput, InvalidSetting
 from refold.fold.sizing import while_folding
 from refold.log import CODEC, Entry, Log, Requested, Span, Visible
 from refold.log.kinds import KINDS
-from refold.log.outline import replay
+from refold.log.replaying import replay
 from refold.log.span import seqs, spans_of, subtract, up_to
 from refold.models import ModelSettings, budget_for, counter_for
 from refold.recall.records import last_record, plan_of

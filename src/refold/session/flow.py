@@ -15,36 +15,22 @@ from refold.fold.preview import Preview
 from refold.fold.run import Folder, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
 from refold.fold.workspace import Workspace
-from refold.log import (
-    MAIN_SCOPE,
-    Artifact,
-    Author,
-    Log,
-    Mark,
-    Message,
-    Note,
-    Opened,
-    Span,
-    Used,
-)
+from refold.log import MAIN_SCOPE, Artifact, Author, Log, Mark, Message, Note, Opened, Span
 from refold.models.setup import Setup
-from refold.models.spending import Usage, cost_of, unmanaged
+from refold.models.spending import Usage
 from refold.session.asked import Compacted
 from refold.session.emergency import LAST, Emergencies
 from refold.session.folds import Folds, Hook, Host
 from refold.session.follow import Following, begin
-from refold.session.measuring import Filled, filled
 from refold.session.previewing import previewed
 from refold.session.steering import Steering
 from refold.session.telling import Telling, Watch
+from refold.session.using import used
 from refold.session.watching import Watching
 from refold.view import Budget, Previous, Request, Sheet, View, events, record
-from refold.view.sheet import weight
 
 TIGHTER = (0.9, 0.7, 0.5, 0.25)
 """Of what a provider refused for its length, the share that is tried next, refusal by refusal."""
-
-
 _JSON: Final = "application/json"
 
 
@@ -140,62 +126,6 @@ class Session(Steering):
         mine = engine if own else None
         return cls(following, folds, telling, mine, watch, emergencies=emergencies)
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._following.name
-
-    @property
-    def setup(self) -> Setup:
-        """For which model and by which profile it is managed now."""
-        return self._following.setup
-
-    @property
-    def head(self) -> int:
-        """The newest entry that this view has taken in."""
-        return self._following.head
-
-    @property
-    def said(self) -> list[bytes]:
-        """The messages that are not folded, as they were said."""
-        return [row.payload for row in self._following.view.sheet.rows]
-
-    @property
-    def sheet(self) -> Sheet:
-        """What its view is planned over."""
-        return self._following.view.sheet
-
-    @property
-    def record(self) -> int:
-        """The entry that records the newest request; 0 before the first."""
-        return self._following.previous.seq if self._following.previous else 0
-
-    def said_by(self, seq: int) -> list[bytes]:
-        """Those of them that were said by then."""
-        return [row.payload for row in self._following.view.sheet.rows if row.seq <= seq]
-
-    @property
-    def answered(self) -> int:
-        """The newest entry up to which everything was answered."""
-        rows = self._following.view.sheet.rows
-        return next((row.seq for row in reversed(rows) if row.role == "assistant"), 1)
-
-    @property
-    def shows_less(self) -> bool:
-        """Whether the model is shown less than everything that was said: folds, or cuts."""
-        view = self._following.view
-        return bool(view.sheet.foldings) or (view.plan is not None and view.plan.shortened)
-
-    @property
-    def filled(self) -> Filled:
-        """How many tokens the next request would have now, and of what."""
-        return filled(self._following)
-
-    @property
-    def folding(self) -> bool:
-        """Whether a fold is under way, here or in another process."""
-        return self._folds.running is not None
-
     async def catch_up(self) -> None:
         """Take in what others appended."""
         await self._following.catch_up()
@@ -266,21 +196,28 @@ class Session(Steering):
         budget = self._budget()
         request = await self._watching.fitting(lambda: following.view.request(budget))
         await self._emergencies.trimmed(request.plan)
-        setup, previous = following.setup, following.previous
-        kept = {name: Artifact.of(data, _JSON) for name, data in (beside or {}).items()}
-        named = {name: one.hash for name, one in kept.items()}
-        all_hashes = {**setup.hashes, **named, **hashes(request)}
-        made, artifacts = record(request, setup.model, previous=previous, hashes=all_hashes)
-        new = [one for one in kept.values() if one.hash not in self._beside]
-        done = await following.append(made, artifacts=(*artifacts, *new))
-        self._beside = {one.hash for one in kept.values()}
-        following.previous = Previous(done.first, made.chain, request.plan)
+        await self._record(request, beside or {}, hashes(request))
         self._last = _Sent(request, following.view.sheet)
         first = self._requests == 0
         self._requests += 1
         for event in events(request.plan, len(request.messages), initial=first):
             self._watch(event)
         return request
+
+    async def _record(
+        self, request: Request, beside: Mapping[str, bytes], hashes: Mapping[str, str]
+    ) -> None:
+        """Say in the log what is sent; what goes beside the messages is stored when it is new."""
+        following = self._following
+        setup, previous = following.setup, following.previous
+        kept = {name: Artifact.of(data, _JSON) for name, data in beside.items()}
+        named = {name: one.hash for name, one in kept.items()}
+        all_hashes = {**setup.hashes, **named, **hashes}
+        made, artifacts = record(request, setup.model, previous=previous, hashes=all_hashes)
+        new = [one for one in kept.values() if one.hash not in self._beside]
+        done = await following.append(made, artifacts=(*artifacts, *new))
+        self._beside = {one.hash for one in kept.values()}
+        following.previous = Previous(done.first, made.chain, request.plan)
 
     def _budget(self) -> Budget:
         """What limits the request; after a refusal less than what was refused, folded or not."""
@@ -312,8 +249,9 @@ class Session(Steering):
         _check(payloads)
         values = [Message(payload) for payload in payloads]
         notes = [note] if note else []
-        used = [self._used(usage, payloads)] if following.previous else []
-        done = await following.append(*values, *notes, *used, mark=mark)
+        asked = following.previous
+        spent = [used(following, asked, self._known, usage, payloads)] if asked else []
+        done = await following.append(*values, *notes, *spent, mark=mark)
         rows = following.view.sheet.rows
         if following.folding and rows and not rows[-1].has("call"):
             await self._folds.after_turn()
@@ -344,23 +282,6 @@ class Session(Steering):
             await self._engine.close()
         with suppress(StoreClosed):
             await self._following.catch_up()  # whoever watches is told how each fold ended
-
-    def _used(self, told: Usage | None, answer: Iterable[bytes]) -> Used:
-        following = self._following
-        previous, prices = following.previous, following.setup.prices
-        assert previous is not None  # noqa: S101 - an answer follows a request
-        account = previous.plan.account
-        usage = told or Usage(account.sent, sum(map(following.weight_of, answer)))
-        beside = account.sent - previous.plan.tokens
-        whole = following.whole + beside
-        # All but what is new since the request before, as a cache would have it.
-        sheet = following.view.sheet
-        before = whole - sum(map(weight, sheet.rows[sheet.at(self._known + 1) :]))
-        instead = unmanaged(usage, account.sent, whole, before if self._known else 0)
-        cost = cost_of(usage, prices)
-        other = {**instead._asdict(), "cost": cost_of(instead, prices)}
-        marked = {} if told else {"estimated": True}
-        return Used(previous.seq, {**usage._asdict(), **marked}, cost, other)
 
 
 def _check(payloads: Iterable[object]) -> None:

@@ -1,40 +1,29 @@
 """The folds of a session: when they begin, and what is waited for."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID, uuid4
 
 from pydantic import JsonValue
 
-from refold.engine import Ended, Engine
+from refold.engine import Engine
 from refold.engine.reason import reason_of
 from refold.errors import FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
 from refold.fold.boundary import Boundary, boundary
 from refold.fold.job import Job
 from refold.fold.material import needed
 from refold.fold.run import MANUAL, Folder, context
-from refold.fold.sizing import sized
 from refold.fold.summary import Summary, parse
-from refold.fold.trigger import Decision, Pressure, decide
+from refold.fold.trigger import Decision
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, FoldStarted, Span
 from refold.models.setup import Setup
 from refold.session.asked import Compacted, asked_for, compacted
 from refold.session.follow import Following
 from refold.session.guards import Guards
+from refold.session.recovering import Recovering
 from refold.session.telling import Telling
-from refold.view import Fold, View, thresholds
+from refold.session.timing import Timing, fold_values
+from refold.view import Fold
 from refold.view.budget import PER_MESSAGE
-from refold.view.project import GAIN
-
-_PATIENCE = 1.0  # seconds
-_RECOVERING: set[asyncio.Future[tuple[Ended, ...]]] = set()
-
-
-def _let_go(recovery: asyncio.Future[tuple[Ended, ...]]) -> None:
-    _RECOVERING.discard(recovery)
-    if not recovery.cancelled():
-        recovery.exception()  # the log says how each fold ended, or that it has not
-
 
 Hook = Callable[[Job], Awaitable[None]]
 """Runs before a fold is made, and may refuse it by raising an error."""
@@ -65,9 +54,8 @@ class Folds:
         self._guards = Guards(telling.tell)
         self._taken: dict[UUID, int] = {}
         """What is folded took up in the view, in tokens."""
-        self._again = 0
-        self._held_at = 0
-        """After a failure: the tokens of the whole session from which on it is tried again."""
+        self._timing = Timing(following)
+        self._recovering = Recovering(following, engine)
 
     @property
     def running(self) -> UUID | None:
@@ -76,51 +64,16 @@ class Folds:
         return running[0].fold if running else None
 
     async def recover(self) -> None:
-        """Have folds whose process died finished or closed; who opens a session waits for no model.
-
-        What takes longer goes on while the session is used.
-        """
-        recovery = asyncio.ensure_future(self._engine.recover(self._following.name))
-        recovery.add_done_callback(_let_go)
-        _RECOVERING.add(recovery)
-        await asyncio.wait({recovery}, timeout=_PATIENCE)
-        if recovery.done():
-            recovery.result()
+        """Have folds whose process died finished or closed; what takes longer goes on meanwhile."""
+        await self._recovering.recover()
 
     def decide(self, *, forced: bool = False) -> Decision:
         """Whether to fold before the next request, and why."""
-        following, view = self._following, self._following.view
-        if following.whole < self._held_at:  # cleared or rewound since: another past
-            self._again = self._held_at = 0
-        setup, sheet = following.setup, view.sheet
-        marks = thresholds(setup.profile, setup.budget, setup.counter.spread)
-        floor = setup.budget.tools + max(setup.budget.instructions, sheet.instructions)
-        shown = sum(len(fold.shown) for fold in sheet.foldings if not fold.merged)
-        pressure = Pressure(
-            self._size() + floor,
-            len(sheet.rows) + shown,
-            len(sheet.turns),
-            floor,
-            gain=marks.limit,
-            foldable=len(sheet.rows),
-            whole=following.whole,
-            again=self._again,
-        )
-        facts = {
-            "running": self.running is not None,
-            "inline": setup.profile.fold.apply == "inline",
-            "forced": forced,
-        }
-        first = decide(setup.profile.trigger, marks, pressure, **facts)
-        if first.act == "continue":
-            return first
-        values = self.values()
-        where = boundary(sheet, values.keep)  # looked for only when there is a reason to
-        real = pressure._replace(gain=where.tokens - values.max_tokens, foldable=where.messages)
-        return decide(setup.profile.trigger, marks, real, **facts)
+        return self._timing.decide(running=self.running is not None, forced=forced)
 
     async def make_room(self, *, forced: bool = False) -> None:
         """Fold if it is time to, before a request: begin, or wait for what is under way."""
+        self._recovering.look(self.running)
         decision = self.decide(forced=forced)
         self._guards.decided(decision)
         later = self._following.setup.profile.fold.apply == "next turn"
@@ -201,13 +154,13 @@ class Folds:
                     self._completed(fold, parse(summary))
                 case FoldFailed(fold, reason) if fold not in self._asked:
                     self._guards.failed(reason)
-                    self._go_on(failed=True)
+                    self._timing.go_on(failed=True)
                 case _:
                     pass
 
     def _completed(self, fold: UUID, summary: Summary) -> None:
         """A fold stands; one that freed nothing is not followed by another at once."""
-        self._go_on(failed=False)
+        self._timing.go_on(failed=False)
         taken = self._taken.pop(fold, None)
         counter = self._following.setup.counter
         shown = sum(counter.text(one.text) + PER_MESSAGE for one in summary.shown)
@@ -217,8 +170,7 @@ class Folds:
 
     def values(self, setup: Setup | None = None) -> Fold:
         """What a fold keeps and shows, for the session's model or another."""
-        setup = setup or self._following.setup
-        return sized(setup.profile.fold, thresholds(setup.profile, setup.budget).limit)
+        return fold_values(setup or self._following.setup)
 
     async def _act(self, decision: Decision) -> None:
         following = self._following
@@ -245,7 +197,7 @@ class Folds:
         """
         following = self._following
         if not following.setup.profile.fold.breadcrumb or await self._is_asked_for(slow):
-            self._go_on(failed=True)
+            self._timing.go_on(failed=True)
             return
         await self._engine.cancel(following.name, slow)
         await following.catch_up()
@@ -253,7 +205,7 @@ class Folds:
         if where.messages:
             fold = await self._tried(where, cause, at_once=True)
             if fold is not None and not await self._waited(fold):
-                self._go_on(failed=True)
+                self._timing.go_on(failed=True)
 
     async def _is_asked_for(self, fold: UUID) -> bool:
         """Whether somebody asked for the fold that is under way, here or in another process."""
@@ -263,31 +215,16 @@ class Folds:
         values = map(CODEC.decode, entries)
         return any(isinstance(one, FoldStarted) and one.trigger in _ASKED for one in values)
 
-    def _go_on(self, *, failed: bool) -> None:
-        """After a failure, fixed limits apply until a fold is made."""
-        following = self._following
-        self._again = following.whole + int(GAIN * self._size()) if failed else 0
-        self._held_at = following.whole
-        following.view.profile = following.profile(limits=failed)
-
     def hold(self) -> None:
         """Somebody took a fold back: do not make it again at once."""
-        self._again = self._following.whole + int(GAIN * self._size())
-        self._held_at = self._following.whole
-
-    def _size(self) -> int:
-        """The tokens of the next request's messages, with what fixed limits leave out."""
-        following, view = self._following, self._following.view
-        if self._again and following.setup.profile.window.limits:
-            view = View(view.sheet, following.profile())
-        return view.size(following.setup.budget)
+        self._timing.hold()
 
     async def _tried(self, where: Boundary, cause: str, *, at_once: bool = False) -> UUID | None:
         """Begin a fold that nobody asked for: if that fails, the request goes on without it."""
         try:
             return await self._begin(where, cause, None, self.values(), at_once=at_once)
         except Exception:  # noqa: BLE001 - whatever it is, those who watch were told
-            self._go_on(failed=True)
+            self._timing.go_on(failed=True)
             return None
 
     async def _begin(

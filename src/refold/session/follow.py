@@ -13,7 +13,6 @@ from refold.log import (
     Appended,
     Artifact,
     Author,
-    Draft,
     Entry,
     FoldFailed,
     FoldStarted,
@@ -26,12 +25,14 @@ from refold.log import (
     Span,
     Value,
 )
+from refold.log.entry import placed
 from refold.log.span import intersect
 from refold.models.setup import Setup
 from refold.recall.records import last_record
 from refold.view import Previous, Profile, Sheet, View
 from refold.view.budget import PER_MESSAGE
-from refold.view.sheet import MOVING, weight
+from refold.view.row import weight
+from refold.view.sheet import MOVING
 from refold.wire import wire_for
 
 Heard = Callable[[Sequence[Entry]], Awaitable[None]]
@@ -170,8 +171,7 @@ class Following:
         begun, self._opened = self._opened, None
         async with self._taking_in:
             if done.first == self.head + 1 and not done.repeated:
-                placed = [_placed(one, done.first + nth) for nth, one in enumerate(drafts)]
-                await self._take_in(placed)
+                await self._take_in([placed(one, done.first + at) for at, one in enumerate(drafts)])
             else:
                 await self._catch_up()
         return replace(done, first=done.first + 1) if begun else done
@@ -235,8 +235,3 @@ class Following:
 
 
 _TRACKED = {FoldStarted.KIND, FoldFailed.KIND}
-
-
-def _placed(draft: Draft, seq: int) -> Entry:
-    values = draft.id, draft.at, draft.kind, draft.version, draft.body, draft.scope, draft.rests_on
-    return Entry(seq, *values)

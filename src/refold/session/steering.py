@@ -21,16 +21,16 @@ from refold.log import (
 from refold.models.setup import Setup
 from refold.session.folds import Folds
 from refold.session.follow import Following
+from refold.session.standing import Standing
 from refold.session.telling import Telling
 from refold.view import thresholds
 
 
-class Steering:
+class Steering(Standing):
     """What a session can be told to do beside going on."""
 
     def __init__(self, following: Following, folds: Folds, telling: Telling) -> None:
-        self._following = following
-        self._folds = folds
+        super().__init__(following, folds)
         self._telling = telling
 
     async def unfold(self, span: Span) -> None:

@@ -27,7 +27,7 @@ from refold.log import CODEC, FoldCompleted, PartRef, Pinned, Span, Unpinned, Va
 from refold.session.follow import Following
 from refold.view import Sheet, thresholds
 from refold.view.budget import PER_MESSAGE
-from refold.view.sheet import Row, weight
+from refold.view.row import Row, weight
 
 _TRIES = 3
 _LABELS = 16

@@ -3,7 +3,9 @@
 import re
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from refold.view.policy_values import Values
 
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MEGABYTE: Final = 1 << 20
@@ -11,11 +13,7 @@ _MEGABYTE: Final = 1 << 20
 Speaks = Literal["openai-chat", "openai-responses", "anthropic-messages"]
 
 
-class _Values(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class UpstreamSettings(_Values):
+class UpstreamSettings(Values):
     """A server that has models, behind the gateway."""
 
     name: str = Field(min_length=1, max_length=200)
@@ -36,7 +34,7 @@ class UpstreamSettings(_Values):
         raise ValueError("a key is `pass`, `stored`, or the name of an environment variable")
 
 
-class LimitSettings(_Values):
+class LimitSettings(Values):
     """How much each key and each tenant may use; 0 means no limit."""
 
     key_requests: int = Field(default=0, ge=0, description="Requests per minute with one key.")
@@ -58,7 +56,7 @@ class LimitSettings(_Values):
     )
 
 
-class SizeSettings(_Values):
+class SizeSettings(Values):
     """How large a request may be, in bytes."""
 
     gateway: int = Field(
@@ -73,7 +71,7 @@ class SizeSettings(_Values):
     )
 
 
-class TimeSettings(_Values):
+class TimeSettings(Values):
     """How long the service waits, in seconds."""
 
     headers: float = Field(default=15, gt=0, description="For the headers of a request.")
@@ -111,7 +109,7 @@ _USUAL: Final = (
 )
 
 
-class Serve(_Values):
+class Serve(Values):
     """Where `refold serve` listens, and which servers it passes requests on to."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="The address it listens on.")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from refold.settings.given import settled
 from refold.settings.keys import FILE_ALIASES
 from refold.settings.loading import Settings, load_settings
 from refold.settings.toml_editing import with_value, without_value
+from refold.whole_file import write_whole
 
 Names = tuple[str, ...]
 """The names that lead to a value in a file."""
@@ -201,17 +201,6 @@ def _where_it_is(name: Name) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """The file, whole or as it was; a link stays, and what it leads to is written."""
     path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text.encode())

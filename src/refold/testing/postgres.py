@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import SystemRandom
 from time import monotonic, sleep
-from types import TracebackType
 from typing import Final, Self
 
 import psycopg
@@ -78,12 +77,7 @@ class Cluster:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

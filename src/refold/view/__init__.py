@@ -9,26 +9,25 @@ from refold.view.estimate import Estimate
 from refold.view.events import Event, Truncation, UsageInfo, events
 from refold.view.explain import Explanation, explain
 from refold.view.plan import Layout, LeftOut, Plan
-from refold.view.profiles import (
-    PROFILES,
+from refold.view.policy_values import (
     Archive,
     Arguments,
     Emergency,
     Fit,
     Fold,
     Keep,
-    Profile,
     Rewrite,
     Trigger,
     Trim,
     Window,
-    profile,
 )
+from refold.view.profiles import PROFILES, Profile, profile
 from refold.view.project import project
 from refold.view.reasons import Gone, Reason
 from refold.view.record import Previous, Record, hashes_of, planned, rebuild, record
 from refold.view.rendering import render_tool_result
-from refold.view.sheet import Row, Sheet
+from refold.view.row import Row
+from refold.view.sheet import Sheet
 from refold.view.thresholds import Thresholds, thresholds
 from refold.view.tokens import Counter
 from refold.view.view import Messages, Request, View

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from refold.log import PartRef
 from refold.view.plan import Layout
-from refold.view.sheet import Row
+from refold.view.row import Row
 from refold.wire import Change, Drop, Insert, Kind, Wire
 
 
@@ -28,8 +28,9 @@ def assemble(
     """The messages of these rows, edited, with the inserts in their places.
 
     Stand-ins for returns come right after the response they answer; other inserts wait until the
-    response and its results are complete, because nothing may come between. `edits` keeps the
-    messages that were edited, so that a later call need not edit them again.
+    response and its results are complete, because nothing may come between. What systems say waits
+    for the next response where the format wants it. `edits` keeps the messages that were edited, so
+    that a later call need not edit them again.
     """
     page = _Page(wire, layout.changes, {} if edits is None else edits)
     gone = _Spans(layout)
@@ -44,7 +45,7 @@ def assemble(
     while following is not None:
         page.insert(following)
         following = next(inserts, None)
-    page.flush(None)
+    page.end()
     return page.messages
 
 
@@ -71,6 +72,7 @@ class _Page:
         self._edits = edits
         self._returns: list[Insert] = []
         self._waiting: list[Insert] = []
+        self._systems: list[bytes] = []
         self._asking = False
 
     def insert(self, insert: Insert) -> None:
@@ -81,29 +83,45 @@ class _Page:
         payload = self._edited(row, changes) if changes else row.payload
         if payload is None:
             return
-        answers = row.role != "assistant" and _shows(row, "return", changes)
+        if row.role == "system" and self._wire.systems_last:
+            self._systems.append(payload)
+            return
+        speaks = row.role == "assistant"
+        answers = not speaks and _shows(row, "return", changes)
         if answers and self._asking:
             self._answer(payload)
         else:
-            self.flush(payload)
-        if row.role == "assistant":
+            self._flush(payload, speaks=speaks)
+        if speaks:
             still = self._asking and self._wire.itemized  # the calls of one response go on
             self._asking = still or _shows(row, "call", changes)
         elif not answers:
             self._asking = False
 
-    def flush(self, payload: bytes | None) -> None:
+    def end(self) -> None:
+        """Put down all that waits: the model speaks next."""
+        self._flush(None, speaks=True)
+
+    def _flush(self, payload: bytes | None, *, speaks: bool) -> None:
         """Put down what waits, and then the message."""
-        following = [
-            message
-            for _, group in groupby(self._waiting, key=lambda one: one.kind)
-            for message in self._wire.make(list(group))
-        ]
+        following: list[bytes] = []
+        for kind, group in groupby(self._waiting, key=lambda one: one.kind):
+            following += self._said_by_systems() if kind == "reply" else ()
+            following += self._wire.make(list(group))
+        following += self._said_by_systems() if speaks else ()
         if payload is not None:
             following.append(payload)
         self._waiting = []
         self._join(following)
         self.messages += following
+
+    def _said_by_systems(self) -> list[bytes]:
+        """What systems have said since the last response, in one message."""
+        said, self._systems = self._systems, []
+        if len(said) < 2:  # noqa: PLR2004 - then it is one already
+            return said
+        texts = (shape.text for one in said for shape in self._wire.describe(one).shapes)
+        return self._wire.make([Insert(0, "system", "\n\n".join(texts), "")])
 
     def _answer(self, payload: bytes) -> None:
         following = [payload]

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeVar
 
 from refold.view.budget import PER_MESSAGE
 from refold.view.reasons import Reason
-from refold.view.sheet import Row, Sheet, weight
+from refold.view.row import Row, weight
+from refold.view.sheet import Sheet
 from refold.wire import Change, Drop, Insert, Part, Replace, Shape
 
 Key = tuple[int, int]

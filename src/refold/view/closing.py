@@ -17,7 +17,8 @@ from refold.view.budget import Account, Budget
 from refold.view.plan import Closed, Layout, Plan
 from refold.view.profiles import Profile
 from refold.view.reasons import STICKY, Gone, Reason
-from refold.view.sheet import Row, Sheet
+from refold.view.row import Row
+from refold.view.sheet import Sheet
 from refold.wire import Change, Insert
 
 
@@ -74,7 +75,8 @@ def _place(insert: Insert) -> tuple[int, bool]:
 def _open(board: Board, inserts: list[Insert]) -> int:
     """The row from which on a later message may still change how this is rendered.
 
-    That is the last step, or the one before it where stand-ins may join what follows it.
+    That is the last step, or the one before it where stand-ins may join what follows it, or what
+    systems have said since the last response, where that waits for the next.
     """
     sheet = board.sheet
     if not sheet.steps:
@@ -88,7 +90,20 @@ def _open(board: Board, inserts: list[Insert]) -> int:
     asked = sheet.steps[shown]
     first, end = sheet.rows[asked].seq, sheet.rows[last].seq
     waits = any(one.kind == "return" and first < one.before <= end for one in inserts)
-    return asked if waits else last
+    return _unsaid(board, asked if waits else last)
+
+
+def _unsaid(board: Board, at: int) -> int:
+    """The first of what systems have said since the last response before this row, or the row."""
+    sheet = board.sheet
+    first = at
+    for nth in range(at - 1, board.start - 1, -1) if sheet.wire.systems_last else ():
+        shown = bool(board.shown(sheet.rows[nth]))
+        if shown and sheet.rows[nth].role == "assistant":
+            break
+        if shown and sheet.rows[nth].role == "system":
+            first = sheet.steps[nth]
+    return first
 
 
 def _new(sheet: Sheet, closed: Closed) -> Iterator[tuple[int, Reason]]:

@@ -6,8 +6,9 @@ cut out.
 
 from typing import NamedTuple
 
-from refold.view.profiles import Keep
-from refold.view.sheet import Row, Sheet, weight
+from refold.view.policy_values import Keep
+from refold.view.row import Row, weight
+from refold.view.sheet import Sheet
 
 _STRETCH = 1.5
 """By how much more than asked may stay, to begin with a turn."""

@@ -7,12 +7,12 @@ rule literally on each request.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import floor
 from typing import NamedTuple
 
 from refold.errors import InvalidMessage, ViewTooLarge
 from refold.log import MAIN_SCOPE
 from refold.view.board import Board, Proposal
+from refold.view.bounds import Bounds, bounds_of
 from refold.view.budget import Account, Budget
 from refold.view.closing import drawn_up, limit_of
 from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
@@ -30,24 +30,7 @@ from refold.view.policies.window import window
 from refold.view.profiles import STATIC_MARKER, Profile
 from refold.view.reasons import LASTING, STICKY
 from refold.view.sheet import Sheet
-from refold.view.thresholds import thresholds
 from refold.wire import Drop, Insert
-
-GAIN = 0.1
-"""The share of the target that a rewrite must free to be worth a provider's cache."""
-
-
-class Bounds(NamedTuple):
-    """What a request is measured against, in tokens of messages."""
-
-    room: int
-    target: int
-    low: int
-    gain: int
-    generation: int = 0
-    """Where what delegated work has produced is archived."""
-    refused: int = 0
-    """How often it was refused, where the profile says what to do then."""
 
 
 def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None = None) -> Plan:
@@ -64,7 +47,7 @@ def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None 
     known = None if bounds.refused else before
     if known is not None and known.closed is not None and _continues(known, sheet, profile):
         added = _added(sheet, profile, budget, known, known.closed)
-        if not _due(added.tokens, known.tried, bounds):
+        if not bounds.due(added.tokens, known.tried):
             return added
     draft = _steady(sheet, profile, bounds, before, due=added is not None)
     if bounds.refused:
@@ -94,19 +77,6 @@ def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed:
     return drawn_up(board, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
 
 
-def bounds_of(sheet: Sheet, profile: Profile, budget: Budget) -> Bounds:
-    """The room for messages, and the marks at which a sticky profile acts."""
-    beside = budget.tools + max(budget.instructions, sheet.instructions)
-    room = floor((limit_of(profile, budget) - beside) / (1 + sheet.counter.spread))
-    target = max(0, min(room, max(int(profile.rewrite.target * room), profile.rewrite.at_least)))
-    if profile.rewrite.target_tokens:
-        target = min(target, profile.rewrite.target_tokens)
-    low, gain = int(profile.rewrite.low_water * target), int(GAIN * target)
-    generation = thresholds(profile, budget).generation - beside
-    refused = budget.refused if profile.emergency.on else 0
-    return Bounds(room, target, low, gain, generation, refused)
-
-
 def _terms(sheet: Sheet, profile: Profile) -> Terms:
     return Terms(sheet.outline, profile, sheet.counter, sheet.scope)
 
@@ -131,11 +101,6 @@ def _repeats(before: Plan, sheet: Sheet, profile: Profile, budget: Budget) -> bo
         and before.closed.terms.same(_terms(sheet, profile))
         and before.budget == budget
     )
-
-
-def _due(total: int, tried: int, bounds: Bounds) -> bool:
-    """Whether it is time to rewrite; not again before there is more to gain."""
-    return total > bounds.room or (total > bounds.target and total >= tried + bounds.gain)
 
 
 def _anew(
@@ -229,7 +194,7 @@ def _steady(
     limited = board.apply(window(board, profile.window, STATIC_MARKER))
     board.apply(pair(board))
     cause = "window" if limited else ""
-    if not (due or _due(board.total, tried, bounds)):
+    if not (due or bounds.due(board.total, tried)):
         return _Draft(board, cause, tried)
     smaller = begun
     _shrunk(smaller, profile, bounds)

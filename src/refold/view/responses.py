@@ -6,7 +6,8 @@ refuses the one without the other.
 
 from collections.abc import Iterator, Sequence
 
-from refold.view.sheet import Row, Sheet
+from refold.view.row import Row
+from refold.view.sheet import Sheet
 
 
 def responses(sheet: Sheet, start: int = 0) -> Iterator[range]:

@@ -7,9 +7,6 @@ costs what is new since the last one.
 from bisect import bisect_left
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import NamedTuple
-
-from pydantic import JsonValue
 
 from refold.errors import InvalidInput, InvalidMessage
 from refold.log import (
@@ -18,7 +15,6 @@ from refold.log import (
     Cleared,
     Entry,
     FoldCompleted,
-    Folded,
     FoldUndone,
     Message,
     Outline,
@@ -29,11 +25,12 @@ from refold.log import (
     Visible,
 )
 from refold.log.span import Span, intersect, spans_of, subtract, union, up_to
-from refold.view.budget import PER_MESSAGE
 from refold.view.delegation import Delegation, Quote, Sight, seen
+from refold.view.foldings import Folding, foldings
 from refold.view.reasons import Gone, Reason
+from refold.view.row import Row, described
 from refold.view.tokens import Counter
-from refold.wire import Part, Role, Shape, Wire
+from refold.wire import Part, Shape, Wire
 
 MOVING = frozenset(
     kind.KIND for kind in (Cleared, FoldCompleted, FoldUndone, Pinned, Rewound, Unpinned)
@@ -42,38 +39,6 @@ MOVING = frozenset(
 
 
 _seq = attrgetter("seq")
-
-
-class Row(NamedTuple):
-    """One message of a sheet."""
-
-    seq: int
-    payload: bytes
-    role: Role
-    parts: tuple[Part, ...]
-    tokens: int
-    """Of its parts; each message costs a few more."""
-    instructions: int = 0
-    """Tokens of the instructions that came with it."""
-    goes_on: bool = False
-    """Whether it belongs to the same response as the row before it."""
-
-    def has(self, kind: str) -> bool:
-        """Whether a part of it is of this kind."""
-        return any(part.kind == kind for part in self.parts)
-
-
-class Folding(NamedTuple):
-    """A fold that stands on the sheet: its entry, what it stands for, and what it shows."""
-
-    seq: int
-    spans: tuple[Span, ...]
-    shown: tuple[tuple[str, str], ...] = ()
-    """The kind and text of each message in its place."""
-    merged: bool = False
-    """Whether its text stands in front of the next prompt instead."""
-    tokens: int = 0
-    """What it stands for would cost in a request."""
 
 
 class Sheet:
@@ -147,7 +112,7 @@ class Sheet:
         folded = union(span for fold in visible.outline.folds for span in fold.spans)
         lost = union((*folded, *subtract(up_to(sheet.head), visible.outline.on_line(sheet.head))))
         if not apart or scope == MAIN_SCOPE:  # what folds tell is the main agent's
-            sheet.foldings = tuple(_foldings(visible))
+            sheet.foldings = tuple(foldings(visible))
         read = spans_of(entry.seq for entry in visible.entries)
         sheet.unread = subtract(up_to(sheet.head), (*lost, *read))
         sheet._gaps = union((*lost, *sheet.unread))
@@ -226,8 +191,7 @@ class Sheet:
         sight = self._sight(entry)
         try:
             if sight == "native":
-                row = self._described.get(entry.seq) or self._row(entry.seq, payload)
-                self._place(row, entry.scope)
+                self._place(self._row(entry.seq, payload), entry.scope)
             elif sight == "text":
                 self.hidden[entry.seq] = "delegated"
                 self.quotes += self._delegation.quotes(entry.seq, entry.scope, payload)
@@ -259,25 +223,8 @@ class Sheet:
         return [Quote(pin.seq, _labelled(shape), (pin,)) for pin, shape in wanted if shape.text]
 
     def _row(self, seq: int, payload: bytes) -> Row:
-        role, shapes, instructions = self.wire.describe(payload)
-        parts = tuple(
-            Part(
-                seq,
-                nth,
-                shape.kind,
-                len(shape.text),
-                self.counter.part(shape),
-                shape.tool,
-                shape.call,
-                shape.sealed,
-                shape.fixed,
-                hash((shape.tool, shape.text, payload if shape.media else None)),
-            )
-            for nth, shape in enumerate(shapes)
-        )
-        tokens = sum(part.tokens for part in parts)
-        beside = self.counter.text(instructions) if instructions else 0
-        return Row(seq, payload, role, parts, tokens, beside)
+        known = self._described.get(seq)
+        return known or described(seq, payload, self.wire, self.counter)
 
     def _place(self, row: Row, scope: str) -> None:
         at = len(self.rows)
@@ -334,47 +281,7 @@ class Sheet:
         self._asking = row.role == "assistant" and bool(self._open)
 
 
-def weight(row: Row) -> int:
-    """The tokens of a message that is sent whole."""
-    return row.tokens + PER_MESSAGE if row.parts else 0
-
-
 def _labelled(shape: Shape) -> str:
     """The text of a part; where it stands in the user's place and is not the user's, it says so."""
     whose = {"call": "A call of", "return": "A result of"}.get(shape.kind)
     return f"[{whose} {shape.tool or 'a tool'}]\n{shape.text}" if whose else shape.text
-
-
-def _foldings(visible: Visible) -> Iterable[Folding]:
-    entries = {entry.seq: entry for entry in visible.entries}
-    for fold in visible.outline.folds:
-        if fold.seq in entries:
-            match CODEC.decode(entries[fold.seq]):
-                case FoldCompleted(summary=summary):
-                    yield _folding(fold, summary)
-                case _:
-                    yield Folding(fold.seq, fold.spans)
-
-
-def _folding(fold: Folded, summary: JsonValue) -> Folding:
-    match summary:
-        case {"shown": list(shown)}:
-            told = (_told(one) for one in shown)
-            merged = summary.get("placement") == "merge"
-            tokens = summary.get("tokens", 0)
-            size = tokens if isinstance(tokens, int) else 0
-            return Folding(fold.seq, fold.spans, tuple(filter(None, told)), merged, size)
-        case str(text) | {"text": str(text)}:
-            count = sum(len(span) for span in fold.spans)
-            marked = f"[Summary of {count} earlier messages]\n{text}"
-            return Folding(fold.seq, fold.spans, (("prompt", marked),))
-        case _:
-            return Folding(fold.seq, fold.spans)
-
-
-def _told(shown: JsonValue) -> tuple[str, str] | None:
-    match shown:
-        case {"kind": "prompt" | "reply" as kind, "text": str(text)}:
-            return kind, text
-        case _:
-            return None

@@ -74,12 +74,12 @@ def part_tokens(counter: Counter, shape: Shape, marks: Marks) -> int:
     """The tokens of a part: its text, the marks around it, the tool's name, and its media."""
     around = {"call": marks.call, "return": marks.returned}.get(shape.kind, marks.message)
     name = counter.text(shape.tool, "other") if shape.tool else 0
-    media = sum(media_tokens(one, marks) for one in shape.media)
+    media = sum(_media_tokens(one, marks) for one in shape.media)
     sealed = ceil(shape.opaque / _OPAQUE)
     return counter.text(shape.text, shape.kind) + around + name + media + sealed
 
 
-def media_tokens(media_type: str, marks: Marks) -> int:
+def _media_tokens(media_type: str, marks: Marks) -> int:
     """The tokens of something that nobody here looks into; its type says what it is."""
     sort = media_type.partition("/")[0].removesuffix("-url")
     return {"image": marks.image, "audio": SOUND, "video": FILM}.get(sort, DOCUMENT)

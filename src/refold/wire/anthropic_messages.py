@@ -46,6 +46,7 @@ class AnthropicMessages:
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = True
     itemized: ClassVar[bool] = False
+    systems_last: ClassVar[bool] = True
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""
@@ -57,10 +58,10 @@ class AnthropicMessages:
         return edited(payload, list(_places(parsed(payload))), changes)
 
     def make(self, inserts: Sequence[Insert]) -> list[bytes]:
-        """The inserts as messages: prompts and replies one each, returns together."""
+        """The inserts as messages: one each, but returns together."""
         if inserts[0].kind == "return":
             return [encoded({"role": "user", "content": [_result(one) for one in inserts]})]
-        role = "user" if inserts[0].kind == "prompt" else "assistant"
+        role = _ROLES[inserts[0].kind]
         return [encoded({"role": role, "content": one.text}) for one in inserts]
 
     def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:
@@ -258,6 +259,7 @@ def _str(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
 
 
+_ROLES: Final = {"prompt": "user", "reply": "assistant", "system": "system"}
 _KINDS: Final[dict[Role, Kind]] = {"user": "prompt", "assistant": "text", "system": "system"}
 _KNOWN: Final = frozenset({"text", "image", "document", "search_result"})
 _SERVED: Final = ("server_tool_use", "mcp_tool_use", "_tool_result")

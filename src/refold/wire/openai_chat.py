@@ -40,6 +40,7 @@ class OpenAIChat:
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = False
     itemized: ClassVar[bool] = False
+    systems_last: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""

@@ -24,6 +24,7 @@ class OpenAIResponses:
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = False
     itemized: ClassVar[bool] = True
+    systems_last: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The item as parts."""

@@ -16,7 +16,7 @@ tool returned, or something that only its provider understands."""
 Role = Literal["system", "user", "assistant", "tool"]
 """Who a message speaks for."""
 
-InsertKind = Literal["prompt", "reply", "return"]
+InsertKind = Literal["prompt", "reply", "return", "system"]
 """What an inserted message is: words in the user's place, the model's, or a tool's."""
 
 

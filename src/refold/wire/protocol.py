@@ -26,6 +26,8 @@ class Wire(Protocol):
     itemized: ClassVar[bool]
     """Whether a response is several messages: the model's in a row are one, and a thought goes with
     what comes after it, both or none."""
+    systems_last: ClassVar[bool]
+    """Whether what systems say in a conversation must be one message, right before a response."""
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts. What it does not know is a sealed part of kind "other".

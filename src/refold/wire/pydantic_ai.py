@@ -36,6 +36,7 @@ class PydanticAI:
     version: ClassVar[int] = 1
     unique_calls: ClassVar[bool] = False
     itemized: ClassVar[bool] = False
+    systems_last: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
         """The message as parts."""

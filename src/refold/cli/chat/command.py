@@ -7,7 +7,8 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from refold.cli.chat.wanted import Wanted
-from refold.cli.completing import profiles, session_names
+from refold.cli.choosing import ProfileChoice
+from refold.cli.completing import session_names
 from refold.cli.options import STORE, StoreOption, TenantOption, able, where_is
 from refold.cli.outcome import explained, needing
 from refold.errors import InvalidInput
@@ -54,15 +55,7 @@ def chat(  # noqa: PLR0913 - an option each
         Path | None,
         typer.Option("--files", metavar="DIR", help="Let the model read (only) in this folder."),
     ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="NAME",
-            help="The profile, whatever the settings say.",
-            autocompletion=profiles,
-        ),
-    ] = None,
+    profile: ProfileChoice = None,
     prompt: Annotated[
         str | None,
         typer.Option("--prompt", "-p", metavar="TEXT", help="Say this, print the answer, end."),

@@ -5,18 +5,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
-from refold.cli.chat.failing import told
 from refold.cli.chat.heard import Happened, Heard
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.status import Status
+from refold.cli.chat.turn import Hear, TurnEnd, hear_out
 from refold.engine.reason import CANCELLED
 from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
@@ -28,24 +27,10 @@ from refold.session import Compacted, Session, Spent, spent
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
 
-Hear = Callable[[Heard], None]
-
 _BUSY = 2.0
 """Seconds to wait for an answer that is given elsewhere, before a command is refused."""
 _EXACT = 0.03
 """Of a count: how far it may be off and still be called exact."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
-    """How a turn ended."""
-
-    how: Literal["answered", "interrupted", "limit", "failed"]
-    text: str = ""
-    """The answer, or why there is none."""
-    fix: str = ""
-    """What to do about it."""
-    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,17 +248,12 @@ class Conversation:
             capabilities=[] if parts.own else [self._memory],
             usage_limits=UsageLimits(request_limit=steps or None),
         )
-        try:
-            async with run as events:
-                async for event in events:
-                    if (heard := hearing.heard(event)) is not None:
-                        hear(heard)
-                        self._changed()
-        except UsageLimitExceeded:
-            return TurnEnd("limit", f"The turn ended after {steps} steps.", _MORE_STEPS, "steps")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the conversation goes on
-            return TurnEnd("failed", *told(error, self.model.model_id))
-        return TurnEnd("answered", hearing.text)
+
+        def told(heard: Heard) -> None:
+            hear(heard)
+            self._changed()
+
+        return await hear_out(run, hearing, told, steps, self.model.model_id)
 
     def _made(self) -> Refold:
         settings, parts = self._settings, self._parts
@@ -300,9 +280,6 @@ class Conversation:
         if self._asked is None or not _given_up(happening):  # who asked for it says so
             self._hear(Happened(happening))
         self._changed()
-
-
-_MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
 
 
 def _given_up(happening: Happening) -> bool:

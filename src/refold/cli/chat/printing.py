@@ -6,9 +6,10 @@ from contextlib import suppress
 from typing import Any, TextIO, cast
 
 from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.conversation import Conversation, TurnEnd
+from refold.cli.chat.conversation import Conversation
 from refold.cli.chat.heard import Called, Happened, Heard, Returned, Said
 from refold.cli.chat.naming import name_for
+from refold.cli.chat.turn import TurnEnd
 from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
 from refold.fold.events import CompactionComplete
 

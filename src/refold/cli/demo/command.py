@@ -16,6 +16,15 @@ def demo(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what came of it as JSON, and nothing else.")
     ] = False,
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store",
+            metavar="ADDRESS",
+            help="Keep the session there, as `demo`: sqlite:///FILE.",
+            show_default="nowhere: it ends with the demo",
+        ),
+    ] = "",
 ) -> None:
     """Watch a conversation that is longer than its model's window: no key is needed.
 
@@ -26,13 +35,13 @@ def demo(
     """
     with explained(), needing("chat"):
         if as_json or not able():
-            code = 0 if asyncio.run(_play(as_json=as_json)) else FAILED
+            code = 0 if asyncio.run(_play(store, as_json=as_json)) else FAILED
         else:
-            code = _watched()
+            code = _watched(store)
     raise typer.Exit(code)
 
 
-def _watched() -> int:
+def _watched(store: str) -> int:
     """In a terminal: the play, and then the chat is theirs."""
     from refold.cli.chat.running import surface_for  # noqa: PLC0415 - it needs the extra `chat`
 
@@ -41,22 +50,25 @@ def _watched() -> int:
     async def main() -> int:
         from refold.cli.demo.on_screen import on_screen  # noqa: PLC0415 - as above
 
-        return await on_screen(surface)
+        return await on_screen(surface, store)
 
     return surface.host(main)
 
 
-async def _play(*, as_json: bool) -> bool:
-    from refold.cli.demo.model import PACE  # noqa: PLC0415 - it needs the extra `chat`
-    from refold.cli.demo.play import play  # noqa: PLC0415 - as above
+async def _play(address: str, *, as_json: bool) -> bool:
+    from refold.cli.demo.keeping import kept  # noqa: PLC0415 - it needs the extra `chat`
+    from refold.cli.demo.model import PACE  # noqa: PLC0415 - as above
+    from refold.cli.demo.play import SESSION, play  # noqa: PLC0415 - as above
     from refold.cli.demo.printing import Printing  # noqa: PLC0415 - as above
 
-    if as_json:
-        played = await play()
-        typer.echo(json.dumps(played.as_json(), indent=2))
+    async with kept(address, SESSION) as store:
+        if as_json:
+            played = await play(store=store)
+            typer.echo(json.dumps(played.as_json(), indent=2))
+            return played.good
+        printing = Printing(lambda text: typer.echo(text, nl=False))
+        pace = PACE if sys.stdout.isatty() else 0
+        played = await play(store=store, pace=pace, hear=printing)
+        printing.end()
+        typer.echo(f"\n{played.as_text()}")
         return played.good
-    printing = Printing(lambda text: typer.echo(text, nl=False))
-    played = await play(pace=PACE if sys.stdout.isatty() else 0, hear=printing)
-    printing.end()
-    typer.echo(f"\n{played.as_text()}")
-    return played.good

@@ -13,12 +13,12 @@ from refold.cli.chat.chat import Chat
 from refold.cli.chat.conversation import Conversation, Parts
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.surface import Surface
+from refold.cli.demo.keeping import kept
 from refold.cli.demo.model import INSTRUCTIONS, PACE, demo_model, demo_models, demo_tools
 from refold.cli.demo.play import SESSION, Asked, play
 from refold.errors import InvalidInput
 from refold.log import Store
 from refold.settings import Settings, load_settings
-from refold.stores import MemoryStore
 
 _GREETING = (
     "A conversation that is longer than its model's window: no key is needed, and nothing is faked."
@@ -29,9 +29,9 @@ _PAUSE = 0.25
 """Seconds between two looks at how full the window is."""
 
 
-async def on_screen(surface: Surface) -> int:
+async def on_screen(surface: Surface, address: str = "") -> int:
     """Play it, and stay for whatever is typed then; the exit code."""
-    async with MemoryStore() as store:
+    async with kept(address, SESSION) as store:
         conversation = Conversation(_parts(store), SESSION, surface.hear, surface.refresh)
         try:
             surface.show(_GREETING, gap=False)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Never, Self
 from uuid import UUID
 
@@ -18,16 +17,15 @@ from refold.engine.dbos.queueing import Queueing
 from refold.engine.dbos.rescuing import Rescuing
 from refold.engine.dbos.tables import Tables
 from refold.engine.dbos.worker import GRACE
-from refold.engine.ends import end_among, end_of, running
-from refold.engine.folding import GRACE as STOPPING
-from refold.engine.folding import Folding, heard
-from refold.engine.protocol import Ended
-from refold.engine.reason import CANCELLED
+from refold.engine.ends import end_of, running
+from refold.engine.folding import STOPPING, Folding, heard
+from refold.engine.protocol import Ended, closed
 from refold.engine.surely import surely
-from refold.errors import InvalidEntry, InvalidInput, SessionForgotten, SessionNotFound
+from refold.engine.waiting import Lookout, give_up, wait_for
+from refold.errors import SessionForgotten, SessionNotFound
 from refold.fold.job import Job, Steps
 from refold.fold.run import MANUAL, read_context
-from refold.log import Author, FoldFailed, Log, Running, Span
+from refold.log import Author, Log, Running
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 0.5, 1.5
 _ALONE: Final = 5.0
@@ -92,7 +90,7 @@ class DbosEngine:
     async def start(self, job: Job) -> bool:
         """See `Engine.start`."""
         if self._closed:
-            raise _closed()
+            raise closed()
         starting = asyncio.create_task(self._start(job))
         self._starting[starting] = job.session
         starting.add_done_callback(self._starting.pop)
@@ -103,30 +101,21 @@ class DbosEngine:
         """See `Engine.wait`."""
         until = None if timeout is None else asyncio.get_running_loop().time() + timeout
         await self._started(session, timeout)
-        for one in await running(self._log, session):
-            if one.fold == fold:
-                try:
-                    async with asyncio.timeout_at(until):
-                        return await self._watched(session, one)
-                except TimeoutError:
-                    return None
-        return await end_of(self._log, session, fold)
+        return await wait_for(self._log, session, fold, self._watched, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
         """See `Engine.cancel`."""
         await self._started(session)
-        draft = self._author.draft(FoldFailed(fold, CANCELLED))
-        try:
-            done = await surely(lambda: self._log.append(session, [draft], expected=None))
-        except InvalidEntry:
+        ended = await give_up(self._log, session, fold, self._author)
+        if ended is None:
             return await end_of(self._log, session, fold)
         await self._stop(session, fold)
-        return Ended(fold, done.first, reason=CANCELLED)
+        return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
         """See `Engine.recover`."""
         if self._closed:
-            raise _closed()
+            raise closed()
         ours: list[Running] = []
         for one in await running(self._log, session):
             if await self._rescuing.seen_to(session, one):
@@ -147,12 +136,7 @@ class DbosEngine:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def _start(self, job: Job) -> bool:
@@ -186,16 +170,12 @@ class DbosEngine:
     async def _watched(self, session: str, one: Running) -> Ended:
         """How a running fold ended, wherever it runs; it is rescued if nobody makes it."""
         await self._tables.lift(self._id(session, one.fold), self._queueing.pool)
-        seen, pause, looked = one.seq, _FIRST_PAUSE, 0.0
+        lookout, pause, looked = Lookout(self._log, session, one), _FIRST_PAUSE, 0.0
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
-            head = await self._log.head(session)
-            if head > seen:
-                entries = await self._log.read(session, Span(seen + 1, head), whole=False)
-                if ended := await end_among(self._log, session, one.fold, entries):
-                    return ended
-                seen = head
+            if ended := await lookout.ended():
+                return ended
             if loop.time() - looked > self._look:
                 looked = loop.time()
                 if await self._rescued(session, one, "waiting"):
@@ -251,7 +231,3 @@ async def _never(job: Job, steps: Steps) -> JsonValue:  # noqa: ARG001 - it is a
 
 def _no_steps(job: Job, beneath: Beneath) -> Never:  # noqa: ARG001 - it is a `NewSteps`
     raise AssertionError
-
-
-def _closed() -> InvalidInput:
-    return InvalidInput("The engine is closed.", "Make a new one over the same log.")

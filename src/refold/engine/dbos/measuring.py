@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue
 
@@ -19,6 +18,7 @@ from refold.engine.folding import OFF_THE_LINE
 from refold.engine.protocol import Ended
 from refold.engine.steps import FORGOTTEN_MEANWHILE
 from refold.fold.job import Job, Steps
+from refold.telemetry import Instrumented
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
@@ -50,7 +50,7 @@ class Measuring:
     """Counts and times folds. `provider` is where it goes; OpenTelemetry's own, without one."""
 
     def __init__(self, *, provider: "MeterProvider | None" = None) -> None:
-        self._to = _instruments(provider)
+        self._to = _INSTRUMENTS.of(provider)
 
     def started(self, trigger: str) -> None:
         """A fold was asked for and begun."""
@@ -206,20 +206,4 @@ class _Instruments:
         return observe
 
 
-_known: "WeakKeyDictionary[MeterProvider, _Instruments]" = WeakKeyDictionary()
-_default: list[_Instruments] = []
-
-
-def _instruments(provider: "MeterProvider | None") -> _Instruments | None:
-    """The instruments of this provider, made once: they may not be made twice."""
-    try:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-    except ModuleNotFoundError:
-        return None
-    if provider is None:
-        if not _default:
-            _default.append(_Instruments(metrics.get_meter("refold")))
-        return _default[0]
-    if provider not in _known:
-        _known[provider] = _Instruments(provider.get_meter("refold"))
-    return _known[provider]
+_INSTRUMENTS: Final = Instrumented(_Instruments)

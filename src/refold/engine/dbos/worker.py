@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Self
 from uuid import UUID, uuid4
 
@@ -143,12 +142,7 @@ class Worker:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.stop()
 
     async def work(self, workflow: str, tenant: str, session: str, fold: UUID) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from refold.fold.ground.directive_words import NEUTRAL
 from refold.fold.ground.disguise import folded
-from refold.fold.ground.evidence import VOICES, Evidence, content, stem
+from refold.fold.ground.evidence import VOICES, Evidence
 from refold.fold.ground.named import named
+from refold.fold.ground.stems import content, stem
 from refold.log import PartRef
 from refold.log.text import words
 

@@ -1,15 +1,15 @@
 """Whose word a directive of a summary is: the user's own, or only the model's plan."""
 
 import re
-from functools import cached_property
 from typing import NamedTuple
 
 from refold.fold.ground.clauses import clauses
 from refold.fold.ground.directive_words import GRANT, HUMANS, PEOPLE, REPORT
 from refold.fold.ground.directives import Reading, directive
 from refold.fold.ground.disguise import folded
-from refold.fold.ground.evidence import Evidence, Voice, content, stem
+from refold.fold.ground.evidence import Evidence, Voice
 from refold.fold.ground.named import named
+from refold.fold.ground.stems import content, stem
 from refold.log import PartRef
 
 _MODEL: frozenset[Voice] = frozenset({"model", "earlier"})
@@ -166,11 +166,6 @@ class Authority:
         )
         said = (window.lead, window.said, after.said if after and turned else "")
         return " ".join(" ".join(said).split())
-
-    @cached_property
-    def spoke(self) -> bool:
-        """Whether the user said anything."""
-        return any(one.voice == "user" for one in self._evidence.windows)
 
 
 def _parts(text: str) -> list[str]:

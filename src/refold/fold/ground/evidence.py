@@ -9,16 +9,16 @@ import heapq
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from pydantic_core import from_json
 
 from refold.fold.breadcrumb import ERRORS, RESULTS
-from refold.fold.ground.clauses import sentences
-from refold.fold.ground.directive_words import NUMBER_WORDS, STOP
+from refold.fold.ground.directive_words import STOP
 from refold.fold.ground.disguise import folded
-from refold.fold.ground.named import spellings
+from refold.fold.ground.stems import GROUPS, in_other_ways, stem
+from refold.fold.ground.windows import cut, sentence_windows
 from refold.fold.identifiers import strings
 from refold.fold.material import Earlier, Material, Passage
 from refold.log import PartRef
@@ -31,14 +31,8 @@ VOICES: Final[tuple[Voice, ...]] = ("user", "model", "tool", "earlier")
 
 QUOTE = re.compile(r'^The user \(entry (\d+)\): "(.*)"$', re.DOTALL)
 """How the user's words stand in a checked summary."""
-_WINDOW = 480
-_LONGEST_WORD = 200
 _COMMON = 2_000
 _RANKED = 48
-_GROUPS = re.compile(r"(?<=\d)[,'_\u00a0\u202f](?=\d{3}(?!\d))")  # 12,000 is 12000
-_SMALL = frozenset(map(str, range(len(NUMBER_WORDS))))
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ed", "es", "s", "ly", "e")
-_SHORTEST_STEM = 3
 _OF_TOOLS = (ERRORS, RESULTS)
 """What the log's own summary quotes from what tools returned."""
 
@@ -66,23 +60,6 @@ class Window(NamedTuple):
     """The line that the user's list stands under."""
 
 
-def stem(word: str) -> str:
-    """The word without its ending, so that forms of one word meet."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            word = word[: -len(ending)]
-            break
-    if len(word) > _SHORTEST_STEM and word[-1] == word[-2]:
-        word = word[:-1]
-    return word.removesuffix("i") if len(word) > _SHORTEST_STEM else word
-
-
-def content(text: str) -> list[str]:
-    """The stems of the words that carry meaning, each once."""
-    there = words(_GROUPS.sub("", text))
-    return list(dict.fromkeys(f"~{stem(one)}" for one in there if one not in STOP))
-
-
 class Evidence:
     """The material, indexed for the words of one summary."""
 
@@ -99,9 +76,9 @@ class Evidence:
         self._weights: dict[str, float] = {}
         self._known: dict[str, tuple[str, ...]] = {}
         self._sets: dict[frozenset[str], frozenset[str]] = {}
-        said = {word for claim in claims for word in (*words(claim), *words(folded(claim)))}
-        said |= {word for claim in claims for word in _in_other_ways(claim)}
-        self._wanted = said | {f"~{stem(one)}" for one in said if one not in STOP}
+        looked_for = {word for claim in claims for word in (*words(claim), *words(folded(claim)))}
+        looked_for |= {word for claim in claims for word in in_other_ways(claim)}
+        self._wanted = looked_for | {f"~{stem(one)}" for one in looked_for if one not in STOP}
         for one in material.earlier:
             self._earlier(one)
         for passage in material.passages:
@@ -209,11 +186,11 @@ class Evidence:
         number = len(self.pieces)
         self.pieces.append(piece)
         if voice == "user":
-            for said, lead in _sentences(text):
-                self._open(Window(number, voice, said=said, lead=lead), said)
+            for sentence, lead in sentence_windows(text):
+                self._open(Window(number, voice, said=sentence, lead=lead), sentence)
         else:
             at = 0
-            for one in _cut(piece.text):
+            for one in cut(piece.text):
                 self._open(Window(number, voice, at, at + len(one)), one)
                 at += len(one)
         before = self._entries.get(ref.seq, range(first, first))
@@ -221,8 +198,8 @@ class Evidence:
 
     def _open(self, window: Window, text: str) -> None:
         there = {*words(text)}
-        if _GROUPS.search(text):
-            there |= {*words(_GROUPS.sub("", text))}
+        if GROUPS.search(text):
+            there |= {*words(GROUPS.sub("", text))}
         keys = frozenset(key for word in there for key in self._keys(word))
         for key in keys:
             self._at[key].append(len(self.windows))
@@ -254,52 +231,10 @@ def _text(shape: Shape) -> str:
     if shape.kind != "call":
         return shape.text
     try:
-        said = "\n".join(strings(from_json(shape.text)))
+        told = "\n".join(strings(from_json(shape.text)))
     except ValueError:
-        said = shape.text
-    return f"{shape.tool or ''}\n{said}"
-
-
-def _cut(text: str) -> Iterator[str]:
-    """The text in windows, between lines where that can be."""
-    at = 0
-    while at < len(text):
-        end = at + _WINDOW
-        if end < len(text):
-            line, space = text.rfind("\n", at + 1, end), text.rfind(" ", at + 1, end)
-            if max(line, space) > at:
-                end = (line if line > at else space) + 1
-            else:
-                gap = re.compile(r"\W").search(text, end, end + _LONGEST_WORD)
-                end = gap.end() if gap else end
-        yield text[at:end]
-        at = end
-
-
-def _sentences(text: str) -> Iterator[tuple[str, str]]:
-    """What the user said, sentence by sentence, with the line that a list stands under."""
-    lead = ""
-    for line in text.splitlines():
-        bare = " ".join(line.split())
-        listed = re.match(r"[-*+•]\s|\d+[.)]\s|\[", bare)
-        if not bare:
-            continue
-        if not listed and not line.startswith((" ", "\t")):
-            lead = ""
-        for sentence in sentences(bare):
-            for window in _cut(sentence.strip()):
-                yield window, lead
-        if bare.endswith(":") and not listed:
-            lead = bare
-
-
-def _in_other_ways(claim: str) -> Iterator[str]:
-    """The words of a claim's numbers as others may have written them."""
-    for one in re.findall(r"\d[\d.,'_\u00a0\u202f]*\w*", claim):
-        for spelling in spellings(one.rstrip(".,'_")):
-            yield from words(spelling)
-        if one in _SMALL:
-            yield NUMBER_WORDS[int(one)]
+        told = shape.text
+    return f"{shape.tool or ''}\n{told}"
 
 
 def _counts(material: Material) -> frozenset[int]:

@@ -18,10 +18,11 @@ from refold.fold.ground.clauses import Clause, asides, clauses, sentences
 from refold.fold.ground.directive_words import AMBIGUOUS, DETERMINERS
 from refold.fold.ground.directives import Reading, directive, imperative
 from refold.fold.ground.disguise import cleaned, folded, readings
-from refold.fold.ground.evidence import Evidence, content
+from refold.fold.ground.evidence import Evidence
 from refold.fold.ground.named import Named
 from refold.fold.ground.occurrence import Occurrence
 from refold.fold.ground.outcomes import refuted, unheard
+from refold.fold.ground.stems import content
 from refold.fold.material import Material
 from refold.fold.summary import Claim, Finding, Report, Section, Verdict
 from refold.fold.write.written import HEADINGS, Said, Subject, Written

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from refold.fold.ground.directive_words import NUMBER_WORDS
 from refold.fold.ground.disguise import folded
-from refold.fold.ground.evidence import Evidence, content
+from refold.fold.ground.evidence import Evidence
 from refold.fold.ground.named import Named, named, spellings
+from refold.fold.ground.stems import content
 from refold.log.text import words
 
 _LINE = re.compile(r"(.+?[^\d:]):(\d+)(?:[:-]\d+)*$")

@@ -9,7 +9,7 @@ from refold.fold.ground.disguise import folded
 Outcome = Literal["good", "bad"]
 
 _NOT = (
-    r"(?:not|no|never|without|n't|cannot|can't|0|zero|nicht|kein\w*|ne|pas|sans|sin|nao|sem|non"
+    r"(?:not|no|never|without|\w+n't|cannot|can't|0|zero|nicht|kein\w*|ne|pas|sans|sin|nao|sem|non"
     r"|geen"
     r"|niet)"
 )

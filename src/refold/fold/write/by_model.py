@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
-from refold.fold.believing import believed
 from refold.fold.breadcrumb import breadcrumb
 from refold.fold.gate import EMPTY
 from refold.fold.job import Job, Steps
@@ -106,15 +105,7 @@ class ByModel:
         try:
             with breaker.asking():
                 written = await asking.about(material)
-            summary = await asyncio.to_thread(
-                believed,
-                written,
-                material,
-                own,
-                values,
-                by=summariser.name,
-                counter=summariser.counter,
-            )
+            summary = await asyncio.to_thread(_believed, written, material, own, values, summariser)
         except asyncio.CancelledError:
             if clock() - began >= values.wait:  # nobody waited for it any longer
                 breaker.failed(TOO_SLOW)
@@ -271,6 +262,15 @@ def _within(said: Sequence[Said], counter: Counter, room: int) -> tuple[list[Sai
 
 def _soon_changed(said: Said) -> tuple[bool, int]:
     return said.subject in ("goal", "state", "next", "questions"), max(said.cites, default=0)
+
+
+def _believed(
+    written: Written, material: Material, own: Summary, values: Fold, summariser: Summariser
+) -> Summary:
+    # Its rules take a while to import, and only who asked a model needs them.
+    from refold.fold.believing import believed  # noqa: PLC0415
+
+    return believed(written, material, own, values, by=summariser.name, counter=summariser.counter)
 
 
 def _instead(

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from refold.gateway.dialects.anthropic_messages import AnthropicMessages
+from refold.gateway.dialects.anthropic_messages import ANTHROPIC_MESSAGES
 from refold.gateway.dialects.asked import Asked, Unreadable
 from refold.gateway.dialects.dialect import Dialect
-from refold.gateway.dialects.openai_chat import OpenAIChat
-from refold.gateway.dialects.openai_responses import OpenAIResponses
+from refold.gateway.dialects.openai_chat import OPENAI_CHAT
+from refold.gateway.dialects.openai_responses import OPENAI_RESPONSES
 
-_KNOWN: Final[tuple[Dialect, ...]] = (OpenAIChat(), OpenAIResponses(), AnthropicMessages())
+_KNOWN: Final = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES)
 
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({one.path: one for one in _KNOWN})
 """The dialects by the path that clients send to."""
 
 __all__ = [
+    "ANTHROPIC_MESSAGES",
     "DIALECTS",
-    "AnthropicMessages",
+    "OPENAI_CHAT",
+    "OPENAI_RESPONSES",
     "Asked",
     "Dialect",
-    "OpenAIChat",
-    "OpenAIResponses",
     "Unreadable",
 ]

@@ -1,44 +1,42 @@
 """What the gateway must know of each API that it speaks."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from refold.gateway.dialects.answered import Answer, Assembling
 from refold.gateway.dialects.asked import Asked
+from refold.gateway.dialects.reading import Form, asked_of, body_of
 
 
-class Dialect(Protocol):
+@dataclass(frozen=True, eq=False)
+class Dialect:
     """One API: how its requests are read and changed, and its answers understood."""
 
-    name: ClassVar[str]
+    name: str
     """The name of its wire."""
-    path: ClassVar[str]
+    path: str
     """Where clients send their requests."""
+    form: Form
+    """Where its requests have what."""
+    answer: Callable[[bytes], Answer | None]
+    """The answer in a whole response; None if there is none."""
+    assembling: Callable[[], Assembling]
+    """Makes what makes the answer of a stream's events."""
+    refusal: Callable[[int, str, str], bytes]
+    """An error of the gateway's, as clients of this API read errors: status, code, words."""
 
     def read(self, raw: bytes) -> Asked:
         """The request. Raises Unreadable when the body is no JSON object."""
-        ...
+        return asked_of(raw, self.form)
 
     def likeness(self, payload: bytes) -> bytes:
         """What identifies the message, however a client writes it; empty if nothing does."""
-        ...
+        return self.form.seen(payload).likeness
 
     def answers(self, payload: bytes) -> bool:
         """Whether the model said it."""
-        ...
+        return self.form.seen(payload).answers
 
     def body(self, asked: Asked, messages: Sequence[bytes]) -> bytes:
         """The request with these messages, and all else as it was."""
-        ...
-
-    def answer(self, body: bytes) -> Answer | None:
-        """The answer in a whole response; None if there is none."""
-        ...
-
-    def assembling(self) -> Assembling:
-        """What makes the answer of a stream's events."""
-        ...
-
-    def refusal(self, status: int, code: str, words: str) -> bytes:
-        """An error of the gateway's, as clients of this API read errors."""
-        ...
+        return body_of(asked, self.form, messages)

@@ -1,14 +1,12 @@
 """OpenAI's chat completions, and servers that speak the same."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from pydantic import JsonValue
 
 from refold.gateway.dialects import chat_answers
-from refold.gateway.dialects.answered import Answer, Assembling
-from refold.gateway.dialects.asked import Asked
 from refold.gateway.dialects.bounded_json import Object
+from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.dialects.likeness import (
     Told,
     alike,
@@ -19,52 +17,11 @@ from refold.gateway.dialects.likeness import (
     other,
     refused,
 )
-from refold.gateway.dialects.reading import Form, asked_of, body_of
+from refold.gateway.dialects.reading import Form
 from refold.gateway.dialects.refusing import openai_refusal
 from refold.gateway.dialects.seen_before import Seen
 from refold.wire import wire_for
 from refold.wire.splice import objects
-
-
-class OpenAIChat:
-    """The dialect of `/v1/chat/completions`."""
-
-    name: ClassVar[str] = "openai-chat"
-    path: ClassVar[str] = "/v1/chat/completions"
-
-    def __init__(self) -> None:
-        self._seen = Seen(wire_for(self.name), _looked)
-        self._form = Form(
-            "messages", None, ("tools", "functions"), _elsewhere, openai_user, self._seen
-        )
-
-    def read(self, raw: bytes) -> Asked:
-        """The request; the system messages in front are its instructions."""
-        return asked_of(raw, self._form)
-
-    def likeness(self, payload: bytes) -> bytes:
-        """What identifies the message; empty if the model says nothing in it."""
-        return self._seen(payload).likeness
-
-    def answers(self, payload: bytes) -> bool:
-        """Whether the model said it."""
-        return self._seen(payload).answers
-
-    def body(self, asked: Asked, messages: Sequence[bytes]) -> bytes:
-        """The request with these messages after the instructions."""
-        return body_of(asked, self._form, messages)
-
-    def answer(self, body: bytes) -> Answer | None:
-        """The answer in a whole response."""
-        return chat_answers.answer(body)
-
-    def assembling(self) -> Assembling:
-        """What makes the answer of a stream's chunks."""
-        return chat_answers.AssemblingChat()
-
-    def refusal(self, status: int, code: str, words: str) -> bytes:
-        """An error in OpenAI's shape."""
-        return openai_refusal(status, code, words)
 
 
 def openai_user(body: Object) -> JsonValue:
@@ -121,3 +78,21 @@ def _function(id_: str, function: JsonValue) -> Told | None:
 
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+
+_NAME: Final = "openai-chat"
+OPENAI_CHAT: Final = Dialect(
+    _NAME,
+    "/v1/chat/completions",
+    Form(
+        conversation="messages",
+        instructions=None,  # the system messages in front
+        tools=("tools", "functions"),
+        elsewhere=_elsewhere,
+        user=openai_user,
+        seen=Seen(wire_for(_NAME), _looked),
+    ),
+    answer=chat_answers.answer,
+    assembling=chat_answers.AssemblingChat,
+    refusal=openai_refusal,
+)
+"""The dialect of chat completions."""

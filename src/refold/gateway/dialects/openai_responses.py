@@ -1,12 +1,10 @@
 """OpenAI's responses, as long as the client holds the conversation."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from refold.gateway.dialects import responses_answers
-from refold.gateway.dialects.answered import Answer, Assembling
-from refold.gateway.dialects.asked import Asked
 from refold.gateway.dialects.bounded_json import Object
+from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.dialects.likeness import (
     Told,
     alike,
@@ -17,54 +15,11 @@ from refold.gateway.dialects.likeness import (
     other,
 )
 from refold.gateway.dialects.openai_chat import openai_user
-from refold.gateway.dialects.reading import Form, asked_of, body_of
+from refold.gateway.dialects.reading import Form
 from refold.gateway.dialects.refusing import openai_refusal
 from refold.gateway.dialects.seen_before import Seen
 from refold.wire import wire_for
 from refold.wire.splice import objects
-
-
-class OpenAIResponses:
-    """The dialect of `/v1/responses`. A message is one item of the input."""
-
-    name: ClassVar[str] = "openai-responses"
-    path: ClassVar[str] = "/v1/responses"
-
-    def __init__(self) -> None:
-        self._seen = Seen(wire_for(self.name), _looked)
-        self._form = Form(
-            *("input", "instructions", ("tools",)),
-            *(_elsewhere, openai_user, self._seen),
-            lone_text=True,
-        )
-
-    def read(self, raw: bytes) -> Asked:
-        """The request; a lone text is one message of the user's."""
-        return asked_of(raw, self._form)
-
-    def likeness(self, payload: bytes) -> bytes:
-        """What identifies the item; empty for reasoning."""
-        return self._seen(payload).likeness
-
-    def answers(self, payload: bytes) -> bool:
-        """Whether the model made it: its messages, its calls, its reasoning."""
-        return self._seen(payload).answers
-
-    def body(self, asked: Asked, messages: Sequence[bytes]) -> bytes:
-        """The request with these items."""
-        return body_of(asked, self._form, messages)
-
-    def answer(self, body: bytes) -> Answer | None:
-        """The answer in a whole response."""
-        return responses_answers.answer(body)
-
-    def assembling(self) -> Assembling:
-        """What makes the answer of a stream's events."""
-        return responses_answers.AssemblingResponses()
-
-    def refusal(self, status: int, code: str, words: str) -> bytes:
-        """An error in OpenAI's shape."""
-        return openai_refusal(status, code, words)
 
 
 def _elsewhere(body: Object) -> str:
@@ -129,3 +84,22 @@ _MADE: Final = frozenset(
 
 _PASSING: Final = frozenset({"id", "status"})
 """Clients leave them out when they send an item again."""
+
+_NAME: Final = "openai-responses"
+OPENAI_RESPONSES: Final = Dialect(
+    _NAME,
+    "/v1/responses",
+    Form(
+        conversation="input",
+        instructions="instructions",
+        tools=("tools",),
+        elsewhere=_elsewhere,
+        user=openai_user,
+        seen=Seen(wire_for(_NAME), _looked),
+        lone_text=True,
+    ),
+    answer=responses_answers.answer,
+    assembling=responses_answers.AssemblingResponses,
+    refusal=openai_refusal,
+)
+"""The dialect of responses; a message is one item of the input."""

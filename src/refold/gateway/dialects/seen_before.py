@@ -27,7 +27,10 @@ class Facts(NamedTuple):
 
 
 class Seen:
-    """Looks at each message once, as long as it is seen now and then."""
+    """Looks at each message once, as long as it is seen now and then.
+
+    Threads may ask at once: at worst a message is looked at twice, or forgotten early.
+    """
 
     def __init__(
         self, wire: Wire, look: Callable[[Object], tuple[bytes, bool]], most: int = _MOST

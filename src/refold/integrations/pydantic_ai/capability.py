@@ -1,8 +1,7 @@
 """Refold as a capability of a Pydantic AI agent."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Self
 
 import anyio
@@ -16,6 +15,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from refold.errors import InvalidInput, InvalidSetting
+from refold.fold.job import Job
+from refold.fold.run import Write
 from refold.integrations.pydantic_ai.keeping import Keeping, NewEngine
 from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
 from refold.integrations.pydantic_ai.places import Place, calling, place_of
@@ -26,7 +27,6 @@ from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import MemorySink, remembering
 from refold.models import ModelSettings, Overrides
-from refold.models.asking import by_model
 from refold.models.catalogue import NONE
 from refold.session import Session, Setup
 from refold.session.folds import Hook, Host
@@ -96,7 +96,7 @@ class Refold(AbstractCapability[Any]):
             wait=wait,
             before=before,
             host=host,
-            write=by_model(self._models.named, known) if by_a_model else None,
+            write=_by_model(self._models.named, known) if by_a_model else None,
             remember=remembering(memory) if memory is not None else None,
             watch=watch,
             retention=chosen,
@@ -153,12 +153,7 @@ class Refold(AbstractCapability[Any]):
         await self._keeping.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -261,6 +256,13 @@ class Refold(AbstractCapability[Any]):
 
     def _run(self, ctx: RunContext[Any]) -> Run:
         return self._runs[ctx.conversation_id, ctx.run_id]
+
+
+def _by_model(resolve: Callable[[str, Job], Model], known: Overrides) -> Write:
+    # What checks a summary takes a while to import, and most agents do without.
+    from refold.models.asking import by_model  # noqa: PLC0415
+
+    return by_model(resolve, known)
 
 
 def _known(name: str, given: object) -> ModelSettings:

@@ -30,7 +30,7 @@ from refold.log import (
     Span,
     Unknown,
 )
-from refold.log.outline import replay
+from refold.log.replaying import replay
 from refold.log.span import seqs, spans_of
 
 HOST: Final = "pydantic-ai"

@@ -8,7 +8,6 @@ reads sessions (views, folds, recall, search, export) reads conversations too. S
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from types import TracebackType
 from typing import Self, cast
 from uuid import UUID
 
@@ -86,12 +85,7 @@ class Conversations(ConversationStore):
         await self._reading.opened()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Close it."""
         await self.close()
 

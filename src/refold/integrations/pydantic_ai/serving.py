@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from refold.fold.job import Job
 from refold.fold.run import MANUAL
 from refold.models import ModelSettings, Overrides
-from refold.models.asking import inferred
+from refold.models.by_name import inferred
 from refold.models.catalogue import NONE
 from refold.models.experience import Experiences
 from refold.models.overflow import Overflow

@@ -11,7 +11,7 @@ from fastapi.security import HTTPBearer
 from refold.engine import Engine
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Log
-from refold.log.admit import LONGEST_NAME, check_name
+from refold.log.names import LONGEST_NAME, check_name
 from refold.service.callers import Caller
 from refold.service.keyring import Keyring
 from refold.service.vault import Vault

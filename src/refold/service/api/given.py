@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from refold.log.admit import LONGEST_NAME
+from refold.log.names import LONGEST_NAME
 from refold.log.span import Span
 from refold.service.kept import Role
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from refold.log.admit import LONGEST_NAME
+from refold.log.names import LONGEST_NAME
 from refold.recall.search import search, search_sessions
 from refold.service.api import answers
 from refold.service.api.asking import OfLog, Reader

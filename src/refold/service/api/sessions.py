@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from refold.errors import Conflict, InvalidInput, SessionExists
 from refold.log import Author, Log, Opened, Titled
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.service.api import answers
 from refold.service.api.asking import Admin, OfLog, OfService, Reader, SessionName, Writer, using
 from refold.service.api.given import (

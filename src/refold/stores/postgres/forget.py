@@ -11,8 +11,9 @@ from uuid import UUID
 from refold.log.entry import Entry
 from refold.log.forgetting import fallen
 from refold.log.lineage import Segment
-from refold.log.outline import dump, replay
+from refold.log.outline import dump
 from refold.log.protocol import Erased
+from refold.log.replaying import replay
 from refold.log.span import Span, intersect, subtract
 from refold.stores.postgres.erase import SQL, Eraser, Spans
 from refold.stores.postgres.fork import columns, lock_tenant

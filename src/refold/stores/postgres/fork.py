@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from refold.errors import InvalidInput, SessionExists
-from refold.log.admit import State, check_name, fork_state
 from refold.log.lineage import Segment, plan_fork
-from refold.log.outline import dump, replay
+from refold.log.names import check_name
+from refold.log.outline import dump
 from refold.log.protocol import SessionInfo
+from refold.log.replaying import replay
 from refold.log.span import Span
+from refold.log.state import State, fork_state
 from refold.stores.postgres.read import (
     controls,
     find_session,

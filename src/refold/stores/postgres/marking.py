@@ -64,7 +64,7 @@ class Marking:
     async def call(self, sql: str, values: Values) -> object:
         """Append and put the mark by one call; None if a unique index or a newer mark objects.
 
-        Raises Conflict when it is known that a newer mark does.
+        Raises MarkConflict when it is known that a newer mark does.
         """
         self._check()
         mark = self._mark

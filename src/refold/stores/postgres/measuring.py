@@ -10,9 +10,10 @@ from functools import wraps
 from time import perf_counter
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from refold.errors import RefoldError
+from refold.telemetry import Instrumented
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
@@ -46,7 +47,7 @@ class Measuring:
     """
 
     def __init__(self, *, provider: "MeterProvider | None" = None, tenants: bool = False) -> None:
-        self._to = _instruments(provider)
+        self._to = _INSTRUMENTS.of(provider)
         self._tenants = tenants
 
     def call(self, operation: str, tenant: str) -> "Call":
@@ -217,20 +218,4 @@ def _named(error: BaseException) -> str:
     return error.code if isinstance(error, RefoldError) else type(error).__name__
 
 
-_known: "WeakKeyDictionary[MeterProvider, _Instruments]" = WeakKeyDictionary()
-_default: list[_Instruments] = []
-
-
-def _instruments(provider: "MeterProvider | None") -> _Instruments | None:
-    """The instruments of this provider, made once: they may not be made twice."""
-    try:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-    except ModuleNotFoundError:
-        return None
-    if provider is None:
-        if not _default:
-            _default.append(_Instruments(metrics.get_meter("refold")))
-        return _default[0]
-    if provider not in _known:
-        _known[provider] = _Instruments(provider.get_meter("refold"))
-    return _known[provider]
+_INSTRUMENTS: Final = Instrumented(_Instruments)

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from refold.errors import InvalidInput, NotAStore, StoreOutdated
-from refold.log.admit import check_name
+from refold.log.names import check_name
 from refold.stores.migrations import Migration, check_applied, check_shipped, shipped_in
 from refold.stores.postgres.connection import Address, Pool, connect
 from refold.stores.postgres.failing import explained, stranger

@@ -5,13 +5,15 @@ from operator import attrgetter
 from uuid import UUID
 
 from refold.errors import ArtifactNotFound, StoreCorrupt
-from refold.log.admit import State, missing
+from refold.log.admit import missing
 from refold.log.artifact import Artifact, lower
 from refold.log.entry import Entry
 from refold.log.lineage import Segment, within
-from refold.log.outline import Outline, chain_of, load, replay
+from refold.log.outline import Outline, chain_of, load
 from refold.log.protocol import SessionInfo, Visible
+from refold.log.replaying import replay
 from refold.log.span import Span, spans_of, subtract
+from refold.log.state import State
 from refold.stores.postgres.rows import LAST_SEQ, SessionRow, entry_of, packed, unpacked
 from refold.stores.postgres.transaction import Reading, Row
 from refold.stores.sql import statements
@@ -81,10 +83,10 @@ async def read(
     tx: Reading, row: SessionRow, span: Span | None, *, is_whole: bool = True
 ) -> list[Entry]:
     """The entries of the span that exist."""
-    return await read_many(tx, row, [span or Span(1, LAST_SEQ)], is_whole=is_whole)
+    return await _read_many(tx, row, [span or Span(1, LAST_SEQ)], is_whole=is_whole)
 
 
-async def read_many(
+async def _read_many(
     tx: Reading, row: SessionRow, spans: Sequence[Span], *, is_whole: bool = True
 ) -> list[Entry]:
     """The entries of the spans that exist; the spans are in order and do not meet."""
@@ -150,11 +152,11 @@ async def visible(tx: Reading, session: str, last: int | None) -> Visible:
     row = await the_session(tx, session)
     outline = row.state.outline
     needed = outline.needed(row.state.head, last)
-    entries = {entry.seq: entry for entry in await read_many(tx, row, needed)}
+    entries = {entry.seq: entry for entry in await _read_many(tx, row, needed)}
     if outline.record is not None:
         chain = subtract(spans_of(chain_of(entries[outline.record])), needed)
         if chain:
-            entries |= {entry.seq: entry for entry in await read_many(tx, row, chain)}
+            entries |= {entry.seq: entry for entry in await _read_many(tx, row, chain)}
     return Visible(info(row, session), outline, tuple(entries[seq] for seq in sorted(entries)))
 
 

@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from refold.log.admit import State
 from refold.log.artifact import Hole
 from refold.log.entry import Entry
 from refold.log.span import Span
+from refold.log.state import State
 
 LAST_SEQ: Final = (1 << 63) - 1
 MINUTE: Final = 60_000

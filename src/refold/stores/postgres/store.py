@@ -8,8 +8,8 @@ from typing import TypeVar
 from psycopg.errors import UniqueViolation
 
 from refold.errors import InvalidInput, StoreBusy
-from refold.log.admit import check_name
 from refold.log.author import Clock, wall_clock
+from refold.log.names import check_name
 from refold.log.protocol import DEFAULT_TENANT, Store
 from refold.stores.migrations import Migration, check_shipped
 from refold.stores.postgres.connection import Address, Pool

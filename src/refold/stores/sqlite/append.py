@@ -6,7 +6,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from refold.errors import RefoldError
-from refold.log.admit import Facts, Repeat, State, Write, admit, admit_plain, needs_controls
+from refold.log.admit import Facts, Repeat, Write, admit, admit_plain, needs_controls
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import Message
@@ -14,6 +14,7 @@ from refold.log.marking import Mark
 from refold.log.outline import dump
 from refold.log.protocol import Appended
 from refold.log.span import Span
+from refold.log.state import State
 from refold.stores.sql import statements
 from refold.stores.sqlite.marking import check_marks, put_mark
 from refold.stores.sqlite.read import controls, find_session, forgotten_at, read, segments

@@ -14,8 +14,9 @@ from refold.errors import ErasureUnfinished, StoreCorrupt
 from refold.log.entry import Entry
 from refold.log.forgetting import fallen, tombstone
 from refold.log.lineage import Segment
-from refold.log.outline import dump, replay
+from refold.log.outline import dump
 from refold.log.protocol import Erased
+from refold.log.replaying import replay
 from refold.log.span import Span, intersect, spans_of, subtract, union
 from refold.stores.reach import Reach
 from refold.stores.sql import statements

@@ -1,11 +1,12 @@
 """Forking: the new session points at the entries it shares."""
 
 from refold.errors import InvalidInput, SessionExists
-from refold.log.admit import check_name, fork_state
 from refold.log.lineage import Segment, plan_fork
-from refold.log.outline import replay
+from refold.log.names import check_name
 from refold.log.protocol import SessionInfo
+from refold.log.replaying import replay
 from refold.log.span import Span
+from refold.log.state import fork_state
 from refold.stores.sql import statements
 from refold.stores.sqlite.append import add_session
 from refold.stores.sqlite.read import (

@@ -32,7 +32,7 @@ def index_some(tx: Writing, key: int, upto: int) -> bool:
     rows = tx.db.execute(SQL["next_entries"], (*ends, _AT_ONCE)).fetchall()
     entries = whole(Reading(tx.db, tenant), map(entry_of, rows))
     for row, entry in zip(rows, entries, strict=True):
-        if text := indexed_text(entry):
+        if text := _indexed_text(entry):
             tx.db.execute(SQL["add_words"], (row[0], text))
     more = len(rows) == _AT_ONCE
     reached = seq_of(rows[-1][0]) if rows else indexed
@@ -60,11 +60,11 @@ def _fact(tx: Writing, name: str) -> int:
 
 def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
     """Take an entry (read whole) out of the index, if it is in it."""
-    if entry.seq <= indexed and (text := indexed_text(entry)):
+    if entry.seq <= indexed and (text := _indexed_text(entry)):
         tx.db.execute(SQL["remove_words"], (at, text))
 
 
-def indexed_text(entry: Entry) -> str:
+def _indexed_text(entry: Entry) -> str:
     """What the index is given of an entry: its words, with a space between each two."""
     return " ".join(words(text_of(entry)))
 

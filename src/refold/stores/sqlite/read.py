@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 
 from refold.errors import ArtifactNotFound, StoreCorrupt
-from refold.log.admit import State, missing
+from refold.log.admit import missing
 from refold.log.artifact import Artifact, lower
 from refold.log.entry import Entry
 from refold.log.lineage import Segment, within
-from refold.log.outline import Outline, chain_of, load, replay
+from refold.log.outline import Outline, chain_of, load
 from refold.log.protocol import Outlined, SessionInfo, Visible
+from refold.log.replaying import replay
 from refold.log.span import Span, spans_of, subtract
+from refold.log.state import State
 from refold.stores.sql import statements
 from refold.stores.sqlite.rows import LAST_SEQ, SessionRow, ends, entry_of
 from refold.stores.sqlite.transaction import Reading

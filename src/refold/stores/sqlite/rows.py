@@ -7,12 +7,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from refold.errors import StoreCorrupt
-from refold.log.admit import State
 from refold.log.artifact import Hole
 from refold.log.entry import Entry
 from refold.log.lineage import Segment
 from refold.log.outline import CONTROL_KINDS
 from refold.log.span import Span
+from refold.log.state import State
 from refold.stores.sql import statements
 
 SEQ_BITS = 32

@@ -11,15 +11,9 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TypeVar
 
-from refold.errors import (
-    ErasureUnfinished,
-    NotAStore,
-    StoreClosed,
-    StoreNotFound,
-    StoreReadOnly,
-)
-from refold.log.admit import check_name
+from refold.errors import ErasureUnfinished, NotAStore, StoreClosed, StoreNotFound, StoreReadOnly
 from refold.log.author import Clock, wall_clock
+from refold.log.names import check_name
 from refold.log.protocol import DEFAULT_TENANT, Store
 from refold.stores.migrations import Migration
 from refold.stores.reach import Reach, onwards

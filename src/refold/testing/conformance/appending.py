@@ -107,7 +107,7 @@ class AppendingConformance(Conformance):
         for expected in (0, 2, 99):
             with pytest.raises(Conflict) as caught:
                 await log.append("s", self.drafts(Note("x")), expected=expected)
-            assert (caught.value.expected, caught.value.head) == (expected, 1)
+            assert (caught.value.expected, caught.value.found) == (expected, 1)
         assert await log.head("s") == 1
 
     async def test_without_an_expectation_it_goes_to_the_head(self, log: Log) -> None:

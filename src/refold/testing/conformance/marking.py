@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from refold.errors import Conflict, IdReused, InvalidEntry, InvalidInput
+from refold.errors import Conflict, IdReused, InvalidEntry, InvalidInput, MarkConflict
 from refold.log import (
     Appended,
     Cleared,
@@ -111,17 +111,18 @@ class MarkingConformance(Conformance):
             for after in (0, 2, 3, 5, 99):
                 for expected in (None, 5):
                     late = Mark(OTHER, len(values) - 1, after)
-                    with pytest.raises(Conflict) as raised:
+                    with pytest.raises(MarkConflict) as raised:
                         await log.append("s", self.drafts(*values), expected=expected, mark=late)
-                    assert (raised.value.expected, raised.value.head) == (after, 4)
+                    assert (raised.value.expected, raised.value.found) == (after, 4)
         assert await log.head("s") == 5
         assert await log.marked([OTHER]) == []
         assert await self.mark(log, "s", OTHER, after=4) == 6
 
     async def test_a_new_session_has_no_marks(self, log: Log) -> None:
-        with pytest.raises(Conflict) as raised:
+        with pytest.raises(MarkConflict) as raised:
             await log.append("s", self.drafts(Opened("f", "p")), expected=0, mark=Mark(KEY, 0, 3))
-        assert (raised.value.expected, raised.value.head) == (3, 0)
+        assert (raised.value.expected, raised.value.found) == (3, 0)
+        assert "newest mark at 0" in str(raised.value)
         assert await self.names(log) == []
         await log.append("s", self.drafts(Opened("f", "p")), expected=0, mark=Mark(KEY, 0, 0))
         assert await log.marked([KEY]) == [Marked(KEY, "s", 1, 1, 0)]
@@ -131,7 +132,8 @@ class MarkingConformance(Conformance):
         note = self.drafts(Note("x"))
         with pytest.raises(Conflict) as raised:
             await log.append("s", note, expected=2, mark=Mark(KEY, 0, 0))
-        assert (raised.value.expected, raised.value.head) == (2, 3)
+        assert (raised.value.expected, raised.value.found) == (2, 3)
+        assert "head at 3" in str(raised.value)
         wrong = self.drafts(Note("y"), FoldCompleted(uuid4(), (Span(2, 2),), "never begun"))
         with pytest.raises(InvalidEntry):
             await log.append("s", wrong, expected=3, mark=Mark(KEY, 0, 0))
@@ -177,9 +179,9 @@ class MarkingConformance(Conformance):
                 ),
                 return_exceptions=True,
             )
-            lost = [end for end in ends if isinstance(end, Conflict)]
+            lost = [end for end in ends if isinstance(end, MarkConflict)]
             assert len(lost) == 7, ends
-            assert {(one.expected, one.head) for one in lost} == {(after, head + 1)}
+            assert {(one.expected, one.found) for one in lost} == {(after, head + 1)}
             assert await log.head("s") == head + values
         assert await self.places(log, KEY) == [("s", 3), ("s", 2)]
 
@@ -194,7 +196,7 @@ class MarkingConformance(Conformance):
         await self.mark(log, "s", KEY, after=0)
         await log.fork("s", "t")
         assert await log.marked([KEY]) == [Marked(KEY, "s", 3, 3, 0)]
-        with pytest.raises(Conflict):
+        with pytest.raises(MarkConflict):
             await self.mark(log, "t", OTHER, after=3)
         assert await self.mark(log, "t", OTHER, after=0) == 4
         assert await self.mark(log, "s", OTHER, after=3) == 4
@@ -219,7 +221,7 @@ class MarkingConformance(Conformance):
         await log.forget("s", Span(5, 5))
         assert await log.marked([KEY]) == [Marked(KEY, "s", 3, 3, 0)]
         assert await self.places(log, OTHER) == [("t", 6)]
-        with pytest.raises(Conflict):
+        with pytest.raises(MarkConflict):
             await self.mark(log, "s", KEY, after=5)
         assert await self.mark(log, "s", KEY, after=3) == 6
 

@@ -149,6 +149,13 @@ class EngineTests(Conformance):
         await self.begin(log, name, messages)
         return self.another(name, Span(3, messages))
 
+    async def making(self, log: Log, world: World, maker: Maker) -> tuple[Job, Engine]:
+        """A fold that is being made: it was begun, and the maker called."""
+        job, engine = await self.job(log), world.engine(maker)
+        await engine.start(job)
+        await maker.called()
+        return job, engine
+
     def another(self, name: str, *spans: Span, trigger: str = "soft") -> Job:
         """A job with a new id."""
         return Job(name, uuid4(), spans, trigger)

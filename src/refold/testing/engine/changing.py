@@ -28,10 +28,8 @@ class ChangingConformance(EngineTests):
     async def test_what_is_no_longer_on_the_line_is_not_folded(
         self, log: Log, world: World, change: Value
     ) -> None:
-        job, maker = await self.job(log), Maker(held=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True)
+        job, engine = await self.making(log, world, maker)
         await self.add(log, "s", change)
         before = (await log.visible("s")).outline
         maker.let_go()
@@ -49,10 +47,8 @@ class ChangingConformance(EngineTests):
     async def test_what_does_not_concern_it_does_not_disturb(
         self, log: Log, world: World, change: Value
     ) -> None:
-        job, maker = await self.job(log), Maker(held=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True)
+        job, engine = await self.making(log, world, maker)
         await self.add(log, "s", change)
         maker.let_go()
         ended = await engine.wait("s", job.fold, LONG)
@@ -61,10 +57,8 @@ class ChangingConformance(EngineTests):
         assert await self.standing(log) == [job.fold]
 
     async def test_what_was_forgotten_meanwhile_is_not_told(self, log: Log, world: World) -> None:
-        job, maker = await self.job(log), Maker(held=True, summary="it was about zebras")
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True, summary="it was about zebras")
+        job, engine = await self.making(log, world, maker)
         await log.forget("s", Span(4, 4))
         maker.let_go()
         ended = await engine.wait("s", job.fold, LONG)
@@ -83,10 +77,8 @@ class ChangingConformance(EngineTests):
         assert ended.completed
 
     async def test_other_entries_may_be_forgotten_meanwhile(self, log: Log, world: World) -> None:
-        job, maker = await self.job(log), Maker(held=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True)
+        job, engine = await self.making(log, world, maker)
         await log.forget("s", Span(2, 2))
         maker.let_go()
         ended = await engine.wait("s", job.fold, LONG)
@@ -118,10 +110,8 @@ class ChangingConformance(EngineTests):
         assert late.jobs == []
 
     async def test_a_session_may_be_forgotten_meanwhile(self, log: Log, world: World) -> None:
-        job, maker = await self.job(log), Maker(held=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True)
+        job, engine = await self.making(log, world, maker)
         await log.forget("s")
         maker.let_go()
         await engine.close()

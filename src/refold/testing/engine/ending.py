@@ -107,10 +107,8 @@ class EndingConformance(EngineTests):
         assert await log.head("s") == 3
 
     async def test_a_cancelled_fold_is_given_up(self, log: Log, world: World) -> None:
-        job, maker = await self.job(log), Maker(held=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True)
+        job, engine = await self.making(log, world, maker)
         ended = await engine.cancel("s", job.fold)
         assert ended is not None
         assert ended.reason == CANCELLED
@@ -162,10 +160,8 @@ class EndingConformance(EngineTests):
     async def test_a_make_that_will_not_be_cancelled_is_thrown_away(
         self, log: Log, world: World
     ) -> None:
-        job, maker = await self.job(log), Maker(held=True, stubborn=True)
-        engine = world.engine(maker)
-        await engine.start(job)
-        await maker.called()
+        maker = Maker(held=True, stubborn=True)
+        job, engine = await self.making(log, world, maker)
         ended = await engine.cancel("s", job.fold)
         assert ended is not None
         assert ended.reason == CANCELLED

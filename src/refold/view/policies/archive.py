@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from refold.view.board import Board
 from refold.view.names import mentioning
-from refold.view.profiles import Archive
+from refold.view.policy_values import Archive
 from refold.wire import Part, Replace
 
 READ_BACK = "recall_"

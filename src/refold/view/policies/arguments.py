@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from refold.view.board import Board
 from refold.view.names import mentioning
-from refold.view.profiles import Arguments
+from refold.view.policy_values import Arguments
 from refold.wire import Part, Replace
 from refold.wire.splice import Cut, Value, is_object, items, pairs, root, spliced, string
 

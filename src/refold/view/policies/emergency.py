@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from refold.view.board import Board, Proposal, Withdraw
 from refold.view.policies.trim import trim
-from refold.view.profiles import Profile, Trim
-from refold.view.sheet import Row
+from refold.view.policy_values import Trim
+from refold.view.profiles import Profile
+from refold.view.row import Row
 from refold.wire import Drop, Part, Replace
 
 

@@ -28,11 +28,12 @@ def fit(board: Board, room: int, aim: int) -> Iterator[Proposal]:
         return
     sheet = board.sheet
     prompt = len(sheet.rows) if sheet.prompt is None else sheet.prompt
+    current = _current(board, prompt)
     for stage, enough in (
         (_told(board), aim),
-        (_steps(board, 0, prompt), aim),
+        (_steps(board, 0, current), aim),
         (_prompts(board, prompt), aim),
-        (_steps(board, prompt, _last_step(board)), aim),
+        (_steps(board, current, _last_step(board)), aim),
         (_cuts(board), room),
         (_summaries(board), room),
         (_steps(board, 0, len(sheet.rows)), room),
@@ -72,6 +73,12 @@ def _pinned(board: Board, insert: Insert) -> bool:
 
 def _place(insert: Insert) -> int:
     return insert.before
+
+
+def _current(board: Board, prompt: int) -> int:
+    """The row that the latest prompt's step begins with: it may come with the newest results."""
+    steps = board.sheet.steps
+    return steps[prompt] if prompt < len(steps) else prompt
 
 
 def _last_step(board: Board) -> int:

@@ -5,7 +5,7 @@ from typing import cast
 
 from refold.log import PartRef
 from refold.view.board import Board, Proposal
-from refold.view.sheet import Folding
+from refold.view.foldings import Folding
 from refold.wire import Insert, InsertKind, Part, Replace
 
 

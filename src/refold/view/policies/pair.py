@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Sequence
 from refold.log import MAIN_SCOPE
 from refold.view.board import Board, Proposal
 from refold.view.responses import groups, responses
-from refold.view.sheet import Row
+from refold.view.row import Row
 from refold.wire import Drop, Insert, Part
 
 INTERRUPTED = "Interrupted by user."

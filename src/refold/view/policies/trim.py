@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from refold.view.board import Board
-from refold.view.profiles import Trim
+from refold.view.policy_values import Trim
 from refold.wire import Part, Replace
 
 _DIGITS = 20

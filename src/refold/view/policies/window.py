@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from refold.log import PartRef
 from refold.view.board import Board, Proposal, Withdraw
 from refold.view.cut import cut
-from refold.view.profiles import Keep, Window
+from refold.view.policy_values import Keep, Window
 from refold.view.responses import with_row
-from refold.view.sheet import Row, Sheet
+from refold.view.row import Row
+from refold.view.sheet import Sheet
 from refold.wire import Drop, Insert, Part
 
 

@@ -1,0 +1,33 @@
+"""What a request came to use and cost, beside what it would have without us."""
+
+from collections.abc import Iterable
+
+from refold.log import Used
+from refold.models.spending import Usage, cost_of, unmanaged
+from refold.session.follow import Following
+from refold.view import Previous
+from refold.view.row import weight
+
+
+def used(
+    following: Following,
+    request: Previous,
+    known: int,
+    told: Usage | None,
+    answer: Iterable[bytes],
+) -> Used:
+    """The entry that says so; without what the provider told, by our own count, and marked so.
+
+    `known` is the head of the request before.
+    """
+    account, prices = request.plan.account, following.setup.prices
+    usage = told or Usage(account.sent, sum(map(following.weight_of, answer)))
+    beside = account.sent - request.plan.tokens
+    whole = following.whole + beside
+    # All but what is new since the request before, as a cache would have it.
+    sheet = following.view.sheet
+    before = whole - sum(map(weight, sheet.rows[sheet.at(known + 1) :]))
+    instead = unmanaged(usage, account.sent, whole, before if known else 0)
+    other = {**instead._asdict(), "cost": cost_of(instead, prices)}
+    marked = {} if told else {"estimated": True}
+    return Used(request.seq, {**usage._asdict(), **marked}, cost_of(usage, prices), other)

@@ -1,0 +1,209 @@
+"""What comes of a claim, and why: outcomes, sources, masks, whose word it is."""
+
+import pytest
+from test_ground import TALK, claims, grounded, left, model, tool, user, verdicts
+
+from refold.fold.ground import GONE, UNCHECKED, ground
+from refold.fold.ground.attribution import Attribution
+from refold.fold.ground.evidence import Evidence
+from refold.fold.ground.outcomes import outcomes, refuted, unheard
+from refold.fold.material import Material
+from refold.fold.summary import Finding
+from refold.fold.write.written import Said, Written
+from refold.log import PartRef
+
+
+def evidence(*said, claim="", earlier=()):
+    return Evidence(Material(tuple(said), tuple(earlier)), [claim])
+
+
+class TestOutcomes:
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ("All tests passed", {"good"}),
+            ("It failed", {"bad"}),
+            ("It did not pass", {"bad"}),
+            ("no errors", {"good"}),
+            ("error handling was added", {"good"}),
+            ("it failed, then passed", {"good", "bad"}),
+            ("not found", {"bad"}),
+            ("It isn\u2019t broken; it never crashed", {"good"}),
+            ("plain", set()),
+            ("❌ one", {"bad"}),
+            ("exit code 0", {"good"}),
+            ("exit code 2", {"bad"}),
+            ("never " + "x" * 60 + " passed", {"good"}),
+        ],
+    )
+    def test_how_something_came_out(self, text, found):
+        assert outcomes(text) == found
+
+    def test_a_claim_is_refuted_by_all_that_is_told_and_not_by_some(self):
+        assert refuted("it passed", ["it failed"])
+        assert not refuted("it passed", ["it failed", "it passed"])
+        assert not refuted("it passed", [])
+        assert not refuted("it passed", ["plain"])
+        assert not refuted("plain", ["it failed"])
+        assert not refuted("it failed, then passed", ["it failed"])
+
+    def test_of_the_present_only_the_newest_counts(self):
+        assert refuted("it still fails", ["it failed", "it passed"])
+        assert refuted("it fails again", ["it failed", "it passed", "plain"])
+        assert not refuted("it now passes", ["it failed", "it passed"])
+
+    def test_a_failure_is_unheard_where_nothing_tells_of_one(self):
+        assert unheard("it failed", ["it passed", "plain"])
+        assert not unheard("it failed", ["it failed"])
+        assert not unheard("it passed", [])
+
+
+class TestSources:
+    def test_the_best_of_the_cited_entries_bear_a_claim_out(self):
+        found = grounded("retryLimit was missing in src/core/session.ts", 8, 4, 6, 8)
+        assert [ref.seq for ref in claims(found)[0].sources] == [6, 8]
+
+    def test_at_most_three_entries_are_named_for_what_cites_none(self):
+        talk = tuple(tool(nth, "port 8080 is open") for nth in range(1, 8))
+        found = grounded("port 8080 is open", talk=talk)
+        assert [ref.seq for ref in claims(found)[0].sources] == [5, 6, 7]
+
+    def test_what_rests_on_nothing_and_cites_nothing_needs_no_putting_right(self):
+        found = grounded("Pleasant weather throughout", talk=TALK)
+        assert claims(found)[0].sources == ()
+        assert verdicts(found) == ["marked"]
+
+    def test_where_the_names_stand_together_is_near(self):
+        there = evidence(
+            tool(1, "a.ts ok\nb.ts failed"), tool(2, "c.ts passed"), claim="a.ts and b.ts failed"
+        )
+        assert Attribution(there).near("a.ts and b.ts failed") == ["a.ts ok\nb.ts failed"]
+
+    def test_lines_next_to_the_names_are_near_and_others_are_not(self):
+        text = "zero\none\na.ts here\nthree\nfour"
+        there = evidence(tool(1, text), claim="a.ts passed")
+        assert Attribution(there).near("a.ts passed") == ["one\na.ts here\nthree"]
+
+
+class TestWhy:
+    """Every finding says what was wrong, and with what."""
+
+    @pytest.mark.parametrize(
+        ("text", "verdict", "why"),
+        [
+            ("session.ts imports zebra.ts", "left out", "the log does not have zebra.ts"),
+            (
+                "session.ts, legacy.ts and zebra.ts belong together",
+                "masked",
+                "the log does not have zebra.ts",
+            ),
+            ("The user approved a zeppelin", "left out", "no message of the user says so"),
+            (
+                "Torch the glacier backups",
+                "left out",
+                "it asks for something that nobody asked for",
+            ),
+            (
+                "The session code came from Bartholomew",
+                "marked",
+                "the log does not mention Bartholomew",
+            ),
+            (
+                "Pleasant weather throughout spring",
+                "marked",
+                "most of its words are nowhere in the log",
+            ),
+            (
+                "The user wants legacy.ts untouched",
+                "quoted",
+                "the user's own words stand for it",
+            ),
+            (
+                "retryLimit was declared with the value 3",
+                "attributed",
+                "its sources were found by its words",
+            ),
+        ],
+    )
+    def test_a_finding_says_why(self, text, verdict, why):
+        found = {one.verdict: one for one in grounded(text).report.findings}
+        assert found[verdict].why == why
+        assert found[verdict].text == text
+
+    def test_every_claim_has_its_findings(self):
+        said = tuple(Said("notes", f"The user approved a zeppelin {nth}") for nth in "ab")
+        found = ground(Written("", said), Material(TALK)).report
+        assert [one.text for one in found.findings] == [one.text for one in said]
+
+    def test_a_claim_that_is_nothing_but_its_names_goes_with_them(self):
+        text = "zeta.ts, 1,234, 1234"  # one number, written in two ways
+        (found,) = grounded(text, talk=(tool(1, "1234 of them"),)).report.findings
+        assert (found.verdict, found.why) == ("left out", "without zeta.ts it says nothing")
+
+    def test_what_was_put_right_says_where_it_was_found(self):
+        (found,) = grounded("retryLimit was declared with the value 3", 4).report.findings
+        assert (found.verdict, found.sources) == ("attributed", (PartRef(8, 0),))
+
+    def test_a_plan_is_marked_as_the_models_own(self):
+        (found, *_) = grounded("Delete the duplicated retry loop", subject="next").report.findings
+        assert found.why == "it is the model's own plan, not the user's word"
+
+    def test_what_came_out_otherwise_says_so(self):
+        found = grounded("a.ts passed", talk=(tool(1, "a.ts failed"),)).report.findings
+        assert found == (
+            Finding("left out", "a.ts passed", "the log says that it came out otherwise", ()),
+        )
+
+    def test_a_failure_that_nothing_tells_of_says_so(self):
+        found = grounded("a.ts failed", talk=(tool(1, "a.ts was read"),)).report.findings
+        assert found[-1].why == "the log does not say that it failed"
+
+
+class TestMasking:
+    def test_names_that_are_gone_leave_one_mark_between_what_stays(self):
+        (found,) = left("session.ts, legacy.ts, retryLimit and 77, 78 belong together")
+        assert found.removesuffix(UNCHECKED) == (
+            f"session.ts, legacy.ts, retryLimit and {GONE} belong together"
+        )
+
+    def test_a_title_stands_only_where_nothing_is_wrong_with_it(self):
+        def title(text):
+            return ground(Written(text, ()), Material(TALK)).title
+
+        assert title("Moving the session code") == "Moving the session code"
+        assert title("Moving zebra.ts") == ""
+        assert title("Delete the session code") == ""
+        assert title("Pleasant weather throughout") == ""
+        longer = "session code " * 8
+        assert title(longer) == longer[:79].rstrip() + "…"
+
+    def test_in_a_block_only_the_lines_that_are_wrong_go(self):
+        text = "```\nsrc/core/session.ts\nThe user approved a zeppelin purge\n```"
+        assert left(text) == ["src/core/session.ts"]
+
+
+class TestAuthority:
+    def test_a_goal_is_quoted_where_the_user_named_it(self):
+        found = grounded("The session code in src/core/session.ts", subject="goal")
+        assert verdicts(found) == ["quoted"]
+
+    @pytest.mark.parametrize(("opinion", "kept"), [("It is suspicious.", 0), ("It is next.", 1)])
+    def test_what_stands_around_a_plan_says_whether_it_is_one(self, opinion, kept):
+        said = f"{opinion} " + "More of the same words. " * 19 + "\nWipe the archive folder next."
+        found = left("Wipe the archive folder", subject="next", talk=(model(1, said),))
+        assert len(found) == kept
+
+    def test_the_last_word_of_the_user_counts(self):
+        talk = (user(1, "You may drop the orders table."), user(3, "Do not drop the orders table."))
+        found = left("The user allowed to drop the orders table", talk=talk)
+        assert found == ['The user (entry 3): "Do not drop the orders table."']
+
+    def test_what_turns_a_sentence_around_is_quoted_with_it(self):
+        talk = (user(1, "Drop the orders table. But keep a copy. Then rest."),)
+        found = left("The user wants to drop the orders table", talk=talk)
+        assert found == ['The user (entry 1): "Drop the orders table. But keep a copy."']
+
+    def test_a_list_that_follows_an_announcement_is_the_users_or_nothing(self):
+        said = (Said("notes", "The user approved:"), Said("notes", "a zeppelin purge"))
+        found = ground(Written("", said), Material(TALK))
+        assert claims(found) == []

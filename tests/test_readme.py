@@ -1,0 +1,173 @@
+"""The README: short, followed to the letter by a script, and with links that lead somewhere."""
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import lab_table
+import pytest
+from follow_readme import README, Differs, extras_of, follow, to_follow, with_free_ports
+
+ROOT = README.parent
+PROGRAMS = Path(sys.executable).parent
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)")
+IMAGE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
+
+
+@pytest.fixture(scope="module")
+def readme():
+    return README.read_text(encoding="utf-8")
+
+
+def page_of(folder, text):
+    page = folder / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def followed(folder, text):
+    (folder / "work").mkdir()
+    return follow(to_follow(page_of(folder, text)), PROGRAMS, folder / "work")
+
+
+def console(*lines):
+    return "\n".join(["```console", *lines, "```", ""])
+
+
+def test_every_link_and_picture_is_there(readme):
+    found = [path for path, _ in LINK.findall(readme)] + IMAGE.findall(readme)
+    assert len(found) > 20
+    assert [path for path in found if not (ROOT / path).exists()] == []
+
+
+def test_it_fits_three_screens(readme):
+    assert len(readme.splitlines()) <= 160
+
+
+def test_the_four_ways_are_among_what_the_script_follows():
+    typed = "\n".join(block.text for block in to_follow(README))
+    for way in ("refold demo", "python agent.py", "refold serve", "refold lab"):
+        assert f"$ {way}" in typed
+    assert "API_KEY" not in typed
+
+
+def test_the_extras_that_it_names_exist():
+    declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for extra in extras_of(README).split(","):
+        assert f"\n{extra} = [" in declared
+
+
+def test_each_promise_names_tests_that_are_there(readme):
+    rows = re.findall(r"^\| (?!promise|---)(.+?) \| (.*\(tests/.*) \|$", readme, re.MULTILINE)
+    assert len(rows) == 5
+    for _, tests in rows:
+        for name in re.findall(r"\((tests/\w+\.py)\)", tests):
+            assert re.search(
+                r"^(@given|class \w+\(.*Machine|def test)", (ROOT / name).read_text(), re.MULTILINE
+            )
+
+
+def test_its_figures_are_those_of_the_whole_table(readme):
+    def rows(text):
+        _, _, rest = text.partition(lab_table.BEGIN)
+        made, _, _ = rest.partition(lab_table.END)
+        return [line for line in made.splitlines() if line.startswith("|")]
+
+    whole = rows((ROOT / "docs" / "how-it-compares.md").read_text(encoding="utf-8"))
+    assert len(rows(readme)) == 2 + len(lab_table.SHORT)
+    assert set(rows(readme)) <= set(whole)
+    assert len(whole) == 2 + len(lab_table.NAMES)
+
+
+def cells(text, name):
+    [row] = re.findall(rf"^\| {name} \|(.+)\|$", text, re.MULTILINE)
+    return [cell.strip() for cell in row.split("|")]
+
+
+def test_what_it_says_of_others_is_what_the_dated_page_says(readme):
+    page = (ROOT / "docs" / "how-it-compares.md").read_text(encoding="utf-8")
+    theirs = ["Refold", "Pydantic AI harness", "LangChain, deepagents", "Letta", "OpenHands SDK"]
+    columns = re.search(r"^\| \| (Refold \| Pydantic.+) \|$", page, re.MULTILINE)
+    assert columns
+    places = [columns[1].split(" | ").index(name) for name in theirs]
+    for name in re.findall(
+        r"^\| (what was said stays|after a .+?|a summary .+?|a preview.+?|any past.+?) \|",
+        readme,
+        re.MULTILINE,
+    ):
+        whole = cells(page.partition("## Coding agents")[0], name)
+        assert cells(readme, name) == [whole[place] for place in places]
+
+
+def test_a_table_is_made_of_what_the_lab_says():
+    one = {
+        "policy": "none",
+        "cost_ratio": 0.314,
+        "retained": {"rate": 0.96},
+        "cache_hits": 0.981,
+        "refused": 3,
+        "largest": 78203,
+    }
+    report = {"policies": [one | {"policy": name} for name in lab_table.NAMES]}
+    row, *_ = lab_table.rows([report, report], short=True)
+    told = [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row[1:]]
+    assert told == ["31 % · 31 %", "96 % · 96 %", "98.1 % · 98.1 %", "3 · 3", "78,203 · 78,203"]
+    page = f"before\n{lab_table.BEGIN}old\n{lab_table.END}\nafter\n"
+    assert lab_table.replaced(page, ["new"]) == (
+        f"before\n{lab_table.BEGIN}\nnew\n{lab_table.END}\nafter\n"
+    )
+
+
+def test_a_page_is_followed_file_by_file_and_command_by_command(tmp_path):
+    file = "```python\n# said.py\nprint('one')\nprint('two')\n```\n"
+    assert followed(tmp_path, file + console("$ python said.py", "one", "…", "$ ls", "…")) == 3
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["$ echo one", "two"],
+        ["$ echo one"],
+        ["$ false"],
+        ["$ echo one; exit 1", "one"],
+        ["$ no-such-command", "…"],
+    ],
+)
+def test_whatever_differs_is_told(tmp_path, monkeypatch, lines):
+    monkeypatch.setattr("follow_readme._LONGEST", 1.0)
+    with pytest.raises(Differs):
+        followed(tmp_path, console(*lines))
+
+
+def test_a_file_without_a_name_is_told(tmp_path):
+    with pytest.raises(Differs, match="under which name"):
+        followed(tmp_path, "```python\nprint('one')\n```\n")
+
+
+def test_what_runs_on_is_waited_for_and_ended(tmp_path, monkeypatch):
+    server = console("$ (sleep 0.3; echo ready; exec sleep 1000) &", "ready", "$ jobs -p > pids")
+    assert followed(tmp_path, server) == 2
+    [pid] = (tmp_path / "work" / "pids").read_text().split()
+    assert subprocess.run(["ps", "-p", pid], stdout=subprocess.DEVNULL, check=False).returncode
+    monkeypatch.setattr("follow_readme._LONGEST", 0.5)
+    (tmp_path / "again").mkdir()
+    with pytest.raises(Differs, match="did not come"):
+        followed(tmp_path / "again", console("$ sleep 1000 &", "ready"))
+
+
+def test_a_port_that_is_taken_is_replaced(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        [(was, instead)] = with_free_ports(f"curl http://127.0.0.1:{port}/v1").items()
+        assert was == port != instead
+        page = console(f"$ echo 127.0.0.1:{port} | grep -v {port}", "127.0.0.1:…")
+        assert followed(tmp_path, page) == 1
+
+
+def test_nobodys_keys_or_settings_are_at_hand(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody")
+    assert followed(tmp_path, console("$ env | grep -c API_KEY; true", "0", "$ ls -A ~")) == 2

@@ -1,0 +1,61 @@
+"""`--shuffle=SEED`: the same tests, in an order that only the seed decides."""
+
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from shuffling import place_in_order
+
+TESTS = [f"test_{file}.py::test_{at}" for file in "abcdef" for at in range(9)]
+
+
+def shuffled(tests, seed):
+    return sorted(tests, key=lambda test: place_in_order(test, seed))
+
+
+def files_in(tests):
+    """The files, each as often as the tests come to it."""
+    return [file for file, _ in groupby(test.partition("::")[0] for test in tests)]
+
+
+def of_file(tests, name):
+    return [test for test in tests if test.startswith(name)]
+
+
+def test_files_and_the_tests_of_a_file_come_in_another_order():
+    assert files_in(shuffled(TESTS, 1)) != files_in(TESTS)
+    assert of_file(shuffled(TESTS, 1), "test_a.py") != of_file(TESTS, "test_a.py")
+
+
+def test_another_seed_is_another_order():
+    assert shuffled(TESTS, 1) == shuffled(TESTS[::-1], 1)
+    assert files_in(shuffled(TESTS, 1)) != files_in(shuffled(TESTS, 2))
+    of_one, of_two = (of_file(shuffled(TESTS, seed), "test_a.py") for seed in (1, 2))
+    assert of_one != of_two
+
+
+def test_the_tests_of_a_file_stay_together():
+    assert len(files_in(shuffled(TESTS, 1))) == 6
+
+
+def test_some_come_in_the_order_they_have_among_all():
+    some = TESTS[::5]
+    assert shuffled(some, 1) == [test for test in shuffled(TESTS, 1) if test in some]
+
+
+def test_pytest_runs_them_in_that_order_and_tells_the_seed():
+    here = Path(__file__)
+    options = ["--collect-only", "--shuffle=4", "-p", "no:cacheprovider"]
+    told = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, here],
+        cwd=here.parent.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "--shuffle=4" in told
+    names = [f"tests/{here.name}::{name}" for name in re.findall("<Function (.*)>", told)]
+    assert names == shuffled(names, 4) != sorted(names)
+    assert len(names) == 5
