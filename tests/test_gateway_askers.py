@@ -4,6 +4,7 @@ import pytest
 from gateway_world import CHAT, World
 
 from refold.gateway.asker import Asker
+from refold.session.explaining import explanation
 from refold.testing.upstream import Reply
 
 MAIN = "You are a careful engineer. Read before you write."
@@ -87,3 +88,14 @@ async def test_a_session_is_called_by_what_a_person_said_first(world, said, titl
     body = {"model": "m", "messages": [{"role": "user", "content": blocks}]}
     answer = await world.ask(CHAT, body)
     assert (await world.log.info(answer.headers["refold-session"])).title == title
+
+
+async def test_what_is_explained_counts_the_tools_and_the_instructions_of_the_newest_request(world):
+    agent = Agent(world)
+    names = [f"tool_{nth}" for nth in range(40)]
+    mine = await agent.ask("Hello.", MAIN * 20, names)
+    past = await explanation(world.log, mine)
+    async with world.gateway.keeping.using("default", mine) as session:
+        request = await session.request()
+    assert past.account._replace(conversation=0) == request.plan.account._replace(conversation=0)
+    assert past.account.tools > 200

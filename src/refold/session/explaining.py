@@ -11,6 +11,7 @@ from refold.log.span import seqs, spans_of, subtract, up_to
 from refold.models import ModelSettings, budget_for, counter_for
 from refold.recall.records import last_record, plan_of
 from refold.settings import load_settings
+from refold.view.budget import Account, Budget
 from refold.view.explain import Explanation
 from refold.view.explain import explain as explain_request
 from refold.view.profiles import PROFILES, Profile
@@ -47,12 +48,15 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     visible = await log.visible(session, last=settings.profile.window.read or None)
     values = _retargeted(_followed(settings.profile, visible), target_tokens)
     before = await last_record(log, session, visible.outline.record)
-    model = model or await _last_model(log, session, visible) or ""
+    asked = await _last_model(log, session, visible)
+    model = model or asked or ""
     counter = counter_for(model)
     known = {model: ModelSettings(window=window)} if window else {}
     budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
     apart = values.delegates == "apart"
     sheet = Sheet.of(visible, wire_for(visible.info.format), counter, apart=apart)
+    if before is not None and model == asked:
+        budget = _as_before(budget, before.plan.account, sheet)
     plan = project(sheet, values, budget, before and before.plan)
     entries = (*visible.entries, *await _others(log, visible))
     return explain_request(
@@ -79,6 +83,16 @@ async def explained_at(log: Log, session: str, seq: int) -> Explanation:
     sheet = Sheet.of(seen, wire_for(info.format), counter, plan.scope, apart=apart)
     budget = budget_for(model, values, counter=counter)
     return explain_request(sheet, plan, budget, info=info, model=model or None, entries=entries)
+
+
+def _as_before(budget: Budget, account: Account, sheet: Sheet) -> Budget:
+    """With the tools, the instructions and the answer's room of the newest request.
+
+    Who asks the model knows them, the session alone does not.
+    """
+    said = (part for row in sheet.rows for part in row.parts if part.kind == "system")
+    instructions = max(0, account.system - sum(part.tokens for part in said))
+    return budget._replace(tools=account.tools, instructions=instructions, reserve=account.reserve)
 
 
 async def _up_to(log: Log, session: str, head: int) -> list[Entry]:
