@@ -144,7 +144,7 @@ class FakeChat:
         return [str(getattr(m.parts[-1], "content", m.parts[-1])) for m in messages]
 
 
-def chat_with(models=None, *, profile=None, surface=None, name="talk"):
+def chat_with(models=None, *, profile=None, surface=None, name="talk", board=None):
     """A chat over a store in memory."""
     known = models or {"function:large": model_of(), "function:small": model_of("small", 3_000)}
 
@@ -161,6 +161,7 @@ def chat_with(models=None, *, profile=None, surface=None, name="talk"):
         lambda: load_settings(profile),
         named,
         toolsets=(FunctionToolset([read_file]),),
+        branch=board,
     )
     conversation = Conversation(parts, name, surface.hear, surface.refresh)
     return FakeChat(conversation, surface, known)

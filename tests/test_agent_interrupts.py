@@ -1,5 +1,6 @@
 """The capability: runs that are interrupted, that fail and are done over, or that meet another."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # pyright: reportOptionalSubscript=false, reportIndexIssue=false, reportCallIssue=false
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
@@ -9,6 +10,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from agent_memories import memory, path
 from agents import (
     Scripted,
     agent_with,
@@ -31,18 +33,6 @@ from refold.errors import (
     HistoryDiffers,
     SessionBusy,
 )
-
-
-@pytest.fixture
-async def memory():
-    async with Refold() as made:
-        yield made
-
-
-@pytest.fixture
-def path(tmp_path):
-    return f"sqlite:///{tmp_path / 'refold.db'}"
-
 
 # After a crash, or an interrupt.
 

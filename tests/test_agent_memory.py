@@ -1,5 +1,6 @@
 """The capability: an agent's conversations are kept, go on in any process, and are governed."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # pyright: reportOptionalSubscript=false, reportIndexIssue=false, reportCallIssue=false
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
@@ -8,6 +9,7 @@
 import asyncio
 
 import pytest
+from agent_memories import memory, path
 from agents import (
     Scripted,
     agent_with,
@@ -40,18 +42,6 @@ from refold.log import Opened
 from refold.models import ModelSettings
 from refold.session import Session
 from refold.view.profiles import BALANCED
-
-
-@pytest.fixture
-async def memory():
-    async with Refold() as made:
-        yield made
-
-
-@pytest.fixture
-def path(tmp_path):
-    return f"sqlite:///{tmp_path / 'refold.db'}"
-
 
 # A conversation goes on by its id.
 

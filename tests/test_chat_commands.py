@@ -280,13 +280,6 @@ async def test_quit_leaves():
         assert chat.left
 
 
-@pytest.mark.req("R114")
-async def test_subconscious_says_what_there_is_instead():
-    shown = " ".join((await chat_with().type("/subconscious run")).split())
-    assert "nothing was run" in shown
-    assert "Refold(memory=DailyFiles(folder))" in shown
-
-
 async def test_nothing_is_drawn_where_it_is_read_aloud():
     out = StringIO()
     chat = chat_with(surface=Plain(stdin=StringIO(), stdout=out))

@@ -3,9 +3,11 @@
 import pytest
 from test_ground import TALK, claims, grounded, left, model, tool, user, verdicts
 
-from refold.fold.ground import GONE, UNCHECKED, ground
+from refold.fold.ground import GONE, MEANT, UNCHECKED, ground
 from refold.fold.ground.attribution import Attribution
+from refold.fold.ground.authority import Authority
 from refold.fold.ground.evidence import Evidence
+from refold.fold.ground.occurrence import Occurrence
 from refold.fold.ground.outcomes import outcomes, refuted, unheard
 from refold.fold.material import Material
 from refold.fold.summary import Finding
@@ -33,6 +35,9 @@ class TestOutcomes:
             ("❌ one", {"bad"}),
             ("exit code 0", {"good"}),
             ("exit code 2", {"bad"}),
+            ("✅❌", {"good", "bad"}),
+            ("❌✅", {"good", "bad"}),
+            ("never crashed", {"good"}),
             ("never " + "x" * 60 + " passed", {"good"}),
         ],
     )
@@ -72,6 +77,17 @@ class TestSources:
         found = grounded("Pleasant weather throughout", talk=TALK)
         assert claims(found)[0].sources == ()
         assert verdicts(found) == ["marked"]
+
+    def test_what_rests_on_nothing_is_not_borne_out_by_what_it_cites(self):
+        found = grounded("Pleasant weather throughout", 4)
+        assert claims(found)[0].sources == ()
+        assert verdicts(found) == ["attributed", "marked"]
+
+    def test_a_common_word_counts_where_a_rarer_one_is(self, monkeypatch):
+        monkeypatch.setattr("refold.fold.ground.evidence._COMMON", 2)
+        said = ("alpha beta", "alpha", "beta", "beta")
+        talk = tuple(tool(seq, text) for seq, text in enumerate(said, 1))
+        assert evidence(*talk, claim="alpha beta").best(["~alpha", "~beta"], ["tool"], 9) == [0, 1]
 
     def test_where_the_names_stand_together_is_near(self):
         there = evidence(
@@ -154,6 +170,14 @@ class TestWhy:
             Finding("left out", "a.ts passed", "the log says that it came out otherwise", ()),
         )
 
+    def test_what_is_only_there_in_pieces_says_so(self):
+        claim = "alpha bravo charlie delta echo foxtrot"
+        apart = tuple(model(seq, "golf") for seq in (2, 4))
+        parts = (tool(1, "alpha bravo"), tool(3, "charlie delta"), tool(5, "echo foxtrot"))
+        talk = (parts[0], apart[0], parts[1], apart[1], parts[2])
+        assert grounded(claim, talk=talk).report.findings[-1].why == "no entry says it"
+        assert verdicts(grounded(claim, talk=(*talk, tool(6, claim)))) == ["attributed"]
+
     def test_a_failure_that_nothing_tells_of_says_so(self):
         found = grounded("a.ts failed", talk=(tool(1, "a.ts was read"),)).report.findings
         assert found[-1].why == "the log does not say that it failed"
@@ -176,10 +200,44 @@ class TestMasking:
         assert title("Pleasant weather throughout") == ""
         longer = "session code " * 8
         assert title(longer) == longer[:79].rstrip() + "…"
+        fitting = "session code " * 6 + "is"
+        assert len(fitting) == 80
+        assert title(fitting) == fitting
 
     def test_in_a_block_only_the_lines_that_are_wrong_go(self):
         text = "```\nsrc/core/session.ts\nThe user approved a zeppelin purge\n```"
         assert left(text) == ["src/core/session.ts"]
+
+
+class TestNames:
+    """Which names and numbers of a claim are in the log, as somebody who reads both would say."""
+
+    def there(self, claim, text):
+        return Occurrence(evidence(tool(1, text), claim=claim)).missing(claim)[0] == []
+
+    def test_how_many_are_listed_need_not_be_in_the_log(self):
+        text = "a.ts and b.ts and c.ts"
+        assert self.there("the 3 files a.ts, b.ts, c.ts", text)
+        assert not self.there("the 4 files a.ts, b.ts, c.ts", text)
+        assert not self.there("the 2 files a.ts, b.ts, c.ts", text)
+
+    def test_a_path_may_begin_with_a_folder_of_one_step(self):
+        assert self.there("see /srv/src/a.ts there", "in /srv\nread src/a.ts")
+        assert not self.there("see /srv/src/a.ts there", "in /opt\nread src/a.ts")
+
+    def test_the_number_of_a_line_is_no_piece_of_another_number(self):
+        assert self.there("see src/a.ts:12 there", "src/a.ts, 12 of them")
+        assert not self.there("see src/a.ts:12 there", "src/a.ts took 3.12")
+        assert not self.there("see src/a.ts:12 there", "src/a.ts v_12 took 12ms")
+
+    def test_a_quotation_begins_and_ends_with_whole_words(self):
+        assert self.there("it says «one two» there", "one two")
+        assert not self.there("it says «one two» there", "someone two, and one")
+        assert not self.there("it says «one two» there", "one twofold, and two")
+
+    def test_a_setting_is_there_where_its_name_and_its_value_are(self):
+        assert self.there("with retry_max=30 there", "retry_max is 30")
+        assert not self.there("with retry_max=31 there", "retry_max is 30")
 
 
 class TestAuthority:
@@ -192,6 +250,26 @@ class TestAuthority:
         said = f"{opinion} " + "More of the same words. " * 19 + "\nWipe the archive folder next."
         found = left("Wipe the archive folder", subject="next", talk=(model(1, said),))
         assert len(found) == kept
+
+    def test_half_of_what_is_asked_for_is_enough_of_the_users_words(self):
+        talk = (user(1, "Alpha bravo here."), user(2, "Golf hotel."), model(3, "charlie delta"))
+        claim = "alpha bravo charlie delta"
+        rest = Authority(evidence(*talk, claim=claim)).user(claim)
+        assert rest is not None
+        assert (rest.text, rest.share) == ("Alpha bravo here.", 0.5)
+
+    def test_a_plan_in_a_sentence_stands_without_what_comes_before_it(self):
+        found = left("retryLimit was missing in session.ts, but delete the duplicated retry loop")
+        plan = f"{MEANT}delete the duplicated retry loop"
+        assert found == [plan, "retryLimit was missing in session.ts"]
+
+    def test_two_words_before_a_directive_are_a_statement(self):
+        text = "retryLimit declared, but the user approved a zeppelin purge"
+        assert left(text) == ["retryLimit declared"]
+
+    def test_what_is_said_in_brackets_is_read_without_them(self):
+        text = "retryLimit was missing in session.ts (zeppelins only)"
+        assert left(text) == ["retryLimit was missing in session.ts"]
 
     def test_the_last_word_of_the_user_counts(self):
         talk = (user(1, "You may drop the orders table."), user(3, "Do not drop the orders table."))
@@ -207,3 +285,9 @@ class TestAuthority:
         said = (Said("notes", "The user approved:"), Said("notes", "a zeppelin purge"))
         found = ground(Written("", said), Material(TALK))
         assert claims(found) == []
+
+    def test_what_follows_an_announcement_is_not_the_models_plan_either(self):
+        plan = Said("notes", "Delete the duplicated retry loop")
+        assert len(claims(ground(Written("", (plan,)), Material(TALK)))) == 1
+        said = (Said("notes", "The user approved:"), plan)
+        assert claims(ground(Written("", said), Material(TALK))) == []

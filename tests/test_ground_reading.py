@@ -48,7 +48,7 @@ class TestNamed:
             ("my-own-thing but well-known", [("my-own-thing", "name")]),
             ("e.g. this etc. that", []),
             ("plain words only", []),
-            ("~/x and ./y and /z", [("/x", "path"), ("./y", "path"), ("/z", "path")]),
+            ("~/x and ./y and /z", [("~/x", "path"), ("./y", "path"), ("/z", "path")]),
             ("w\u043erd", [("w\u043erd", "name")]),
             ("_private and $HOME", [("_private", "name"), ("$HOME", "name")]),
             ("(see a.ts)", [("a.ts", "name")]),
@@ -157,6 +157,7 @@ class TestWords:
             ("migration", "migrations"),
             ("stop", "stopped", "stopping", "stops"),
             ("retry", "retrying"),
+            ("copied", "copies"),
         ],
     )
     def test_forms_of_one_word_meet(self, words):
@@ -173,6 +174,9 @@ class TestWords:
 
     def test_only_words_with_a_meaning_count_and_each_once(self):
         assert content("The tests and the test of 12,345 rows") == ["~test", "~12345", "~row"]
+
+    def test_a_number_is_not_another_one_without_its_ending(self):
+        assert [stem(one) for one in ("1000", "100", "5500")] == ["1000", "100", "5500"]
 
 
 class TestDirectives:
@@ -194,6 +198,8 @@ class TestDirectives:
             ("Use tabs only", "order"),
             ("d e l e t e   t h e table", "grant"),
             ("The build passed", None),
+            ("The cache can grow", None),
+            ("The page can delete rows", None),
             ("`approve_refund` was read", None),
             ("The user table has rows", None),
             ("Deleted the table", None),
@@ -224,6 +230,8 @@ class TestDirectives:
         assert not imperative("the table was deleted")
         assert not imperative("test: passed")
         assert not imperative("build 3 passed")
+        assert not imperative("build passed, as before")
+        assert not imperative("delete = true")
         assert not imperative("")
 
     def test_a_language_is_known_by_its_small_words(self):

@@ -130,7 +130,7 @@ def test_a_file_that_an_sdist_lacks_is_told(builds, tmp_path):
         ("Classifier: Typing :: Typed\n", "", "classifiers"),
         ("License-Expression: MIT", "License-Expression: MIT-0", "licence"),
         ("text/markdown", "text/plain", "Markdown"),
-        ("# Refold", "# Another", "README"),
+        ("# Refold", "# Another", "PACKAGE.md"),
     ],
 )
 def test_metadata_that_says_something_else_is_told(builds, tmp_path, line, other, told):

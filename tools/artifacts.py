@@ -65,7 +65,7 @@ def _of_sdist(sdist: Path, root: Path, project: dict[str, Any]) -> Iterator[str]
         yield f"The sdist is called {sdist.name}."
     with tarfile.open(sdist) as opened:
         held = {one.name.removeprefix(first) for one in opened.getmembers() if one.isfile()}
-    wanted = {"pyproject.toml", "README.md", "LICENSE"} | ADDED
+    wanted = {"pyproject.toml", "README.md", project["project"]["readme"], "LICENSE"} | ADDED
     for name in project["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]:
         inside = root / name
         wanted |= {f"{name}/{one}" for one in _files(inside)} if inside.is_dir() else {name}
@@ -101,8 +101,8 @@ def _of_metadata(said: Message, root: Path, project: dict[str, Any]) -> Iterator
         yield "The version or the licence is not that of pyproject.toml."
     if said["Description-Content-Type"] != "text/markdown":
         yield "The description is not said to be Markdown, so a registry shows it as plain text."
-    if said.get_payload() != (root / "README.md").read_text(encoding="utf-8"):
-        yield "The description is not the README."
+    if said.get_payload() != (root / project["readme"]).read_text(encoding="utf-8"):
+        yield f"The description is not {project['readme']}."
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ _START = 120.0
 """Seconds until a chat that does not start fails the test."""
 _DEAD = "Pane is dead"
 _STILL = 0.4
+_REST = 20.0
+"""Seconds after which a chat that one test left is not waited for by the next."""
 REFOLD = str(Path(sys.executable).with_name("refold"))
 
 
@@ -82,6 +84,15 @@ class Talk:
     def idle(self) -> str:
         """The first screen where nothing goes on."""
         return self.terminal.wait_for(is_idle)
+
+    def rests(self) -> bool:
+        """Whether it waits for what one types next; not where a test failed in mid-answer."""
+        if not self.terminal.alive():
+            return False
+        with suppress(pytest.fail.Exception):
+            self.terminal.wait_for(lambda one: is_idle(one) and PROMPT in one, timeout=_REST)
+            return True
+        return False
 
     def settled(self) -> str:
         """The first screen that stays as it is, but for what turns and counts by itself."""

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from terminal.chatting_in import PROMPT, is_idle
+from terminal.chatting_in import PROMPT
 from terminal.pieces import Cut, Gate, Refuse, Thought
 
 MARKDOWN = """# A heading
@@ -38,18 +38,16 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def chatting(talks):
     """One chat for all tests of this file."""
-    made = talks()
-    made.start()
-    return made
+    return talks()
 
 
 @pytest.fixture
 def chat(chatting):
-    """It, on an empty screen, whatever the test before did."""
+    """It, on an empty screen and with something said, whatever the tests before did."""
     chatting.provider.script.clear()
-    if not chatting.terminal.alive():
+    if not chatting.rests():
         chatting.start()
-    chatting.terminal.wait_for(is_idle)
+        chatting.say("hello", "You said: hello")
     chatting.terminal.resize(80, 24)
     chatting.terminal.press("C-u")
     chatting.empty()
@@ -235,15 +233,17 @@ def test_resizing_in_mid_answer_leaves_no_garbage(chat):
 
 
 @pytest.mark.req("R097")
-def test_up_brings_back_what_was_typed_after_a_restart(chat, snapshot):
-    chat.say("something to remember", "You said: something to remember")
-    hint = chat.leave()
+def test_up_brings_back_what_was_typed_after_a_restart(talk, snapshot):
+    talk.start()
+    talk.say("hello", "You said: hello")
+    talk.say("something to remember", "You said: something to remember")
+    hint = talk.leave()
     assert "something-to-remember" not in hint  # the session's name is of its first words
-    chat.start(*hint.replace("--resume", "-r").split())
-    chat.terminal.wait_for("You said: something to remember")
-    assert chat.steady() == snapshot
-    chat.terminal.press("Up")
-    chat.terminal.wait_for(re.compile(rf"^{PROMPT}something to remember$", re.MULTILINE))
-    chat.terminal.press("Enter")
-    chat.provider.wait_until(lambda: chat.provider.asked[-1].prompt == "something to remember")
-    chat.idle()
+    talk.start(*hint.replace("--resume", "-r").split())
+    talk.terminal.wait_for("You said: something to remember")
+    assert talk.steady() == snapshot
+    talk.terminal.press("Up")
+    talk.terminal.wait_for(re.compile(rf"^{PROMPT}something to remember$", re.MULTILINE))
+    talk.terminal.press("Enter")
+    talk.provider.wait_until(lambda: talk.provider.asked[-1].prompt == "something to remember")
+    talk.idle()

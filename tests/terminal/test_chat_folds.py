@@ -30,7 +30,6 @@ def chatting(talks):
     """A chat whose window is soon full, and whose summaries a model writes."""
     made = talks(window=WINDOW)
     settings(made, SETTINGS)
-    made.start(env=made.provider.environment())
     return made
 
 
@@ -40,11 +39,10 @@ def chat(chatting):
     provider = chatting.provider
     provider.script.clear()
     provider.summary = own_words
-    if COMPACTING in chatting.terminal.screen():  # of a test that failed
-        chatting.terminal.press("Escape")
-    chatting.idle()
+    if not chatting.rests():
+        chatting.start(env=provider.environment())
     chatting.terminal.press("C-u")
-    if provider.received:
+    if "nothing said yet" not in chatting.settled():
         chatting.say("/clear", "The conversation begins anew")
     chatting.empty()
     return chatting
@@ -133,6 +131,7 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
     chat.terminal.press("C-l")
     chat.type("/compact the numbers")
     chat.terminal.wait_for("Fold now?")
+    chat.settled()
     chat.terminal.press("Enter")
     shown = chat.terminal.wait_for(re.compile(r"\d+ messages and [\d,]+ tokens"))
     assert chat.steady(chat.idle()) == snapshot(name="made")
@@ -179,3 +178,4 @@ def test_a_request_that_is_too_long_is_sent_again_shorter(chat):
     assert shorter < longer
     assert "Too long?" in chat.provider.asked[-1].prompt
     assert "400" not in chat.terminal.screen()
+    chat.terminal.close()  # it has learned of a smaller window, and no other test shall know

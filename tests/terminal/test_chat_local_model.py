@@ -37,7 +37,7 @@ def answered(chat, line):
 
 def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     assert "Every word is kept" in chat.start()
-    assert "window 2.0k" in chat.terminal.screen().splitlines()[-1]  # the server says so
+    chat.terminal.wait_for(lambda screen: "window 2.0k" in screen.splitlines()[-1])  # so it says
     answered(chat, "Say hello in one short sentence.")
     chat.type("Write a very long story about the sea.")
     chat.terminal.wait_for("thinking", timeout=_PATIENCE)

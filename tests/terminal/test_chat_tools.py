@@ -58,7 +58,6 @@ def chatting(talks):
     """A chat with an agent of somebody's own."""
     made = talks()
     (made.terminal.home / "mine.py").write_text(AGENT)
-    made.start("--agent", "mine:agent")
     return made
 
 
@@ -66,7 +65,8 @@ def chatting(talks):
 def with_agent(chatting):
     """It, at rest, whatever the test before did."""
     chatting.provider.script.clear()
-    chatting.idle()
+    if not chatting.rests():
+        chatting.start("--agent", "mine:agent")
     return chatting
 
 

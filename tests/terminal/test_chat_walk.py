@@ -39,7 +39,8 @@ def test_every_command_does_what_it_says(chat, snapshot):
     chat.run(
         "/session checkpoints", re.compile("checkpoints? .*compact", re.IGNORECASE | re.DOTALL)
     )
-    chat.run("/subconscious run", "nothing was run")
+    chat.run("/subconscious run", "Nothing was said in this session yet.")
+    chat.run("/board", "Nothing is on the board")
     for nth in ("first", "second", "third"):
         chat.say(f"My {nth} thing", f"You said: My {nth} thing")
     before = len(chat.provider.asked)

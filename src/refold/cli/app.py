@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from refold import __version__
+from refold.cli.board import board
 from refold.cli.chat.command import chat
 from refold.cli.config import config
 from refold.cli.demo.command import demo
@@ -52,6 +53,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.add_typer(board)
 app.command("chat")(chat)
 app.command("config")(config)
 app.command("demo")(demo)

@@ -17,6 +17,7 @@ from refold.errors import InvalidInput
 from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Erased, Log, Span
 from refold.log.names import check_name
+from refold.memory.forgetting import forget as forget_with_facts
 
 _SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
@@ -103,7 +104,7 @@ def _agreed(would: str) -> bool:
 
 async def _forget(session: str, span: Span | None, address: str, tenant: str) -> Erased:
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
-        return await log.forget(session, span)
+        return await forget_with_facts(log, session, span)
 
 
 def _sentence(erased: Erased, span: Span | None) -> str:

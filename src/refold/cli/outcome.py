@@ -69,7 +69,11 @@ def unwritten(error: OSError) -> int:
 
 
 def interrupted() -> None:
-    """Say so, on a line of its own after the terminal's ^C."""
+    """Say so, on a line of its own after the terminal's ^C.
+
+    What was broken off in the middle of closing would tell of it when the process ends, at length.
+    """
+    sys.unraisablehook = lambda _: None
     typer.echo("\nInterrupted.", err=True)
 
 

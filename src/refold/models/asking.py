@@ -86,21 +86,21 @@ class ModelSummariser:
         )
         with capture_run_messages() as messages:
             try:
-                result = await agent.run(prompt, model_settings=self._settings())
+                result = await agent.run(prompt, model_settings=self.settings())
             except UnexpectedModelBehavior as error:
                 return self._as_it_came(messages, prompt, error)
             except Exception as error:
                 raise self._refused(error, prompt) from error
         output = result.output
-        usage = _usage(result.usage)
+        usage = used(result.usage)
         if isinstance(output, Form):
             return Told(output.model_dump_json(), output, usage)
         return Told(str(output), None, usage)
 
-    def _settings(self) -> Any:  # noqa: ANN401 - a typed dict of many
+    def settings(self, interaction: str = INTERACTION) -> Any:  # noqa: ANN401 - a typed dict of many
         """Its own settings, with our header; and no longer answer than there is room for."""
         own = cast("dict[str, Any]", self._model.settings or {})
-        headers: dict[str, str] = {**(own.get("extra_headers") or {}), _HEADER: INTERACTION}
+        headers: dict[str, str] = {**(own.get("extra_headers") or {}), _HEADER: interaction}
         most = min(self.reserve, own.get("max_tokens") or self.reserve)
         return {**own, "max_tokens": most, "extra_headers": headers}
 
@@ -169,7 +169,8 @@ def by_model(resolve: Resolve = by_name, models: Overrides = NONE) -> ByModel:
     return ByModel(Summarisers(resolve, models))
 
 
-def _usage(usage: RunUsage) -> Mapping[str, int]:
+def used(usage: RunUsage) -> Mapping[str, int]:
+    """The tokens of a run, by what they were for."""
     return _figures(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
 
 

@@ -18,6 +18,7 @@ from refold.log import (
     Span,
     Unpinned,
 )
+from refold.memory.forgetting import forget
 from refold.models.setup import Setup
 from refold.session.folds import Folds
 from refold.session.follow import Following
@@ -90,7 +91,7 @@ class Steering(Standing):
         """Erase these entries for good, with every fold and record that rests on them."""
         following = self._following
         await following.catch_up()  # what is forgotten now cannot be told of later
-        erased = await following.log.forget(following.name, span)
+        erased = await forget(following.log, following.name, span)
         await following.append(Forgot(span))
         await self._telling.align()
         return erased

@@ -79,6 +79,11 @@ class Profile(Values):
         description="Delegated agents see their own work alone, or the top level beside it; who "
         "delegated sees their results alone, or all they did, as text.",
     )
+    consolidate: Literal["asked", "leaving"] = Field(
+        default="asked",
+        description="When a session is read for the board of its branch: when a person asks for "
+        "it, or also when they leave a chat.",
+    )
     max_steps: int = Field(
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
@@ -137,6 +142,7 @@ COPILOT = Profile(
     fold=Fold(placement="replacement", user_chars=30_000, user_messages=20, user_clip=4_000),
     rewrite=Rewrite(sticky=False),
     fit=Fit(low_water=0.95),
+    consolidate="leaving",
 )
 COWAGENT = Profile(
     name="cowagent",

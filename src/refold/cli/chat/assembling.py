@@ -1,5 +1,6 @@
 """Puts a chat together from what the command line says."""
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from refold.cli.chat.tools.file_tools import file_tools
 from refold.cli.chat.wanted import Wanted
 from refold.cli.options import store_at
 from refold.errors import InvalidInput
+from refold.memory import branch_of
 from refold.models import ModelSettings
 from refold.settings import Settings, Source, load_settings
 
@@ -47,6 +49,7 @@ async def assembled(wanted: Wanted, told: Callable[[str], None]) -> AsyncGenerat
             toolsets=[*toolsets, *started],
             own=has_refold(agent) if agent else None,
             tenant=wanted.tenant,
+            branch=await asyncio.to_thread(branch_of, Path.cwd()) if wanted.board else None,
         )
         yield Assembled(parts, choice)
 

@@ -56,6 +56,13 @@ def chat(  # noqa: PLR0913 - an option each
         typer.Option("--files", metavar="DIR", help="Let the model read (only) in this folder."),
     ] = None,
     profile: ProfileChoice = None,
+    board: Annotated[
+        bool,
+        typer.Option(
+            "--board/--no-board",
+            help="Tell a new session what earlier ones left on this branch's board.",
+        ),
+    ] = True,
     prompt: Annotated[
         str | None,
         typer.Option("--prompt", "-p", metavar="TEXT", help="Say this, print the answer, end."),
@@ -75,7 +82,7 @@ def chat(  # noqa: PLR0913 - an option each
     Example: refold chat --files . --resume
     """
     wanted = Wanted(
-        where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile
+        where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
     )
     with explained(), needing("chat"):
         from refold.cli.chat.running import run_chat, run_prompt  # noqa: PLC0415 - an extra's

@@ -23,6 +23,7 @@ from refold.integrations.pydantic_ai import Refold
 from refold.integrations.pydantic_ai.telling import Happening
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
+from refold.memory import Board, Branch, Consolidated
 from refold.session import Compacted, Session, Spent, spent
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
@@ -47,6 +48,8 @@ class Parts:
     own: Refold | None = None
     """The memory that the agent has already."""
     tenant: str = DEFAULT_TENANT
+    branch: Branch | None = None
+    """Whose board new sessions are told of."""
 
 
 class Conversation:
@@ -85,6 +88,11 @@ class Conversation:
     def log(self) -> Log:
         """Where it is kept."""
         return self._memory.log
+
+    @property
+    def board(self) -> Board | None:
+        """What later sessions are told."""
+        return self._memory.board
 
     @property
     def profile(self) -> Profile:
@@ -158,6 +166,10 @@ class Conversation:
         finally:
             self._asked = None
             await self.look()
+
+    async def consolidate(self) -> Consolidated:
+        """Read what is new in the session, for the board. Raises NotRemembered."""
+        return await self._memory.consolidate(self.name, self.model)
 
     def model_named(self, name: str) -> Model:
         """Another model. Raises an error that names those that are known."""
@@ -262,6 +274,7 @@ class Conversation:
             profile=settings.profile,
             models=settings.models,
             tenant=parts.tenant,
+            board=parts.branch,
             watch=self._watch,
         )
 

@@ -51,6 +51,7 @@ async def _chat(wanted: Wanted, surface: Surface) -> int:
     from refold.cli.chat.chat import Chat  # noqa: PLC0415 - see above
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - see above
     from refold.cli.chat.greeting import farewell, greeting  # noqa: PLC0415 - see above
+    from refold.cli.chat.leaving import consolidates_later  # noqa: PLC0415 - see above
     from refold.cli.chat.models.providers import known_models  # noqa: PLC0415 - see above
     from refold.cli.chat.resuming import gone_on_with  # noqa: PLC0415 - see above
 
@@ -63,10 +64,13 @@ async def _chat(wanted: Wanted, surface: Surface) -> int:
             chat = Chat(conversation, surface, known_models(os.environ))
             await gone_on_with(chat, wanted)
             code = await chat.run()
+            later = await consolidates_later(conversation, wanted, found.choice)
         finally:
             await conversation.close()
         if conversation.name:
             surface.show(farewell(conversation.name, wanted.store))
+        if later:
+            surface.show("What is worth it goes to the board of this branch meanwhile.", gap=False)
     return code
 
 

@@ -19,3 +19,5 @@ class Wanted:
     mcp: Path | None = None
     files: Path | None = None
     profile: str | None = None
+    board: bool = True
+    """Tell new sessions what the board of this branch says."""

@@ -199,7 +199,7 @@ def _asks(text: str) -> bool:
         return match is not None and match.group() == text.rstrip(" !.") in VERBS - AMBIGUOUS
     verb, second = match.group(1), match.group(2).strip(".,:;!")
     if verb in VERBS:
-        if match.group(2)[0] in ",:;)=" or text[match.end(1) : match.end(1) + 1] in ",:;)(.=":
+        if match.group(2)[0] in ",:;)=":
             return False
         counted = bool(re.fullmatch(r"[\d.]+|x0", second)) and match.group(3) in AFTER_NOUN
         return not (verb in AMBIGUOUS and (second in AFTER_NOUN or counted))

@@ -27,6 +27,10 @@ _QUOTED = re.compile(
 )
 _LINK = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`)\]]+|\bwww\.[^\s<>\"'`)\]]+")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_LISTED = r"\{(?!\d*, ?\d*\})[\w./*-]*(?:, ?[\w./*-]*)+\}"
+_BRACES = re.compile(
+    rf"(?<![\w./~@*+}}-])(?:[\w./~@*+-]|{_LISTED})*{_LISTED}(?:[\w./~@*+-]|{_LISTED})*"
+)
 _NUMBER = re.compile(
     r"(?<![^\W_])[+-]?"
     r"(?:\d{1,3}(?:[,.' \u00a0\u202f_]\d{3})+(?:[.,]\d+)?|\d+(?:[.,:]\d+)*)(?![^\W_])"
@@ -51,7 +55,7 @@ _SHORT = frozenset({"e.g", "i.e", "etc", "a.k.a", "p.s", "a.m", "p.m", "z.b", "d
 def named(text: str) -> list[Named]:
     """Everything in a claim that must be found in the log, in order."""
     found: list[Named] = []
-    for one in (*_quotations(text), *_links(text), *_tokens(text)):
+    for one in (*_quotations(text), *_links(text), *_braces(text), *_tokens(text)):
         if not any(one.start < other.end and other.start < one.end for other in found):
             found.append(one)
     return sorted(found)
@@ -72,6 +76,14 @@ def _links(text: str) -> Iterator[Named]:
             yield Named(match.start(), match.start() + len(bare), bare, "link")
 
 
+def _braces(text: str) -> Iterator[Named]:
+    """Paths that are written as one, such as src/{a,b}.ts: what is between the braces counts."""
+    for match in _BRACES.finditer(text) if "{" in text else ():
+        bare = match.group().rstrip(".*_")
+        if re.search(r"[/.]", re.sub(_LISTED, "", bare)):
+            yield Named(match.start(), match.start() + len(bare), bare, "path")
+
+
 def _tokens(text: str) -> Iterator[Named]:
     for match in _TOKEN.finditer(text):
         start, token = _trimmed(match.start(), match.group())
@@ -85,7 +97,7 @@ def _tokens(text: str) -> Iterator[Named]:
 def _trimmed(start: int, token: str) -> tuple[int, str]:
     """The token without punctuation and decoration around it; its own brackets stay."""
     bare = token.lstrip(_EDGE)
-    if token.startswith(("_", "$")) and re.match(r"[_$]+\w", token):
+    if re.match(r"[_$]+\w|~/\w", token):
         bare = token
     start += len(token) - len(bare)
     while bare and (bare[-1] in _EDGE or bare[-1] in ".%€$£"):

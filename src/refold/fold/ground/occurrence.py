@@ -1,7 +1,8 @@
 """Whether what a claim names occurs in the material: whole, and written in any usual way."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from string import digits
 
 from refold.fold.ground.directive_words import NUMBER_WORDS
 from refold.fold.ground.disguise import folded
@@ -20,6 +21,13 @@ _ENTRY = re.compile(
 )
 _RANGE = re.compile(r"^(.*?)(\d+)\s*[-–…]+\s*(.*?)(\d+)$")  # noqa: RUF001
 _LEAST_TAIL = 2
+_HOME = r"(?<![^\s\"'`(\[=:,;|])/(?:(?:home|users)/[^/\s]+|root)/"
+_MEASURE = r"(?:ms|s|secs?|m|mins?|h|hrs?|d|k|[kmgt]i?b|px|w|em|rem|pt)"
+_BEHIND = r"(?:[ \u00a0\u202f]([^\W\d_]+))"
+_AFTER_NUMBER = re.compile(rf"(?![.,]\d)(?:({_MEASURE})|x|st|nd|rd|th)?(?![^\W_]){_BEHIND}?")
+_FORMS = {"sec": "s", "secs": "s", "min": "m", "mins": "m", "hr": "h", "hrs": "h"}
+_Fits = Callable[[str, str], bool]
+"""Whether a number of the log is the claim's, given the unit on it and the word behind it."""
 
 
 class Occurrence:
@@ -27,7 +35,7 @@ class Occurrence:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._found: dict[tuple[str, str], bool] = {}
+        self._found: dict[tuple[str, str, str], bool] = {}
 
     def missing(self, text: str) -> tuple[list[Named], int]:
         """What a claim names and the material does not have, and how many things it names."""
@@ -42,9 +50,9 @@ class Occurrence:
             return True
         if one.sort == "number" and one.text == str(listed) and listed > 1:
             return True
-        key = one.sort, one.text
+        key = one.sort, one.text, _beside(one, text)
         if key not in self._found:
-            self._found[key] = self._looked_up(one)
+            self._found[key] = self._looked_up(one, key[2])
         return self._found[key]
 
     def _is_entry(self, one: Named, text: str) -> bool:
@@ -52,10 +60,10 @@ class Occurrence:
             return False
         return bool(_ENTRY.search(text[: one.start]))
 
-    def _looked_up(self, one: Named) -> bool:
+    def _looked_up(self, one: Named, beside: str) -> bool:
         match one.sort:
             case "number":
-                return self._number(one.text)
+                return self._number(one.text, beside)
             case "quote":
                 return self._quote(one.text)
             case "code":
@@ -67,9 +75,11 @@ class Occurrence:
             case _:
                 return self._name(one.text)
 
-    def _number(self, text: str) -> bool:
-        if any(self._literal(one, number=True) for one in spellings(text)):
-            return True
+    def _number(self, text: str, beside: str = "") -> bool:
+        fits = _fits(text, beside)
+        for one in spellings(text):
+            if self._literal(one, fits=fits if one[-1].isdecimal() else _fits("", "")):
+                return True
         if not text.isdecimal():
             return False
         value = int(text)
@@ -82,6 +92,8 @@ class Occurrence:
         return all(map(self._run, parts))
 
     def _code(self, text: str) -> bool:
+        if text.startswith("~/") and len(text.split()) == 1:
+            return self._path(text)  # its words alone may be those of another folder's
         if self._literal(text) or self._path(text) or self._run(text):
             return True
         inner = named(text) or [Named(0, 0, one, "name") for one in text.split()]
@@ -90,7 +102,9 @@ class Occurrence:
         # A command that was never run as it stands may be made of what is there together.
         keys = [word for word in words(folded(text)) if len(word) > 1]
         together = not keys or bool(self._evidence.holding(keys))
-        return together and all(one.sort == "code" or self._looked_up(one) for one in inner)
+        return together and all(
+            one.sort == "code" or self._looked_up(one, _beside(one, text)) for one in inner
+        )
 
     def _path(self, text: str) -> bool:
         text = text.rstrip("/.,:") or text
@@ -106,7 +120,7 @@ class Occurrence:
                 return True
         if "*" in text:
             return self._path(text.partition("*")[0].rstrip("/")) if text[0] != "*" else True
-        return self._joined(text) or self._either(text)
+        return self._joined(text) or self._either(text) or self._at_home(text)
 
     def _joined(self, path: str) -> bool:
         """An absolute path that is made of a folder and a path within it, both there."""
@@ -115,6 +129,10 @@ class Occurrence:
             self._literal("/".join(steps[:at])) and self._literal("/".join(steps[at:]), bare=True)
             for at in range(2, len(steps) - _LEAST_TAIL + 1)
         )
+
+    def _at_home(self, path: str) -> bool:
+        name, pieces = folded(path), self._evidence.pieces
+        return any(_home(pieces[at].text, name) for at in self._evidence.holding(words(name)))
 
     def _either(self, text: str) -> bool:
         """Words with a stroke between them, such as read/write, of which each is there."""
@@ -144,21 +162,21 @@ class Occurrence:
         return not keys or all(map(self._evidence.known, keys))
 
     def _near(self, name: str, number: str) -> bool:
-        there = self._evidence.holding([*words(folded(name)), number])
+        name = folded(name)
+        there = self._evidence.holding([*words(name), number])
         return any(
-            _whole(self._evidence.pieces[at].text, folded(name))
-            and _whole(self._evidence.pieces[at].text, number, number=True)
-            for at in there
+            (_whole(text, name) or _home(text, name)) and _whole(text, number, fits=_fits("", ""))
+            for text in (self._evidence.pieces[at].text for at in there)
         )
 
-    def _literal(self, text: str, *, number: bool = False, bare: bool = False) -> bool:
+    def _literal(self, text: str, *, fits: _Fits | None = None, bare: bool = False) -> bool:
         name = folded(text).strip()
         run = words(name)
         if not run:
             return False
-        held = self._evidence.holding(run) if not number else self._evidence.holding(run[:1])
+        held = self._evidence.holding(run if fits is None else run[:1])
         pieces = self._evidence.pieces
-        return any(_whole(pieces[at].text, name, number=number, bare=bare) for at in held)
+        return any(_whole(pieces[at].text, name, fits=fits, bare=bare) for at in held)
 
     def _run(self, text: str) -> bool:
         run = words(folded(text))
@@ -181,16 +199,46 @@ def _unspaced(run: Sequence[str]) -> bool:
     return any(len(one) == 1 and ord(one) > 0x2E80 for one in run)  # noqa: PLR2004 - CJK
 
 
-def _whole(text: str, name: str, *, number: bool = False, bare: bool = False) -> bool:
+def _beside(one: Named, text: str) -> str:
+    """The word behind a number of a claim, as in `41 seconds`."""
+    behind = re.compile(_BEHIND).match(text, one.end)
+    return folded(behind.group(1)) if behind and one.sort == "number" else ""
+
+
+def _fits(number: str, beside: str) -> _Fits:
+    """Which numbers of the log a claim's may be: 41 is not 41ms, and 41ms is not 41 rows."""
+    unit = folded(number).lstrip(f"{digits}.,:")
+    if re.fullmatch(_MEASURE, unit):
+        return lambda glued, word: _same(unit, glued or word) or not (glued or word)
+    return lambda glued, _: not glued or _same(glued, beside)
+
+
+def _same(unit: str, word: str) -> bool:
+    """Whether a word is a unit, or what the unit is short for."""
+    unit, short = _FORMS.get(unit, unit), _FORMS.get(word, word)
+    if re.fullmatch(_MEASURE, short):
+        return short == unit
+    return bool(re.match(".*".join(unit), short))
+
+
+def _whole(text: str, name: str, *, fits: _Fits | None = None, bare: bool = False) -> bool:
     """Whether a name stands in a text, and not as a piece of a longer one."""
     at = text.find(name)
     while at >= 0:
-        if _begins(text, at, name, number=number, bare=bare) and _ends(
-            text, at + len(name), number=number
+        if _begins(text, at, name, number=fits is not None, bare=bare) and _ends(
+            text, at + len(name), fits
         ):
             return True
         at = text.find(name, at + 1)
     return False
+
+
+def _home(text: str, path: str) -> bool:
+    """Whether a path below `~` stands in a text with the folder that this is short for."""
+    if not path.startswith("~/"):
+        return False
+    written = re.compile(_HOME + re.escape(path.removeprefix("~/")))
+    return any(_ends(text, one.end()) for one in written.finditer(text))
 
 
 def _begins(text: str, at: int, name: str, *, number: bool, bare: bool) -> bool:
@@ -214,14 +262,11 @@ def _escaped(text: str, at: int) -> bool:
     return text[max(0, at - 2) : at] in ("\\n", "\\t", "\\r")
 
 
-def _ends(text: str, at: int, *, number: bool) -> bool:
+def _ends(text: str, at: int, fits: _Fits | None = None) -> bool:
+    if fits:
+        after = _AFTER_NUMBER.match(text, at)
+        return bool(after) and fits(after.group(1) or "", after.group(2) or "")
     after = text[at : at + 1]
-    if number:
-        unit = re.compile(
-            r"(?:ms|s|secs?|m|mins?|h|d|k|[kmgt]i?b|px|x|st|nd|rd|th|w|em|rem|pt)?(?![^\W_])"
-        )
-        fraction = re.compile(r"[.,]\d").match(text, at)
-        return not fraction and bool(unit.match(text, at))
     if after == "-":
         return not text[at + 1 : at + 2].isalnum()
     return not (after.isalnum() or after == "_")

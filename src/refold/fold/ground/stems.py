@@ -15,7 +15,9 @@ _SHORTEST_STEM = 3
 
 
 def stem(word: str) -> str:
-    """The word without its ending, so that forms of one word meet."""
+    """The word without its ending, so that forms of one word meet; a number has no forms."""
+    if word.isdecimal():
+        return word
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             word = word[: -len(ending)]

@@ -25,7 +25,7 @@ from refold.integrations.pydantic_ai.serving import Models
 from refold.integrations.pydantic_ai.telling import Watching
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
-from refold.memory import MemorySink, remembering
+from refold.memory import Board, Branch, Consolidated, MemorySink, consolidate, remembering
 from refold.models import ModelSettings, Overrides
 from refold.models.catalogue import NONE
 from refold.session import Session, Setup
@@ -51,6 +51,7 @@ class Refold(AbstractCapability[Any]):
         profile: Profile | str = "balanced",
         summariser: Model | str | None = None,
         memory: MemorySink | None = None,
+        board: Branch | None = None,
         models: Overrides = NONE,
         tenant: str = DEFAULT_TENANT,
         recall: bool = True,
@@ -69,6 +70,7 @@ class Refold(AbstractCapability[Any]):
             profile: How they are managed; `load_settings()` reads one from files and variables.
             summariser: Writes the summaries; "primary" is the agent's model; else the log does.
             memory: Where summaries are kept for other conversations.
+            board: The branch of a repository whose facts new conversations are told of.
             models: What is known better of models than is published: windows, prices.
             tenant: Whose conversations they are.
             recall: Whether the model is offered tools to search and read what it no longer sees.
@@ -81,7 +83,7 @@ class Refold(AbstractCapability[Any]):
             engine: Has folds made elsewhere, by workers; how they summarise is theirs to know.
         """
         self.id = "refold"
-        known = {name: _known(name, models[name]) for name in models}
+        self._known = known = {name: _known(name, models[name]) for name in models}
         chosen = named(profile) if isinstance(profile, str) else profile
         if summariser is not None:
             name = summariser if isinstance(summariser, str) else summariser.model_id
@@ -102,6 +104,7 @@ class Refold(AbstractCapability[Any]):
             retention=chosen,
             engine=engine,
         )
+        self._board = Board(self.log, board) if board is not None else None
         self._cache = cache
         self._runs: dict[tuple[str | None, str | None], Run] = {}
         self._tools = (
@@ -112,6 +115,28 @@ class Refold(AbstractCapability[Any]):
     def log(self) -> Log:
         """The log that the conversations are kept in."""
         return self._keeping.log
+
+    @property
+    def board(self) -> Board | None:
+        """The board that new conversations are told of."""
+        return self._board
+
+    async def consolidate(self, conversation_id: str, model: Model | str) -> Consolidated:
+        """Have this model read what is new in a conversation, and change the board by it.
+
+        Raises InvalidInput where there is no board, SessionNotFound where there is no such
+        conversation, NotRemembered when the model fails.
+        """
+        if self._board is None:
+            raise InvalidInput(
+                "There is no board to put anything on.",
+                "Give one: Refold(board=branch_of(Path.cwd())).",
+            )
+        from refold.models.rem_agent import RemAgent  # noqa: PLC0415 - only who asks for it needs it
+
+        log = await self._keeping.open(conversation_id)
+        rem = RemAgent(infer_model(model), self._known)
+        return await consolidate(log, conversation_id, self._board, rem)
 
     async def session(self, conversation_id: str, model: Model | str) -> Session:
         """A conversation's session, to steer it: compact, unfold, rewind, fork, forget.
@@ -163,6 +188,17 @@ class Refold(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         """The recall tools."""
         return self._tools
+
+    def get_instructions(self) -> Any:  # noqa: ANN401 - Pydantic AI's own type has many forms
+        """What the board said when the conversation began; the same in all of its requests."""
+        return self._of_the_board if self._board is not None else None
+
+    async def _of_the_board(self, ctx: RunContext[Any]) -> str | None:
+        run = self._runs.get((ctx.conversation_id, ctx.run_id))
+        if run is None or run.place.delegated or self._board is None:
+            return None
+        begun = (await self.log.info(run.place.session)).created_at
+        return (await self._board.stand(before=begun)).text or None
 
     def _may_recall(self, ctx: RunContext[Any]) -> bool:
         run = self._runs.get((ctx.conversation_id, ctx.run_id))

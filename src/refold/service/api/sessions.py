@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from refold.errors import Conflict, InvalidInput, SessionExists
 from refold.log import Author, Log, Opened, Titled
 from refold.log.names import check_name
+from refold.memory.forgetting import forget
 from refold.service.api import answers
 from refold.service.api.asking import Admin, OfLog, OfService, Reader, SessionName, Writer, using
 from refold.service.api.given import (
@@ -129,7 +130,7 @@ async def forget_session(
     caller: Admin, log: OfLog, service: OfService, session: SessionName
 ) -> answers.Erased:
     """Its entries and all that was derived from them; this cannot be undone."""
-    erased = await log.forget(session)
+    erased = await forget(log, session)
     await service.sessions.drop(caller.tenant, session)
     return answers.Erased.of(erased)
 

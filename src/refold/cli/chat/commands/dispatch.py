@@ -3,10 +3,11 @@
 from difflib import get_close_matches
 from typing import Final
 
+from refold.cli.chat.commands.board import board, board_values, subconscious
 from refold.cli.chat.commands.choosing import config, config_values, model, model_values
 from refold.cli.chat.commands.context import context, context_values, history
 from refold.cli.chat.commands.folding import compact, unfold
-from refold.cli.chat.commands.helping import leave, show_help, subconscious
+from refold.cli.chat.commands.helping import leave, show_help
 from refold.cli.chat.commands.pinning import pin
 from refold.cli.chat.commands.saying import clean, faint, say, words
 from refold.cli.chat.commands.sessions import (
@@ -38,7 +39,7 @@ def _names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
 
 
 def _run_only(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
-    return (("run", "consolidate what is known"),)
+    return (("run", "read this session now"),)
 
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -83,9 +84,16 @@ COMMANDS: Final[tuple[Command, ...]] = (
         config_values,
     ),
     Command(
+        "board",
+        "/board [add|prune …]",
+        "what later sessions on this branch are told",
+        board,
+        board_values,
+    ),
+    Command(
         "subconscious",
         "/subconscious run",
-        "consolidate what is known (not yet)",
+        "put what is worth it on the board",
         subconscious,
         _run_only,
     ),

@@ -1,4 +1,4 @@
-"""`/help`, `/quit` and what is not there yet."""
+"""`/help` and `/quit`."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -46,18 +46,3 @@ def _values(chat: Chat, command: Command) -> list[RenderableType]:
 async def leave(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
     """Leave; the session is kept."""
     await chat.leave()
-
-
-async def subconscious(chat: Chat, typed: str) -> None:
-    """Say honestly that consolidation is not there, and what is."""
-    if typed not in {"", "run"}:
-        say(chat, f"/subconscious takes run, not {typed!r}.")
-        return
-    say(
-        chat,
-        "Refold cannot consolidate what it knows in the background yet: nothing was run.",
-        "What it has today is memory between sessions: whatever is folded is noted in a file a "
-        "day. In an agent of your own, enable it with Refold(memory=DailyFiles(folder)); the "
-        'guide "Remember between sessions" shows how.',
-        faint("This conversation is unchanged."),
-    )

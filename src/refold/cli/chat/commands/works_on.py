@@ -10,6 +10,7 @@ from pydantic_ai.models import Model
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Surface
 from refold.log import Log, SessionInfo
+from refold.memory import Board, Consolidated
 from refold.session import Compacted, Session
 from refold.settings import Settings
 from refold.view import Profile
@@ -46,6 +47,15 @@ class Talk(Protocol):
     @property
     def status(self) -> Status:
         """What there is to say of it now."""
+        ...
+
+    @property
+    def board(self) -> Board | None:
+        """What later sessions are told."""
+        ...
+
+    async def consolidate(self) -> Consolidated:
+        """Read what is new in the session, for the board. Raises NotRemembered."""
         ...
 
     async def session(self) -> Session | None:
