@@ -8,8 +8,8 @@ from shown import Talk, turn, used
 
 from refold.log import PartRef, Pinned
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Told
-from refold.view.board import Board
 from refold.view.budget import PER_MESSAGE
+from refold.view.desk import Desk
 from refold.view.policies.fit import fit, marked
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert, Replace
@@ -25,27 +25,27 @@ TALK = (
 )
 
 
-def board_of(*said, format="pydantic-ai", pins=(), inserts=()):  # noqa: A002 - the glossary's word
+def desk_of(*said, format="pydantic-ai", pins=(), inserts=()):  # noqa: A002 - the glossary's word
     talk = Talk(PLAIN, *said, format=format)
     if pins:
         talk.session.add(Pinned(pins))
-    board = Board(talk.sheet())
-    board.apply(inserts)
-    return board
+    desk = Desk(talk.sheet())
+    desk.apply(inserts)
+    return desk
 
 
-def fitted(board, room, aim=None):
-    """The board after fitting; what was left out is gone from its total."""
-    board.apply(fit(board, room, room if aim is None else aim))
-    return board
+def fitted(desk, room, aim=None):
+    """The desk after fitting; what was left out is gone from its total."""
+    desk.apply(fit(desk, room, room if aim is None else aim))
+    return desk
 
 
-def shown(board):
+def shown(desk):
     """What is left, by the first letters of what was said."""
     texts = [
-        board.sheet.text(part)[:1]
-        for row in board.shown_rows()
-        for part in board.shown(row)
+        desk.sheet.text(part)[:1]
+        for row in desk.shown_rows()
+        for part in desk.shown(row)
         if part.kind != "call"
     ]
     return "".join(texts)
@@ -58,13 +58,13 @@ def in_ever_smaller_rooms(make, least=0):
 
 
 def test_what_fits_exactly_is_left_alone():
-    board = board_of(*TALK)
-    assert list(fit(board, board.total, 0)) == []
-    assert list(fit(board, board.total - 1, board.total - 1)) != []
+    desk = desk_of(*TALK)
+    assert list(fit(desk, desk.total, 0)) == []
+    assert list(fit(desk, desk.total - 1, desk.total - 1)) != []
 
 
 def test_the_past_goes_first_then_older_prompts_then_the_current_turn():
-    assert in_ever_smaller_rooms(lambda: board_of(*TALK)) == [
+    assert in_ever_smaller_rooms(lambda: desk_of(*TALK)) == [
         "ObcTeTgh",
         "OcTeTgh",
         "OTeTgh",
@@ -79,8 +79,8 @@ def test_the_past_goes_first_then_older_prompts_then_the_current_turn():
 def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
     """Where results and words are one message of the user, the prompt's step is the newest."""
 
-    def board():
-        return board_of(
+    def desk():
+        return desk_of(
             *turn("One " + "a" * LONG, reply="b" * LONG),
             *turn("Two " + "d" * LONG, reply="f" * LONG),
             Asked("Three " + "h" * LONG),
@@ -89,7 +89,7 @@ def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
             format="anthropic-messages",
         )
 
-    assert in_ever_smaller_rooms(board) == [
+    assert in_ever_smaller_rooms(desk) == [
         "ObTfTgN",
         "OTfTgN",
         "OTTgN",
@@ -101,44 +101,44 @@ def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
 
 
 def test_without_a_prompt_the_past_goes_and_the_newest_results_last():
-    def board():
-        return board_of(*used("c1", "read", "b" * LONG), *used("c2", "read", "c" * LONG))
+    def desk():
+        return desk_of(*used("c1", "read", "b" * LONG), *used("c2", "read", "c" * LONG))
 
-    assert in_ever_smaller_rooms(board) == ["bc", "c", ""]
+    assert in_ever_smaller_rooms(desk) == ["bc", "c", ""]
     # The calls go with what answers them.
-    assert [row.seq for row in fitted(board(), board().total - 1).shown_rows()] == [4, 5]
-    assert not [*fitted(board(), 1).shown_rows()]
+    assert [row.seq for row in fitted(desk(), desk().total - 1).shown_rows()] == [4, 5]
+    assert not [*fitted(desk(), 1).shown_rows()]
 
 
 def test_a_call_goes_with_its_results_where_they_came_with_the_only_prompt():
     asked = Responded(None, (Call("c", "read", {}),))
     answered = Answered((Return("c", "read", "g" * LONG),), "Now?")
-    board = fitted(board_of(asked, answered, format="anthropic-messages"), 1)
-    assert [part.kind for row in board.shown_rows() for part in board.shown(row)] == ["prompt"]
+    desk = fitted(desk_of(asked, answered, format="anthropic-messages"), 1)
+    assert [part.kind for row in desk.shown_rows() for part in desk.shown(row)] == ["prompt"]
 
 
 def test_once_something_goes_the_past_goes_down_to_the_aim():
-    board = board_of(*TALK)
-    assert shown(fitted(board, board.total - 1, board.total - 150)) == "OTeTgh"
-    one, exactly = board_of(*TALK), board_of(*TALK)
+    desk = desk_of(*TALK)
+    assert shown(fitted(desk, desk.total - 1, desk.total - 150)) == "OTeTgh"
+    one, exactly = desk_of(*TALK), desk_of(*TALK)
     fitted(one, one.total - 1)
     assert shown(fitted(exactly, one.total, one.total)) == "OcTeTgh"  # the aim itself will do
 
 
 def test_what_only_the_room_demands_stops_as_soon_as_there_is_room():
-    board = board_of(Asked("Go."), *used("c", "read", "x" * 20_000))
-    fitted(board, 2_000, 10)
-    assert shown(board) == "Gx"
-    assert board.total > 1_000
+    desk = desk_of(Asked("Go."), *used("c", "read", "x" * 20_000))
+    fitted(desk, 2_000, 10)
+    assert shown(desk) == "Gx"
+    assert desk.total > 1_000
 
 
-def changes(board) -> list[Any]:
-    return [*board.changes.values()]
+def changes(desk) -> list[Any]:
+    return [*desk.changes.values()]
 
 
-def replaced(board, room) -> list[Any]:
+def replaced(desk, room) -> list[Any]:
     """What fitting would cut, if nothing came of it."""
-    proposed: list[Any] = [one for one in fit(board, room, room) if isinstance(one, tuple)]
+    proposed: list[Any] = [one for one in fit(desk, room, room) if isinstance(one, tuple)]
     return [one[1] for one in proposed if isinstance(one[-1], Replace)]
 
 
@@ -149,47 +149,47 @@ def test_the_newest_results_are_cut_largest_first_to_their_two_ends():
         Responded(None, (first, second)),
         Answered((Return("a", "read", "x" * 9_000), Return("b", "read", "y" * 20_000))),
     )
-    board = board_of(*said)
-    part = board.sheet.rows[-1].parts[1]
+    desk = desk_of(*said)
+    part = desk.sheet.rows[-1].parts[1]
     mark = "\n[…20000 chars, cut to fit]\n"
-    fitted(board, board.total - 1)
-    assert board.changes == {(part.seq, 1): Replace(2_000, mark, 2_000, "fitted")}
-    fitted(board, board.total - 1)
-    assert [one.head for one in changes(board)] == [2_000, 2_000]
-    fitted(board, 400)
-    assert [one.head for one in changes(board)] == [200, 200]
-    assert {one.text for one in changes(board)} == {mark, mark.replace("20000", "9000")}
-    fitted(board, 100)
-    assert shown(board) == "G"
+    fitted(desk, desk.total - 1)
+    assert desk.changes == {(part.seq, 1): Replace(2_000, mark, 2_000, "fitted")}
+    fitted(desk, desk.total - 1)
+    assert [one.head for one in changes(desk)] == [2_000, 2_000]
+    fitted(desk, 400)
+    assert [one.head for one in changes(desk)] == [200, 200]
+    assert {one.text for one in changes(desk)} == {mark, mark.replace("20000", "9000")}
+    fitted(desk, 100)
+    assert shown(desk) == "G"
 
 
 @pytest.mark.parametrize(("more", "is_cut"), [(0, False), (1, True)])
 def test_a_result_is_cut_only_where_that_makes_it_shorter(more, is_cut):
     length = 2 * 200 + PER_MESSAGE + len("\n[…{length} chars, cut to fit]\n") + more
-    board = board_of(Asked("Go."), *used("c", "read", "x" * length))
-    assert [one.reason for one in replaced(board, 10)] == ["fitted"] * is_cut
+    desk = desk_of(Asked("Go."), *used("c", "read", "x" * length))
+    assert [one.reason for one in replaced(desk, 10)] == ["fitted"] * is_cut
 
 
 def test_only_results_of_the_newest_step_are_cut():
-    board = board_of(Asked("Go." * 3_000), Responded("z" * 9_000))
-    assert replaced(board, 10) == []
+    desk = desk_of(Asked("Go." * 3_000), Responded("z" * 9_000))
+    assert replaced(desk, 10) == []
 
 
 def test_what_is_pinned_is_neither_cut_nor_left_out():
-    board = board_of(*TALK, *used("c4", "read", "i" * 9_000), pins=(PartRef(4, 0), PartRef(13, 0)))
-    assert shown(fitted(board, 10)) == "bTi"
-    assert not any(isinstance(one, Replace) for one in changes(board))
+    desk = desk_of(*TALK, *used("c4", "read", "i" * 9_000), pins=(PartRef(4, 0), PartRef(13, 0)))
+    assert shown(fitted(desk, 10)) == "bTi"
+    assert not any(isinstance(one, Replace) for one in changes(desk))
 
 
 def test_a_pinned_prompt_stays_and_others_go():
-    board = board_of(*TALK, pins=(PartRef(2, 0),))
-    assert shown(fitted(board, 10)) == "OT"
+    desk = desk_of(*TALK, pins=(PartRef(2, 0),))
+    assert shown(fitted(desk, 10)) == "OT"
 
 
 def test_system_content_stays_wherever_it_stands():
     for format in ("openai-chat", "pydantic-ai"):  # noqa: A001 - the glossary's word
-        board = board_of(Told("Be kind."), *TALK, format=format)
-        assert shown(fitted(board, 10)) == "BT"
+        desk = desk_of(Told("Be kind."), *TALK, format=format)
+        assert shown(fitted(desk, 10)) == "BT"
 
 
 def test_system_content_within_a_step_stays_and_does_not_hold_the_step():
@@ -199,43 +199,43 @@ def test_system_content_within_a_step_stays_and_does_not_hold_the_step():
     both["parts"].append({"content": "Be kind.", "part_kind": "system-prompt"})
     talk = Talk(PLAIN, Asked("Go."), asked)
     talk.put(json.dumps(both).encode())
-    board = fitted(Board(talk.sheet()), 10)
-    assert [*board.sheet.step(1)] == [1, 2]
-    assert shown(board) == "GB"
-    assert len([*board.shown_rows()]) == 2
+    desk = fitted(Desk(talk.sheet()), 10)
+    assert [*desk.sheet.step(1)] == [1, 2]
+    assert shown(desk) == "GB"
+    assert len([*desk.shown_rows()]) == 2
 
 
 def test_all_that_is_left_out_says_why():
-    board = fitted(board_of(*TALK), 10)
-    assert {one.reason for one in board.changes.values()} == {"fitted"}
-    assert {part.kind for row in board.sheet.rows for part in row.parts} > {"prompt", "return"}
+    desk = fitted(desk_of(*TALK), 10)
+    assert {one.reason for one in desk.changes.values()} == {"fitted"}
+    assert {part.kind for row in desk.sheet.rows for part in row.parts} > {"prompt", "return"}
 
 
 def told(before, letter="t", *sources, reason="delegated"):
     return Insert(before, "prompt", letter * LONG, reason, sources=sources)
 
 
-def inserted(board):
-    return [(one.before, one.text[0]) for one in board.inserts]
+def inserted(desk):
+    return [(one.before, one.text[0]) for one in desk.inserts]
 
 
 def test_what_is_told_in_the_users_place_goes_before_anything_that_was_said():
     """The oldest first, all that is told in one place together."""
     inserts = (told(7, "y"), told(5, "w"), told(7, "z", reason="late"), told(5, "x"))
-    board = board_of(*TALK, inserts=inserts)
-    fitted(board, board.total - 1)
-    assert inserted(board) == [(7, "y"), (7, "z")]
-    fitted(board, board.total - 1)
-    assert inserted(board) == []
-    assert shown(board) == "ObcTeTgh"
+    desk = desk_of(*TALK, inserts=inserts)
+    fitted(desk, desk.total - 1)
+    assert inserted(desk) == [(7, "y"), (7, "z")]
+    fitted(desk, desk.total - 1)
+    assert inserted(desk) == []
+    assert shown(desk) == "ObcTeTgh"
 
 
 def test_what_is_told_stays_where_it_is_pinned_or_the_users_own():
     source = PartRef(4, 0)
     inserts = (told(7, "p", source), told(7, "q", PartRef(5, 0)), told(7, "o", reason="opening"))
-    board = board_of(*TALK, inserts=inserts, pins=(source,))
-    fitted(board, 10)
-    assert inserted(board) == [(7, "p"), (7, "o")]
+    desk = desk_of(*TALK, inserts=inserts, pins=(source,))
+    fitted(desk, 10)
+    assert inserted(desk) == [(7, "p"), (7, "o")]
 
 
 def summary(before, letter, seq):
@@ -244,50 +244,50 @@ def summary(before, letter, seq):
 
 def test_summaries_go_the_oldest_first_and_each_leaves_a_line_in_its_place():
     inserts = (summary(9, "y", 20), summary(3, "x", 21), summary(3, "w", 21))
-    board = board_of(Asked("Go."), Responded("Done."), Asked("And?"), inserts=inserts)
-    fitted(board, board.total - 20)
+    desk = desk_of(Asked("Go."), Responded("Done."), Asked("And?"), inserts=inserts)
+    fitted(desk, desk.total - 20)
     line = "[Earlier conversation left out to stay within context budget]"
     left = Insert(3, "prompt", line, "fitted", sources=(PartRef(21, 0),))
-    assert board.inserts == [inserts[0], left]
-    fitted(board, 60)
-    assert board.inserts == [left, Insert(9, "prompt", line, "fitted", sources=(PartRef(20, 0),))]
+    assert desk.inserts == [inserts[0], left]
+    fitted(desk, 60)
+    assert desk.inserts == [left, Insert(9, "prompt", line, "fitted", sources=(PartRef(20, 0),))]
 
 
 def test_a_summary_shorter_than_the_line_for_it_stays():
     line = "[Earlier conversation left out to stay within context budget]"
     for length, kept in ((len(line), True), (len(line) + 4, False)):
         short = Insert(2, "prompt", "s" * length, "summary", sources=(PartRef(20, 0),))
-        board = fitted(board_of(Asked("Go."), inserts=(short,)), 1)
-        assert (board.inserts == [short]) == kept
+        desk = fitted(desk_of(Asked("Go."), inserts=(short,)), 1)
+        assert (desk.inserts == [short]) == kept
 
 
 def test_summaries_outlast_all_but_the_newest_results():
-    board = board_of(*TALK, inserts=(summary(2, "s", 20),))
-    sizes = range(board.total, 200, -5)
+    desk = desk_of(*TALK, inserts=(summary(2, "s", 20),))
+    sizes = range(desk.total, 200, -5)
     found = []
     for room in sizes:
-        one = fitted(board_of(*TALK, inserts=(summary(2, "s", 20),)), room)
+        one = fitted(desk_of(*TALK, inserts=(summary(2, "s", 20),)), room)
         found.append(shown(one) + inserted(one)[0][1])
     assert list(dict.fromkeys(found))[-3:] == ["Ths", "Th[", "T["]
 
 
 def test_one_marker_stands_where_the_first_message_was_left_out():
-    board = board_of(*TALK)
-    assert list(marked(board, "{count} gone")) == []
-    fitted(board, board.total - 150)
-    assert [one.seq for one in board.sheet.rows if board.lost(one, "fitted")] == [3, 4, 5]
-    assert list(marked(board, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
-    assert list(marked(board, "")) == []
+    desk = desk_of(*TALK)
+    assert list(marked(desk, "{count} gone")) == []
+    fitted(desk, desk.total - 150)
+    assert [one.seq for one in desk.sheet.rows if desk.lost(one, "fitted")] == [3, 4, 5]
+    assert list(marked(desk, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
+    assert list(marked(desk, "")) == []
 
 
 def test_a_marker_tells_only_of_what_was_left_out_to_fit():
-    board = board_of(*TALK)
-    board.apply([(part, Drop("window")) for part in board.sheet.rows[0].parts])
-    assert list(marked(board, "{count} gone")) == []
+    desk = desk_of(*TALK)
+    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[0].parts])
+    assert list(marked(desk, "{count} gone")) == []
 
 
 def test_nothing_said_and_too_much_told_leaves_nothing():
-    board = board_of(inserts=(told(2),))
-    assert board.sheet.rows == []
-    assert fitted(board, 10).inserts == []
-    assert list(fit(board_of(inserts=(told(2, reason="opening"),)), 10, 10)) == []
+    desk = desk_of(inserts=(told(2),))
+    assert desk.sheet.rows == []
+    assert fitted(desk, 10).inserts == []
+    assert list(fit(desk_of(inserts=(told(2, reason="opening"),)), 10, 10)) == []

@@ -8,7 +8,7 @@ from shown import Talk, turn, used
 
 from refold.log import PartRef
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Thought, Told
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.view.policies.pair import INTERRUPTED, OPENING, UNFINISHED, opening, pair
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert
@@ -20,21 +20,21 @@ A, B = Call("a", "search", {}), Call("b", "read_file", {})
 A_FOUND, B_READ = Return("a", "search", "found"), Return("b", "read_file", "read")
 
 
-def board_of(*said, format=CHAT, scope="/"):  # noqa: A002 - the glossary's word
+def desk_of(*said, format=CHAT, scope="/"):  # noqa: A002 - the glossary's word
     talk = Talk(PLAIN, format=format, scope=scope)
     for one in said:
         if isinstance(one, dict):
             talk.put(json.dumps(one).encode(), scope)
         else:
             talk.say(one, scope=scope)
-    return Board(talk.sheet())
+    return Desk(talk.sheet())
 
 
-def paired(board, start=0):
+def paired(desk, start=0):
     """What pairing proposes: the reasons by entry, and the inserts."""
     proposals: list[Any] = []
-    for proposal in pair(board, start):  # each sees what came of those before it
-        board.apply([proposal])
+    for proposal in pair(desk, start):  # each sees what came of those before it
+        desk.apply([proposal])
         proposals.append(proposal)
     dropped = [(part.seq, one.reason) for part, one in filter(_changes, proposals)]
     return dropped, [one for one in proposals if isinstance(one, Insert)]
@@ -52,39 +52,37 @@ def stand_in(before, call, text=INTERRUPTED, *, seq, nth=0):
 def test_what_is_whole_is_left_alone():
     said = (Asked("Go."), Responded("Hm.", (A, B)), Answered((A_FOUND, B_READ)), Responded("Done."))
     for format in ("anthropic-messages", CHAT, ITEMS, "pydantic-ai"):  # noqa: A001
-        assert list(pair(board_of(*said, format=format))) == []
+        assert list(pair(desk_of(*said, format=format))) == []
 
 
 def test_calls_that_nothing_answers_get_stand_ins_right_behind_their_response():
     said = (Asked("Go."), Responded(None, (A, B)), Answered((A_FOUND,)), Asked("And?"))
-    assert paired(board_of(*said)) == ([], [stand_in(4, B, seq=3, nth=1)])
+    assert paired(desk_of(*said)) == ([], [stand_in(4, B, seq=3, nth=1)])
     said = (Asked("Go."), Responded(None, (A, B)))
     both = [stand_in(4, A, seq=3), stand_in(4, B, seq=3, nth=1)]
-    assert paired(board_of(*said)) == ([], both)
-    assert paired(board_of(*said, Asked("And?"))) == ([], both)
+    assert paired(desk_of(*said)) == ([], both)
+    assert paired(desk_of(*said, Asked("And?"))) == ([], both)
 
 
 def test_a_response_closes_the_calls_of_the_one_before_it():
     said = (Asked("Go."), Responded(None, (A,)), Responded(None, (B,)), Answered((B_READ,)))
-    assert paired(board_of(*said)) == ([], [stand_in(4, A, seq=3)])
+    assert paired(desk_of(*said)) == ([], [stand_in(4, A, seq=3)])
 
 
 def test_a_delegate_is_told_that_its_work_is_not_finished():
-    board = board_of(Asked("Go."), Responded(None, (A,)), scope="/a")
-    assert paired(board) == ([], [stand_in(4, A, UNFINISHED, seq=3)])
+    desk = desk_of(Asked("Go."), Responded(None, (A,)), scope="/a")
+    assert paired(desk) == ([], [stand_in(4, A, UNFINISHED, seq=3)])
     assert (INTERRUPTED, UNFINISHED) == ("Interrupted by user.", "Not finished yet.")
 
 
 def test_a_return_without_a_call_goes():
-    board = board_of(Asked("Go."), Answered((A_FOUND,)), Asked("And?"))
-    assert paired(board) == ([(3, "orphan")], [])
+    desk = desk_of(Asked("Go."), Answered((A_FOUND,)), Asked("And?"))
+    assert paired(desk) == ([(3, "orphan")], [])
 
 
 def test_a_second_return_to_one_call_goes():
-    board = board_of(
-        Asked("Go."), Responded(None, (A,)), Answered((A_FOUND,)), Answered((A_FOUND,))
-    )
-    assert paired(board) == ([(5, "orphan")], [])
+    desk = desk_of(Asked("Go."), Responded(None, (A,)), Answered((A_FOUND,)), Answered((A_FOUND,)))
+    assert paired(desk) == ([(5, "orphan")], [])
 
 
 def late(seq, text, tool="search", call="a"):
@@ -95,57 +93,57 @@ def late(seq, text, tool="search", call="a"):
 @pytest.mark.parametrize("format", [CHAT, "anthropic-messages", "pydantic-ai"])
 def test_a_return_that_came_too_late_is_told_as_text_where_it_came(format):  # noqa: A002
     said = (Asked("Go."), Responded(None, (A,)), Asked("And?"), Answered((A_FOUND,)))
-    board = board_of(*said, Responded("Done."), format=format)
-    assert paired(board) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
+    desk = desk_of(*said, Responded("Done."), format=format)
+    assert paired(desk) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
 
 
 def test_of_a_late_return_the_first_2000_characters_are_told():
     result = Return("a", "search", "x" * 2_001)
     said = (Asked("Go."), Responded(None, (A,)), Asked("And?"), Answered((result,)))
-    _, inserts = paired(board_of(*said))
+    _, inserts = paired(desk_of(*said))
     assert inserts[-1] == late(5, "x" * 2_000)
 
 
 def test_a_call_id_that_was_used_before_is_no_second_call_where_ids_are_unique():
     again = (Responded(None, (A,)), Answered((A_FOUND,)))
-    board = board_of(Asked("Go."), *again, Asked("And?"), *again, format="anthropic-messages")
-    assert board.sheet.wire.unique_calls
-    dropped, inserts = paired(board)
+    desk = desk_of(Asked("Go."), *again, Asked("And?"), *again, format="anthropic-messages")
+    assert desk.sheet.wire.unique_calls
+    dropped, inserts = paired(desk)
     assert dropped == [(6, "orphan"), (7, "late")]
     assert inserts == [late(7, "found")]
-    board = board_of(Asked("Go."), *again, Asked("And?"), *again, format=CHAT)
-    assert not board.sheet.wire.unique_calls
-    assert paired(board) == ([], [])
+    desk = desk_of(Asked("Go."), *again, Asked("And?"), *again, format=CHAT)
+    assert not desk.sheet.wire.unique_calls
+    assert paired(desk) == ([], [])
 
 
 def test_a_call_twice_in_one_response_is_one_call():
-    board = board_of(Asked("Go."), Responded(None, (A, A)), Answered((A_FOUND,)))
-    assert paired(board) == ([(3, "orphan")], [])
-    assert [part.nth for part in board.shown(board.sheet.rows[1])] == [0]
+    desk = desk_of(Asked("Go."), Responded(None, (A, A)), Answered((A_FOUND,)))
+    assert paired(desk) == ([(3, "orphan")], [])
+    assert [part.nth for part in desk.shown(desk.sheet.rows[1])] == [0]
 
 
 def test_only_what_comes_after_the_start_is_repaired():
     open_call = (Responded(None, (A,)), Asked("And?"))
-    board = board_of(Asked("Go."), *open_call, *open_call)
-    assert paired(board, 3) == ([], [stand_in(6, A, seq=5)])
-    assert paired(board_of(Asked("Go."), *open_call, *open_call), 4) == ([], [])
+    desk = desk_of(Asked("Go."), *open_call, *open_call)
+    assert paired(desk, 3) == ([], [stand_in(6, A, seq=5)])
+    assert paired(desk_of(Asked("Go."), *open_call, *open_call), 4) == ([], [])
 
 
 def test_from_the_start_means_from_the_first_row():
-    board = board_of(Responded(None, (A,)), Asked("And?"))
-    assert [*pair(board)] == [stand_in(3, A, seq=2)]
+    desk = desk_of(Responded(None, (A,)), Asked("And?"))
+    assert [*pair(desk)] == [stand_in(3, A, seq=2)]
 
 
 def test_what_is_whole_after_the_start_is_left_alone():
-    board = board_of(Asked("Go."), Responded("Done."), Asked("And?"), *used("a", "search", "found"))
-    assert paired(board, 3) == ([], [])
+    desk = desk_of(Asked("Go."), Responded("Done."), Asked("And?"), *used("a", "search", "found"))
+    assert paired(desk, 3) == ([], [])
 
 
 def test_a_return_answers_only_within_its_step_though_what_came_between_is_gone():
     said = (Asked("Go."), Responded(None, (A,)), Asked("And?"), Answered((A_FOUND,)))
-    board = board_of(*said)
-    board.apply([(part, Drop("window")) for part in board.sheet.rows[2].parts])
-    assert paired(board) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
+    desk = desk_of(*said)
+    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
+    assert paired(desk) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
 
 
 def test_words_between_two_returns_close_the_calls_once_the_first_return_is_gone():
@@ -155,23 +153,23 @@ def test_words_between_two_returns_close_the_calls_once_the_first_return_is_gone
         Answered((A_FOUND,), "Wait."),
         Answered((B_READ,)),
     )
-    board = board_of(*said, format="anthropic-messages")
-    board.apply([(board.sheet.rows[2].parts[0], Drop("window"))])
+    desk = desk_of(*said, format="anthropic-messages")
+    desk.apply([(desk.sheet.rows[2].parts[0], Drop("window"))])
     both = [stand_in(4, A, seq=3), stand_in(4, B, seq=3, nth=1)]
     told = late(5, "read", "read_file", "b")
-    assert paired(board) == ([(5, "late")], [*both, told])
+    assert paired(desk) == ([(5, "late")], [*both, told])
 
 
 def test_a_return_whose_call_was_left_out_goes_too():
-    board = board_of(*turn("Go.", used("a", "search", "found")))
-    board.apply([(part, Drop("window")) for part in board.sheet.rows[1].parts])
-    assert paired(board) == ([(4, "orphan")], [])
+    desk = desk_of(*turn("Go.", used("a", "search", "found")))
+    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[1].parts])
+    assert paired(desk) == ([(4, "orphan")], [])
 
 
 def test_a_call_whose_return_was_left_out_is_answered():
-    board = board_of(*turn("Go.", used("a", "search", "found")))
-    board.apply([(part, Drop("window")) for part in board.sheet.rows[2].parts])
-    assert paired(board) == ([], [stand_in(4, A, seq=3)])
+    desk = desk_of(*turn("Go.", used("a", "search", "found")))
+    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
+    assert paired(desk) == ([], [stand_in(4, A, seq=3)])
 
 
 # Responses that are several messages.
@@ -182,26 +180,26 @@ HM = Thought("Hm.", signed=True)
 
 
 def test_reasoning_goes_with_what_it_led_to_when_that_was_left_out():
-    board = board_of(Asked("Go."), Responded("Done.", thought=HM), Asked("And?"), format=ITEMS)
-    board.apply([(part, Drop("window")) for part in board.sheet.rows[2].parts])
-    assert paired(board) == ([(3, "parted")], [])
+    desk = desk_of(Asked("Go."), Responded("Done.", thought=HM), Asked("And?"), format=ITEMS)
+    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
+    assert paired(desk) == ([(3, "parted")], [])
 
 
 def test_reasoning_that_led_nowhere_goes_from_the_start_on_only():
     said = (Asked("Go."), REASONING, Asked("And?"), REASONING)
-    assert paired(board_of(*said, format=ITEMS)) == ([(3, "parted"), (5, "parted")], [])
-    assert paired(board_of(*said, format=ITEMS), 2) == ([(5, "parted")], [])
+    assert paired(desk_of(*said, format=ITEMS)) == ([(3, "parted"), (5, "parted")], [])
+    assert paired(desk_of(*said, format=ITEMS), 2) == ([(5, "parted")], [])
 
 
 def test_a_call_that_words_cannot_answer_goes_and_others_of_its_response_stay():
     said = (Asked("Go."), COMPUTER, Responded("Wait."), Asked("And?"))
-    assert paired(board_of(*said, format=ITEMS)) == ([(3, "parted")], [])
+    assert paired(desk_of(*said, format=ITEMS)) == ([(3, "parted")], [])
 
 
 def test_a_whole_group_goes_and_the_group_beside_it_stays():
     first = Responded(None, (A,), HM)
-    board = board_of(Asked("Go."), first, REASONING, COMPUTER, Asked("Stop."), format=ITEMS)
-    dropped, inserts = paired(board)
+    desk = desk_of(Asked("Go."), first, REASONING, COMPUTER, Asked("Stop."), format=ITEMS)
+    dropped, inserts = paired(desk)
     assert dropped == [(5, "parted"), (6, "parted")]
     assert [(one.before, one.call) for one in inserts] == [(5, "a")]
 
@@ -209,17 +207,17 @@ def test_a_whole_group_goes_and_the_group_beside_it_stays():
 def test_items_of_a_response_with_one_call_id_leave_the_first():
     call = {"type": "function_call", "call_id": "a", "name": "search", "arguments": "{}"}
     result = {"type": "function_call_output", "call_id": "a", "output": "x"}
-    board = board_of(Asked("Go."), call, call, result, format=ITEMS)
-    assert paired(board) == ([(4, "parted")], [])
+    desk = desk_of(Asked("Go."), call, call, result, format=ITEMS)
+    assert paired(desk) == ([(4, "parted")], [])
 
 
 # The opening.
 
 
 def opened(*said, before=(), **how):
-    board = board_of(*said, **how)
-    board.apply(before)
-    return list(opening(board))
+    desk = desk_of(*said, **how)
+    desk.apply(before)
+    return list(opening(desk))
 
 
 @pytest.mark.parametrize("first", [(), (Told("Be kind."),)])

@@ -1,4 +1,4 @@
-"""A board drawn up as a plan: the decisions as runs and changes, and where the tokens go.
+"""A desk drawn up as a plan: the decisions as runs and changes, and where the tokens go.
 
 The last step may still get its answers; what is before it is closed, and later plans only add to
 it. So a request costs what is new.
@@ -12,8 +12,8 @@ from typing import cast
 
 from refold.log import PartRef
 from refold.log.span import Span, intersect, union
-from refold.view.board import Board
 from refold.view.budget import Account, Budget
+from refold.view.desk import Desk
 from refold.view.plan import Closed, Layout, Plan
 from refold.view.profiles import Profile
 from refold.view.reasons import STICKY, Gone, Reason
@@ -27,35 +27,35 @@ def limit_of(profile: Profile, budget: Budget) -> int:
     return min(budget.limit, profile.budget) if profile.budget else budget.limit
 
 
-def drawn_up(board: Board, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
-    """The board as a plan; the last step may still get its answers, what is before it is closed."""
-    sheet = board.sheet
-    inserts = sorted(board.inserts, key=_place)
-    last = max(closed.rows, _open(board, inserts))
+def drawn_up(desk: Desk, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
+    """The desk as a plan; the last step may still get its answers, what is before it is closed."""
+    sheet = desk.sheet
+    inserts = sorted(desk.inserts, key=_place)
+    last = max(closed.rows, _open(desk, inserts))
     middle = sheet.rows[last].seq if last < len(sheet.rows) else sheet.head + 1
     done = [one for one in inserts if _place(one) <= (middle, False)]
     hidden = (Gone(Span(seq, seq), why) for seq, why in _new(sheet, closed))
     now = Closed(
         closed.layout
         + Layout(tuple(hidden))
-        + _layout(board, sheet.rows[closed.rows : last], tuple(done)),
+        + _layout(desk, sheet.rows[closed.rows : last], tuple(done)),
         last,
         closed.tokens
-        + sum(board.weight(row) for row in sheet.rows[closed.rows : last])
-        + sum(map(board.cost, done)),
-        closed.system + _system(board, sheet.rows[closed.rows : last]),
+        + sum(desk.weight(row) for row in sheet.rows[closed.rows : last])
+        + sum(map(desk.cost, done)),
+        closed.system + _system(desk, sheet.rows[closed.rows : last]),
         bisect_right(sheet.quotes, middle, key=lambda one: one.seq),
         len(sheet.hidden),
-        closed.opened or bool(done) or _speaks(board, sheet.rows[closed.rows : last]),
+        closed.opened or bool(done) or _speaks(desk, sheet.rows[closed.rows : last]),
         closed.terms,
         closed.series,
     )
-    tokens = closed.tokens + board.total
-    system = now.system + _system(board, sheet.rows[last:])
+    tokens = closed.tokens + desk.total
+    system = now.system + _system(desk, sheet.rows[last:])
     return replace(
         made,
         head=sheet.head,
-        layout=now.layout + _layout(board, sheet.rows[last:], tuple(inserts[len(done) :])),
+        layout=now.layout + _layout(desk, sheet.rows[last:], tuple(inserts[len(done) :])),
         account=_account(sheet, profile, budget, tokens, system),
         budget=budget,
         tokens=tokens,
@@ -63,8 +63,8 @@ def drawn_up(board: Board, closed: Closed, profile: Profile, budget: Budget, mad
     )
 
 
-def _speaks(board: Board, rows: list[Row]) -> bool:
-    return any(part.kind != "system" for row in rows for part in board.shown(row))
+def _speaks(desk: Desk, rows: list[Row]) -> bool:
+    return any(part.kind != "system" for row in rows for part in desk.shown(row))
 
 
 def _place(insert: Insert) -> tuple[int, bool]:
@@ -72,33 +72,33 @@ def _place(insert: Insert) -> tuple[int, bool]:
     return insert.before, insert.reason == "late"
 
 
-def _open(board: Board, inserts: list[Insert]) -> int:
+def _open(desk: Desk, inserts: list[Insert]) -> int:
     """The row from which on a later message may still change how this is rendered.
 
     That is the last step, or the one before it where stand-ins may join what follows it, or what
     systems have said since the last response, where that waits for the next.
     """
-    sheet = board.sheet
+    sheet = desk.sheet
     if not sheet.steps:
         return 0
     last = sheet.steps[-1]
     shown = last - 1
-    while shown >= board.start and not board.shown(sheet.rows[shown]):
+    while shown >= desk.start and not desk.shown(sheet.rows[shown]):
         shown -= 1
-    if shown < board.start:
+    if shown < desk.start:
         return last
     asked = sheet.steps[shown]
     first, end = sheet.rows[asked].seq, sheet.rows[last].seq
     waits = any(one.kind == "return" and first < one.before <= end for one in inserts)
-    return _unsaid(board, asked if waits else last)
+    return _unsaid(desk, asked if waits else last)
 
 
-def _unsaid(board: Board, at: int) -> int:
+def _unsaid(desk: Desk, at: int) -> int:
     """The first of what systems have said since the last response before this row, or the row."""
-    sheet = board.sheet
+    sheet = desk.sheet
     first = at
-    for nth in range(at - 1, board.start - 1, -1) if sheet.wire.systems_last else ():
-        shown = bool(board.shown(sheet.rows[nth]))
+    for nth in range(at - 1, desk.start - 1, -1) if sheet.wire.systems_last else ():
+        shown = bool(desk.shown(sheet.rows[nth]))
         if shown and sheet.rows[nth].role == "assistant":
             break
         if shown and sheet.rows[nth].role == "system":
@@ -111,23 +111,23 @@ def _new(sheet: Sheet, closed: Closed) -> Iterator[tuple[int, Reason]]:
     yield from reversed(list(newest))
 
 
-def _layout(board: Board, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
+def _layout(desk: Desk, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
     lost: list[tuple[int, int, Reason]] = []
     changes: dict[PartRef, Change] = {}
     for at, row in enumerate(rows):
-        if not board.shown(row):
-            lost.append((at, row.seq, _why(board, row)))
+        if not desk.shown(row):
+            lost.append((at, row.seq, _why(desk, row)))
             continue
         for part in row.parts:
-            change = board.change(part)
+            change = desk.change(part)
             if change is not None:
                 changes[part.ref] = change
-    return Layout(tuple(_runs(lost, board.sheet)) if lost else (), changes, inserts)
+    return Layout(tuple(_runs(lost, desk.sheet)) if lost else (), changes, inserts)
 
 
-def _why(board: Board, row: Row) -> Reason:
+def _why(desk: Desk, row: Row) -> Reason:
     """Why nothing of a row is shown; a reason that lasts, where its parts have several."""
-    reasons = [change.reason for part in row.parts if (change := board.change(part))]
+    reasons = [change.reason for part in row.parts if (change := desk.change(part))]
     lasting = [reason for reason in reasons if reason in STICKY]
     return cast("Reason", (*lasting, *reasons, "empty")[0])
 
@@ -147,9 +147,9 @@ def _runs(lost: list[tuple[int, int, Reason]], sheet: Sheet) -> Iterator[Gone]:
     yield run
 
 
-def _system(board: Board, rows: list[Row]) -> int:
+def _system(desk: Desk, rows: list[Row]) -> int:
     return sum(
-        board.tokens(part) for row in rows for part in board.shown(row) if part.kind == "system"
+        desk.tokens(part) for row in rows for part in desk.shown(row) if part.kind == "system"
     )
 
 

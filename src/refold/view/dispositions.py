@@ -7,9 +7,9 @@ from itertools import groupby
 from refold.errors import InvalidMessage
 from refold.log import CODEC, Entry, Message, PartRef
 from refold.log.span import spans_of, subtract
-from refold.view.board import Board
 from refold.view.budget import PER_MESSAGE
 from refold.view.columns import first_words
+from refold.view.desk import Desk
 from refold.view.explained import FORGOTTEN, WORDS, Disposition, Inserted, Line, Run, Told
 from refold.view.plan import Plan
 from refold.view.reasons import Gone
@@ -35,13 +35,13 @@ def lines_of(sheet: Sheet, plan: Plan, entries: Iterable[Entry] = ()) -> tuple[L
 
 def inserts_of(sheet: Sheet, plan: Plan) -> tuple[Inserted, ...]:
     """The messages that are not in the log."""
-    board = Board(sheet)
+    desk = Desk(sheet)
     return tuple(
         Inserted(
             one.before,
             one.kind,
             one.reason,
-            board.cost(one),
+            desk.cost(one),
             first_words(one.text, WORDS),
             one.sources,
         )
@@ -71,8 +71,8 @@ class _Maker:
     def __init__(self, sheet: Sheet, plan: Plan, seqs: list[int]) -> None:
         self._sheet = sheet
         self._changes = plan.layout.changes
-        self._board = Board(sheet)
-        self._board.apply(
+        self._desk = Desk(sheet)
+        self._desk.apply(
             (part, change)
             for row in sheet.rows
             for part in row.parts
@@ -89,7 +89,7 @@ class _Maker:
         """A message of the sheet."""
         row = self._sheet.rows[at]
         shapes = self._sheet.wire.describe(row.payload).shapes
-        after = [self._board.tokens(part) for part in row.parts]
+        after = [self._desk.tokens(part) for part in row.parts]
         counts = list(zip(shapes, (part.tokens for part in row.parts), after, strict=True))
         step = self._sheet.rows[self._sheet.steps[at]].seq
         line = Line(row.seq, row.role, scope, opens=row.seq in self._turns, step=step)

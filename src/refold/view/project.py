@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from refold.errors import InvalidMessage, ViewTooLarge
 from refold.log import MAIN_SCOPE
-from refold.view.board import Board, Proposal
 from refold.view.bounds import Bounds, bounds_of
 from refold.view.budget import Account, Budget
 from refold.view.closing import drawn_up, limit_of
+from refold.view.desk import Desk, Proposal
 from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
 from refold.view.policies.archive import archive
 from refold.view.policies.arguments import arguments
@@ -61,20 +61,20 @@ def unrewritten(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | N
     """The tokens that the next request would have if nothing were rewritten to make room."""
     if before is not None and before.closed is not None and _continues(before, sheet, profile):
         return _added(sheet, profile, budget, before, before.closed).tokens
-    board = _begun(sheet, profile, before)
-    board.apply(window(board, profile.window, STATIC_MARKER))
-    board.apply(pair(board))
-    return board.total
+    desk = _begun(sheet, profile, before)
+    desk.apply(window(desk, profile.window, STATIC_MARKER))
+    desk.apply(pair(desk))
+    return desk.total
 
 
 def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed: Closed) -> Plan:
     """The plan before, with what is new."""
-    board = Board(sheet, closed.rows)
-    board.untold = before.untold
-    board.apply(_lasting(before, board, STICKY))
-    board.apply(scope(board, closed.quotes))
-    board.apply(pair(board, closed.rows))
-    return drawn_up(board, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
+    desk = Desk(sheet, closed.rows)
+    desk.untold = before.untold
+    desk.apply(_lasting(before, desk, STICKY))
+    desk.apply(scope(desk, closed.quotes))
+    desk.apply(pair(desk, closed.rows))
+    return drawn_up(desk, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
 
 
 def _terms(sheet: Sheet, profile: Profile) -> Terms:
@@ -107,22 +107,22 @@ def _anew(
     draft: "_Draft", profile: Profile, budget: Budget, bounds: Bounds, before: Plan | None
 ) -> Plan:
     """A plan in which every policy has its say."""
-    board = draft.board
-    sheet = board.sheet
+    desk = draft.desk
+    sheet = desk.sheet
     beside = budget.tools + max(budget.instructions, sheet.instructions)
-    reserved = _reserved(board, profile)
+    reserved = _reserved(desk, profile)
     cause = draft.cause
     left_out = NOTHING
-    if board.total > bounds.room - reserved:
+    if desk.total > bounds.room - reserved:
         cause = "limit"
-        left_out = _fitted(board, profile, bounds.room - reserved)
+        left_out = _fitted(desk, profile, bounds.room - reserved)
     else:
-        _mark(board, profile)
-    if board.total > bounds.room:
-        raise ViewTooLarge(kept=board.total + beside, limit=limit_of(profile, budget))
+        _mark(desk, profile)
+    if desk.total > bounds.room:
+        raise ViewTooLarge(kept=desk.total + beside, limit=limit_of(profile, budget))
     # What a rewrite leaves above the target, another one right after it would leave too.
-    rewritten = draft.cause == "target" and board.total > bounds.target
-    tried = board.total if rewritten else draft.tried
+    rewritten = draft.cause == "target" and desk.total > bounds.target
+    tried = desk.total if rewritten else draft.tried
     earlier = before.rewrites if before else 0
     start = Closed(
         Layout(sheet.absent()),
@@ -145,37 +145,37 @@ def _anew(
         earlier + bool(cause),
         cause,
         tried,
-        board.untold,
+        desk.untold,
         left_out,
     )
-    return drawn_up(board, start, profile, budget, made)
+    return drawn_up(desk, start, profile, budget, made)
 
 
-def _fitted(board: Board, profile: Profile, room: int) -> LeftOut:
+def _fitted(desk: Desk, profile: Profile, room: int) -> LeftOut:
     """Leave out what must be, mark it, and say how much that was."""
-    whole = board.copy()
-    board.apply(fit(board, room, int(profile.fit.low_water * room)))
-    gone = _messages(whole) - _messages(board)
+    whole = desk.copy()
+    desk.apply(fit(desk, room, int(profile.fit.low_water * room)))
+    gone = _messages(whole) - _messages(desk)
     _mark(whole, profile)
-    _mark(board, profile)
-    fewer = _messages(whole) - _messages(board)
-    return LeftOut(gone, whole.total - board.total, gone - fewer)
+    _mark(desk, profile)
+    fewer = _messages(whole) - _messages(desk)
+    return LeftOut(gone, whole.total - desk.total, gone - fewer)
 
 
-def _mark(board: Board, profile: Profile) -> None:
-    board.apply(marked(board, profile.fit.marker))
-    board.apply(opening(board))
+def _mark(desk: Desk, profile: Profile) -> None:
+    desk.apply(marked(desk, profile.fit.marker))
+    desk.apply(opening(desk))
 
 
-def _messages(board: Board) -> int:
+def _messages(desk: Desk) -> int:
     """How many messages would be sent; the stand-ins for the results of one step are one."""
-    told = sum(one.kind == "prompt" for one in board.inserts)
-    stand_ins = {one.before for one in board.inserts if one.kind == "return"}
-    return sum(1 for _ in board.shown_rows()) + told + len(stand_ins)
+    told = sum(one.kind == "prompt" for one in desk.inserts)
+    stand_ins = {one.before for one in desk.inserts if one.kind == "return"}
+    return sum(1 for _ in desk.shown_rows()) + told + len(stand_ins)
 
 
 class _Draft(NamedTuple):
-    board: Board
+    desk: Desk
     cause: str
     tried: int
 
@@ -186,98 +186,98 @@ def _steady(
     """What stands without rewriting, or what a rewrite makes of it where that is worth it."""
     tried = before.tried if before else 0
     begun = _begun(sheet, profile, before, bounds.refused)
-    board = begun.copy()
+    desk = begun.copy()
     if not profile.rewrite.sticky:
-        moved = _ruled(board, profile, bounds)
-        board.apply(pair(board))
-        return _Draft(board, "rule" if moved else "", tried)
-    limited = board.apply(window(board, profile.window, STATIC_MARKER))
-    board.apply(pair(board))
+        moved = _ruled(desk, profile, bounds)
+        desk.apply(pair(desk))
+        return _Draft(desk, "rule" if moved else "", tried)
+    limited = desk.apply(window(desk, profile.window, STATIC_MARKER))
+    desk.apply(pair(desk))
     cause = "window" if limited else ""
-    if not (due or bounds.due(board.total, tried)):
-        return _Draft(board, cause, tried)
+    if not (due or bounds.due(desk.total, tried)):
+        return _Draft(desk, cause, tried)
     smaller = begun
     _shrunk(smaller, profile, bounds)
     smaller.apply(window(smaller, profile.window, STATIC_MARKER))
     smaller.apply(pair(smaller))
-    if smaller.total <= board.total - bounds.gain:
+    if smaller.total <= desk.total - bounds.gain:
         return _Draft(smaller, "target", 0)
-    return _Draft(board, cause, board.total)
+    return _Draft(desk, cause, desk.total)
 
 
-def _begun(sheet: Sheet, profile: Profile, before: Plan | None, refused: int = 0) -> Board:
+def _begun(sheet: Sheet, profile: Profile, before: Plan | None, refused: int = 0) -> Desk:
     """What was decided for good, now or before, and what the log itself says."""
     reasons = STICKY if profile.rewrite.sticky else LASTING
-    board = Board(sheet)
+    desk = Desk(sheet)
     if before is not None and profile.window.rolling:
-        board.apply(_lasting(before, board, reasons - {"window"}))
+        desk.apply(_lasting(before, desk, reasons - {"window"}))
     elif before is not None:
-        board.apply(_lasting(before, board, reasons))
-        board.untold = before.untold
+        desk.apply(_lasting(before, desk, reasons))
+        desk.untold = before.untold
     if refused:
-        board.apply(emergency(board, profile, refused))
-    board.apply(folds(board))
-    board.apply(pins(board))
-    board.apply(scope(board))
-    board.apply(untold(board) if refused else ())
-    return board
+        desk.apply(emergency(desk, profile, refused))
+    desk.apply(folds(desk))
+    desk.apply(pins(desk))
+    desk.apply(scope(desk))
+    desk.apply(untold(desk) if refused else ())
+    return desk
 
 
-def _ruled(board: Board, profile: Profile, bounds: Bounds) -> bool:
+def _ruled(desk: Desk, profile: Profile, bounds: Bounds) -> bool:
     """Each rule to the letter, whatever it moves."""
-    moved = board.apply(trim(board, profile.trim))
-    sheet = board.sheet
+    moved = desk.apply(trim(desk, profile.trim))
+    sheet = desk.sheet
     turn = sheet.turn()
     if sheet.scope != MAIN_SCOPE and profile.trigger.generation:
-        if board.total > bounds.generation and sheet.steps:
-            moved |= board.apply(archive(board, profile.archive, sheet.steps[-1], 0, turn))
-    elif board.total > profile.trigger.soft * bounds.room:
-        moved |= profile.dedupe and board.apply(dedupe(board, turn))
-        moved |= board.apply(archive(board, profile.archive, turn, 0))
-        moved |= board.apply(arguments(board, profile.arguments, turn, 0))
-    return board.apply(window(board, profile.window, STATIC_MARKER)) or moved
+        if desk.total > bounds.generation and sheet.steps:
+            moved |= desk.apply(archive(desk, profile.archive, sheet.steps[-1], 0, turn))
+    elif desk.total > profile.trigger.soft * bounds.room:
+        moved |= profile.dedupe and desk.apply(dedupe(desk, turn))
+        moved |= desk.apply(archive(desk, profile.archive, turn, 0))
+        moved |= desk.apply(arguments(desk, profile.arguments, turn, 0))
+    return desk.apply(window(desk, profile.window, STATIC_MARKER)) or moved
 
 
-def _shrunk(board: Board, profile: Profile, bounds: Bounds) -> None:
+def _shrunk(desk: Desk, profile: Profile, bounds: Bounds) -> None:
     """Old results and arguments, down to the low-water mark: first what is said twice."""
-    end = _settled(board, profile, bounds)
-    board.apply(trim(board, profile.trim))
+    end = _settled(desk, profile, bounds)
+    desk.apply(trim(desk, profile.trim))
     if profile.dedupe:
-        board.apply(dedupe(board, end))
-    board.apply(archive(board, profile.archive, end, bounds.low))
-    board.apply(arguments(board, profile.arguments, end, bounds.low))
+        desk.apply(dedupe(desk, end))
+    desk.apply(archive(desk, profile.archive, end, bounds.low))
+    desk.apply(arguments(desk, profile.arguments, end, bounds.low))
 
 
-def _settled(board: Board, profile: Profile, bounds: Bounds) -> int:
+def _settled(desk: Desk, profile: Profile, bounds: Bounds) -> int:
     """The row before which results may be rewritten: the current turn and the newest tokens stay.
 
     A turn that alone exceeds the low-water mark is protected by its newest tokens only.
     """
-    sheet = board.sheet
+    sheet = desk.sheet
     tail = int(profile.archive.recent * bounds.target)
     at = len(sheet.rows)
     while at and tail > 0:
         at -= 1
-        tail -= board.weight(sheet.rows[at])
+        tail -= desk.weight(sheet.rows[at])
     turn = sheet.turn()
-    if sum(board.weight(row) for row in sheet.rows[turn:]) <= bounds.low:
+    if sum(desk.weight(row) for row in sheet.rows[turn:]) <= bounds.low:
         at = min(at, turn)
     return sheet.steps[at] if at < len(sheet.rows) else at
 
 
-def _reserved(board: Board, profile: Profile) -> int:
+def _reserved(desk: Desk, profile: Profile) -> int:
     """Room for the messages that fitting itself may have to insert."""
     texts = (OPENING, profile.fit.marker)
-    return sum(board.cost(Insert(1, "prompt", text, "")) for text in texts if text)
+    return sum(desk.cost(Insert(1, "prompt", text, "")) for text in texts if text)
 
 
-def _lasting(before: Plan, board: Board, reasons: frozenset[str]) -> Iterator[Proposal]:
+def _lasting(before: Plan, desk: Desk, reasons: frozenset[str]) -> Iterator[Proposal]:
     """The earlier decisions that stand; not on what has been pinned or become the prompt since."""
-    sheet = board.sheet
-    rows = sheet.rows[board.start :]
+    sheet = desk.sheet
+    rows = sheet.rows[desk.start :]
     if not rows:
         return
-    known = len(before.closed.layout.gone) if board.start and before.closed else 0
+    known = len(before.closed.layout.gone) if desk.start and before.closed else 0
     gone = sorted(one for one in before.layout.gone[known:] if one.reason in reasons)
     prompt = sheet.rows[sheet.prompt].seq if sheet.prompt is not None else None
     drops = [(one.span, Drop(one.reason)) for one in gone]
@@ -289,5 +289,5 @@ def _lasting(before: Plan, board: Board, reasons: frozenset[str]) -> Iterator[Pr
         for part in row.parts:
             change = lost or before.layout.changes.get(part.ref)
             asked = row.seq == prompt and part.kind == "prompt"
-            if change and change.reason in reasons and not (asked or board.held(part)):
+            if change and change.reason in reasons and not (asked or desk.held(part)):
                 yield part, change

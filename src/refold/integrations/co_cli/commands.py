@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from refold.fold.replace import COMPACTED, UNDERSTOOD
-from refold.integrations.co_cli.decisions import board_of
+from refold.integrations.co_cli.decisions import desk_of
 from refold.integrations.co_cli.restoring import system_prompts
 from refold.integrations.co_cli.summariser import summarize_messages
 
@@ -58,7 +58,7 @@ def cmd_history(ctx: CommandContext) -> None:
     """Show how long the history is: requests count as turns, as co-cli counts them."""
     messages = ctx.message_history
     turns = sum(isinstance(message, ModelRequest) for message in messages)
-    spoken = len(board_of(messages).sheet.turns)
+    spoken = len(desk_of(messages).sheet.turns)
     ctx.show(f"{turns} turns, {len(messages)} messages; {spoken} turns begun by the user")
 
 

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 from refold.fold.replace import MARKER
 from refold.log import Entry, Message, PartRef
 from refold.view.assemble import Edited, Edits, assemble
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.view.plan import Layout
 from refold.view.profiles import STATIC_MARKER
 from refold.view.sheet import Sheet
@@ -71,14 +71,14 @@ class _Uncounted:
         return 0
 
 
-def board_of(messages: Sequence[ModelMessage]) -> Board:
-    """A board on which nothing is decided yet; row `n` is message `n`."""
+def desk_of(messages: Sequence[ModelMessage]) -> Desk:
+    """A desk on which nothing is decided yet; row `n` is message `n`."""
     sheet = Sheet(WIRE, _Uncounted())
     sheet.extend(
         Entry(seq, UUID(int=seq), 0, Message.KIND, 1, payload_of(message))
         for seq, message in enumerate(messages, 1)
     )
-    return Board(sheet)
+    return Desk(sheet)
 
 
 def payload_of(message: ModelMessage) -> bytes:
@@ -86,11 +86,11 @@ def payload_of(message: ModelMessage) -> bytes:
     return ModelMessagesTypeAdapter.dump_json([message])[1:-1]
 
 
-def decided(messages: Sequence[ModelMessage], board: Board) -> list[ModelMessage]:
-    """The messages as the board has them. None of those given is changed."""
-    rows = board.sheet.rows
-    changes = {PartRef(*key): change for key, change in board.changes.items()}
-    inserts = tuple(sorted(board.inserts, key=lambda insert: insert.before))
+def decided(messages: Sequence[ModelMessage], desk: Desk) -> list[ModelMessage]:
+    """The messages as the desk has them. None of those given is changed."""
+    rows = desk.sheet.rows
+    changes = {PartRef(*key): change for key, change in desk.changes.items()}
+    inserts = tuple(sorted(desk.inserts, key=lambda insert: insert.before))
     edits: Edits = {}
     made = assemble(WIRE, rows, Layout((), changes, inserts), edits)
     known = {id(row.payload): message for row, message in zip(rows, messages, strict=True)}

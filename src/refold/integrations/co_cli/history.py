@@ -25,9 +25,9 @@ from pydantic_ai.models import Model
 
 from refold.fold.replace import MARKER
 from refold.integrations.co_cli.configured import configured
-from refold.integrations.co_cli.decisions import WIRE, board_of, decided, payload_of
+from refold.integrations.co_cli.decisions import WIRE, decided, desk_of, payload_of
 from refold.integrations.co_cli.summariser import summarize_messages
-from refold.view.board import Board, Proposal, Withdraw
+from refold.view.desk import Desk, Proposal, Withdraw
 from refold.view.policies.pair import INTERRUPTED, pair
 from refold.view.policies.trim import trim
 from refold.view.policies.window import middle
@@ -49,8 +49,8 @@ def truncate_tool_returns(
     values = (profile or configured()).trim
     if not any(_long(message, values.max_chars) for message in messages):
         return messages
-    board = board_of(messages)
-    return decided(messages, board) if board.apply(trim(board, values)) else messages
+    desk = desk_of(messages)
+    return decided(messages, desk) if desk.apply(trim(desk, values)) else messages
 
 
 async def truncate_history_window(
@@ -65,26 +65,26 @@ async def truncate_history_window(
     limit = values.window.max_messages
     if not limit or len(messages) <= limit:
         return messages
-    board = board_of(messages)
-    board.apply(middle(board, limit, STATIC_MARKER))
-    marker = next((one for one in board.inserts if one.reason == "window"), None)
+    desk = desk_of(messages)
+    desk.apply(middle(desk, limit, STATIC_MARKER))
+    marker = next((one for one in desk.inserts if one.reason == "window"), None)
     if marker is None:
         return messages
     # One that cannot be asked in text fails, as any other may.
     model = values.summariser or cast("Model", ctx.model)
-    text = await _summary(list(_dropped(messages, board)), model)
+    text = await _summary(list(_dropped(messages, desk)), model)
     if text is not None:
-        count = sum(board.lost(row, "window") for row in board.sheet.rows)
+        count = sum(desk.lost(row, "window") for row in desk.sheet.rows)
         told = replace(marker, text=MARKER.format(count=count, text=text))
-        board.apply([Withdraw(marker), told])
-    board.apply(pair(board))
-    return decided(messages, board)
+        desk.apply([Withdraw(marker), told])
+    desk.apply(pair(desk))
+    return decided(messages, desk)
 
 
-def _dropped(messages: Sequence[ModelMessage], board: Board) -> Iterator[ModelMessage]:
+def _dropped(messages: Sequence[ModelMessage], desk: Desk) -> Iterator[ModelMessage]:
     """What the window leaves out; of a message with system content, only the rest."""
-    for row, message in zip(board.sheet.rows, messages, strict=True):
-        gone = [message.parts[part.nth] for part in row.parts if board.change(part)]
+    for row, message in zip(desk.sheet.rows, messages, strict=True):
+        gone = [message.parts[part.nth] for part in row.parts if desk.change(part)]
         if gone:
             yield replace(message, parts=gone)
 
@@ -143,10 +143,10 @@ def patch_dangling_tool_calls(
     of their own after it. A return that answers no call goes, as it would when it is sent; one that
     came late is told as text.
     """
-    board = board_of(messages)
-    if not board.apply(_saying(one, error_message) for one in pair(board)):
+    desk = desk_of(messages)
+    if not desk.apply(_saying(one, error_message) for one in pair(desk)):
         return list(messages)
-    return decided(messages, board)
+    return decided(messages, desk)
 
 
 def _saying(proposal: Proposal, text: str) -> Proposal:

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from refold.integrations.co_cli.configured import configured
-from refold.integrations.co_cli.decisions import board_of
+from refold.integrations.co_cli.decisions import desk_of
 from refold.integrations.co_cli.history import patch_dangling_tool_calls
 from refold.view.profiles import Profile
 
@@ -56,7 +56,7 @@ def system_prompts(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
 
 def _turns(messages: Sequence[ModelMessage]) -> Iterator[list[ModelMessage]]:
     """Each turn as what the user wrote in it and the last that the agent did, if the user wrote."""
-    for start, end in pairwise((*board_of(messages).sheet.turns, len(messages))):
+    for start, end in pairwise((*desk_of(messages).sheet.turns, len(messages))):
         said = [part for part in map(_text_only, _parts(messages[start:end])) if part]
         replies = [reply for reply in map(_reply, messages[start:end]) if reply]
         if said:

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from refold.errors import FoldNotMade, NothingToFold
-from refold.integrations.co_cli.decisions import board_of, decided
+from refold.integrations.co_cli.decisions import decided, desk_of
 from refold.view.policies.pair import opening, pair
 
 GUARD: Final = (
@@ -71,10 +71,10 @@ async def summarize_messages(
 
 def _sendable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     read = list(_unsteered(messages))
-    board = board_of(read)
-    board.apply(pair(board))
-    board.apply(opening(board))
-    return decided(read, board)
+    desk = desk_of(read)
+    desk.apply(pair(desk))
+    desk.apply(opening(desk))
+    return decided(read, desk)
 
 
 def _unsteered(messages: Sequence[ModelMessage]) -> Iterator[ModelMessage]:

@@ -1,4 +1,4 @@
-"""The policies: pure rules that read a board and propose edits.
+"""The policies: pure rules that read a desk and propose edits.
 
 One file each; none knows another.
 """

@@ -7,7 +7,7 @@ reference to a copy would lead away from what was said.
 
 from collections.abc import Iterator
 
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.view.names import mentioning
 from refold.view.policy_values import Archive
 from refold.wire import Part, Replace
@@ -18,17 +18,17 @@ _AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed
 
 
 def archive(
-    board: Board, values: Archive, end: int, enough: int, start: int = 0
+    desk: Desk, values: Archive, end: int, enough: int, start: int = 0
 ) -> Iterator[tuple[Part, Replace]]:
     """Archive results before row `end`, the oldest first, until the total is low enough."""
     if not values.min_chars:
         return
-    for row in board.sheet.rows[start:end]:
+    for row in desk.sheet.rows[start:end]:
         for part in row.parts:
-            if board.total <= enough:
+            if desk.total <= enough:
                 return
-            if part.kind == "return" and part.chars > values.min_chars and board.free(part):
-                text = board.sheet.text(part)
+            if part.kind == "return" and part.chars > values.min_chars and desk.free(part):
+                text = desk.sheet.text(part)
                 change = reference(part, text, values)
                 if len(change.applied(text)) < len(text):
                     yield part, change

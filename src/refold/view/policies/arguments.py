@@ -6,7 +6,7 @@ Everything else in them stays as it was written: numbers above all.
 import json
 from collections.abc import Iterator
 
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.view.names import mentioning
 from refold.view.policy_values import Arguments
 from refold.wire import Part, Replace
@@ -14,17 +14,17 @@ from refold.wire.splice import Cut, Value, is_object, items, pairs, root, splice
 
 
 def arguments(
-    board: Board, values: Arguments, end: int, enough: int
+    desk: Desk, values: Arguments, end: int, enough: int
 ) -> Iterator[tuple[Part, Replace]]:
     """Clip arguments of calls before row `end`, the oldest first, until the total is low enough."""
     if not values.max_chars:
         return
-    for row in board.sheet.rows[:end]:
+    for row in desk.sheet.rows[:end]:
         for part in row.parts:
-            if board.total <= enough:
+            if desk.total <= enough:
                 return
-            if part.kind == "call" and part.chars > values.max_chars and board.free(part):
-                change = _clipped(part, board.sheet.text(part), values)
+            if part.kind == "call" and part.chars > values.max_chars and desk.free(part):
+                change = _clipped(part, desk.sheet.text(part), values)
                 if change is not None:
                     yield part, change
 

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator
 
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.wire import Part, Replace
 
 _WORTH = 200
 """Characters below which a reference would be no shorter."""
 
 
-def dedupe(board: Board, end: int) -> Iterator[tuple[Part, Replace]]:
+def dedupe(desk: Desk, end: int) -> Iterator[tuple[Part, Replace]]:
     """Refer to the later result, from results before row `end`."""
     by_content: dict[int, Part] = {}
     by_call: dict[int, Part] = {}
     calls: dict[str | None, Part] = {}
     older: list[tuple[Part, int | None]] = []
-    for at, row in enumerate(board.sheet.rows):
+    for at, row in enumerate(desk.sheet.rows):
         for part in row.parts:
             if part.kind == "call":
                 calls[part.call] = part
@@ -25,7 +25,7 @@ def dedupe(board: Board, end: int) -> Iterator[tuple[Part, Replace]]:
                 by_content[part.content] = part
                 if question is not None:
                     by_call[question] = part
-                if at < end and board.free(part):
+                if at < end and desk.free(part):
                     older.append((part, question))
     for part, question in older:
         again = by_content[part.content]

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import cast
 
 from refold.log import PartRef
-from refold.view.board import Board, Proposal
+from refold.view.desk import Desk, Proposal
 from refold.view.foldings import Folding
 from refold.wire import Insert, InsertKind, Part, Replace
 
 
-def folds(board: Board) -> Iterator[Proposal]:
+def folds(desk: Desk) -> Iterator[Proposal]:
     """What each fold shows, before the first entry that it stands for."""
-    for fold in board.sheet.foldings:
-        part = _next_prompt(board, fold) if fold.merged else None
+    for fold in desk.sheet.foldings:
+        part = _next_prompt(desk, fold) if fold.merged else None
         if part is not None:
             text = "\n\n".join(text for _, text in fold.shown)
             yield part, Replace(0, f"{text}\n\n", part.chars, "summary", _sources(fold))
@@ -26,13 +26,13 @@ def _sources(fold: Folding) -> tuple[PartRef, ...]:
     return (PartRef(fold.seq, 0),)
 
 
-def _next_prompt(board: Board, fold: Folding) -> Part | None:
+def _next_prompt(desk: Desk, fold: Folding) -> Part | None:
     """The first prompt after the fold that may be edited; the latest one is sent as it was said."""
-    sheet = board.sheet
+    sheet = desk.sheet
     for at in range(sheet.at(fold.spans[0].first), len(sheet.rows)):
         if at == sheet.prompt:
             return None
         for part in sheet.rows[at].parts:
-            if part.kind == "prompt" and part.chars and board.free(part):
+            if part.kind == "prompt" and part.chars and desk.free(part):
                 return part
     return None

@@ -8,7 +8,7 @@ first goes what may not stand there without another.
 from collections.abc import Container, Iterator, Sequence
 
 from refold.log import MAIN_SCOPE
-from refold.view.board import Board, Proposal
+from refold.view.desk import Desk, Proposal
 from refold.view.responses import groups, responses
 from refold.view.row import Row
 from refold.wire import Drop, Insert, Part
@@ -19,69 +19,69 @@ OPENING = "[The conversation begins here.]"
 _LATE_CHARS = 2000
 
 
-def pair(board: Board, start: int = 0) -> Iterator[Proposal]:
+def pair(desk: Desk, start: int = 0) -> Iterator[Proposal]:
     """Repair what is shown from row `start` on, which begins a step."""
-    if board.sheet.wire.itemized:
-        yield from _parted(board, start)
+    if desk.sheet.wire.itemized:
+        yield from _parted(desk, start)
     waiting: dict[str | None, Part] = {}
     asked, step = 0, -1
-    for at, row in enumerate(board.sheet.rows[start:], start):
-        shown = board.shown(row)
+    for at, row in enumerate(desk.sheet.rows[start:], start):
+        shown = desk.shown(row)
         returns = [part for part in shown if part.kind == "return"]
-        within = board.sheet.steps[at] == step  # what was said between may be gone
+        within = desk.sheet.steps[at] == step  # what was said between may be gone
         answers = within and (row.goes_on or (row.role != "assistant" and returns))
         if shown and not answers:
-            yield from _stand_ins(board, waiting, asked)
+            yield from _stand_ins(desk, waiting, asked)
             waiting = {}
         for part in returns:
             if waiting.pop(part.call, None) is None:
-                yield from _unasked(board, part, at)
+                yield from _unasked(desk, part, at)
         if row.role == "assistant" and shown:
-            asked, step = row.seq, board.sheet.steps[at]
+            asked, step = row.seq, desk.sheet.steps[at]
             calls = [part for part in shown if part.kind == "call"]
-            yield from _asked(calls, waiting, _used(board, at))
-    yield from _stand_ins(board, waiting, asked)
+            yield from _asked(calls, waiting, _used(desk, at))
+    yield from _stand_ins(desk, waiting, asked)
 
 
-def opening(board: Board) -> Iterator[Insert]:
+def opening(desk: Desk) -> Iterator[Insert]:
     """Words in the user's place where the model would seem to speak first."""
-    first = next((row for row in board.shown_rows() if not _system(board, row)), None)
+    first = next((row for row in desk.shown_rows() if not _system(desk, row)), None)
     if first is None or first.role != "assistant":
         return
-    if not any(one.kind == "prompt" and one.before <= first.seq for one in board.inserts):
+    if not any(one.kind == "prompt" and one.before <= first.seq for one in desk.inserts):
         yield Insert(first.seq, "prompt", OPENING, "opening")
 
 
-def _system(board: Board, row: Row) -> bool:
-    return all(part.kind == "system" for part in board.shown(row))
+def _system(desk: Desk, row: Row) -> bool:
+    return all(part.kind == "system" for part in desk.shown(row))
 
 
-def _parted(board: Board, start: int) -> Iterator[Proposal]:
+def _parted(desk: Desk, start: int) -> Iterator[Proposal]:
     """What may not be sent because something else of its response is not, or cannot be."""
-    rows = board.sheet.rows
-    for response in responses(board.sheet, start):
-        refused = _refused(board, response)
+    rows = desk.sheet.rows
+    for response in responses(desk.sheet, start):
+        refused = _refused(desk, response)
         for group in groups([rows[at] for at in response]):
-            if _whole(board, group, refused):
+            if _whole(desk, group, refused):
                 continue
             for row in group:
-                yield from ((part, Drop("parted")) for part in board.shown(row))
+                yield from ((part, Drop("parted")) for part in desk.shown(row))
 
 
-def _whole(board: Board, group: Sequence[Row], refused: Container[int]) -> bool:
+def _whole(desk: Desk, group: Sequence[Row], refused: Container[int]) -> bool:
     """Whether all of a group can be sent, and reasoning has led to something."""
     led = not group[-1].has("thought")
-    return led and all(board.shown(row) and row.seq not in refused for row in group)
+    return led and all(desk.shown(row) and row.seq not in refused for row in group)
 
 
-def _refused(board: Board, response: range) -> set[int]:
+def _refused(desk: Desk, response: range) -> set[int]:
     """The calls with the id of another, and those that want an answer which words cannot be."""
-    sheet = board.sheet
+    sheet = desk.sheet
     step = (sheet.rows[at] for at in sheet.step(sheet.steps[response[0]]))
-    told = {part.call for row in step for part in board.shown(row) if part.kind == "return"}
+    told = {part.call for row in step for part in desk.shown(row) if part.kind == "return"}
     found: set[int] = set()
     seen: set[str | None] = set()
-    for part in (part for at in response for part in board.shown(sheet.rows[at])):
+    for part in (part for at in response for part in desk.shown(sheet.rows[at])):
         if part.kind == "call":
             insert = Insert(1, "return", "", "", part.tool, part.call)
             unanswerable = part.call not in told and not sheet.wire.make([insert])
@@ -91,12 +91,12 @@ def _refused(board: Board, response: range) -> set[int]:
     return found
 
 
-def _used(board: Board, at: int) -> Container[str | None]:
+def _used(desk: Desk, at: int) -> Container[str | None]:
     """The call ids that a call in this row may not have again."""
-    if not board.sheet.wire.unique_calls:
+    if not desk.sheet.wire.unique_calls:
         return ()
-    first = board.sheet.calls
-    return {part.call for part in board.sheet.rows[at].parts if first.get(part.call, at) < at}
+    first = desk.sheet.calls
+    return {part.call for part in desk.sheet.rows[at].parts if first.get(part.call, at) < at}
 
 
 def _asked(
@@ -109,16 +109,16 @@ def _asked(
             waiting[part.call] = part
 
 
-def _stand_ins(board: Board, waiting: dict[str | None, Part], asked: int) -> Iterator[Insert]:
-    text = INTERRUPTED if board.sheet.scope == MAIN_SCOPE else UNFINISHED
+def _stand_ins(desk: Desk, waiting: dict[str | None, Part], asked: int) -> Iterator[Insert]:
+    text = INTERRUPTED if desk.sheet.scope == MAIN_SCOPE else UNFINISHED
     for call, part in waiting.items():
         yield Insert(asked + 1, "return", text, "unanswered", part.tool, call, (part.ref,))
 
 
-def _unasked(board: Board, part: Part, at: int) -> Iterator[Proposal]:
+def _unasked(desk: Desk, part: Part, at: int) -> Iterator[Proposal]:
     """A return that answers nothing here; where it once had a call, its text is worth telling."""
-    sheet = board.sheet
-    told = sheet.unanswered.get(part.call, at) < at or part.call in _used(board, at)
+    sheet = desk.sheet
+    told = sheet.unanswered.get(part.call, at) < at or part.call in _used(desk, at)
     if not told:
         yield part, Drop("orphan")
         return

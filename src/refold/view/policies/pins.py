@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.wire import Insert
 
 
-def pins(board: Board) -> Iterator[Insert]:
+def pins(desk: Desk) -> Iterator[Insert]:
     """A quotation for each; pinned parts that are still shown simply stay."""
-    for quote in board.sheet.pinned:
+    for quote in desk.sheet.pinned:
         yield Insert(
             quote.seq + 1, "prompt", f"[Pinned]\n{quote.text}", "pinned", sources=quote.sources
         )

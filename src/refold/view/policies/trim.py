@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from refold.view.board import Board
+from refold.view.desk import Desk
 from refold.view.policy_values import Trim
 from refold.wire import Part, Replace
 
@@ -15,26 +15,26 @@ _DIGITS = 20
 """More than any length has."""
 
 
-def trim(board: Board, values: Trim) -> Iterator[tuple[Part, Replace]]:
+def trim(desk: Desk, values: Trim) -> Iterator[tuple[Part, Replace]]:
     """Cut every result over `max_chars` that is not protected and not cut already."""
     if not values.max_chars:
         return
-    sheet = board.sheet
+    sheet = desk.sheet
     end = max(0, len(sheet.rows) - values.last) if values.protect == "last" else sheet.turn()
     for row in sheet.rows[:end]:
         for part in row.parts:
-            if part.kind == "return" and part.chars > values.max_chars and board.free(part):
-                change = None if _marked(board, part, values) else _cut(part, values)
+            if part.kind == "return" and part.chars > values.max_chars and desk.free(part):
+                change = None if _marked(desk, part, values) else _cut(part, values)
                 if change is not None:
                     yield part, change
 
 
-def _marked(board: Board, part: Part, values: Trim) -> bool:
+def _marked(desk: Desk, part: Part, values: Trim) -> bool:
     """Whether it is what such a cut leaves: it was cut before it came to us."""
     if part.chars > values.max_chars + len(values.marker) + _DIGITS:
         return False
     end = part.chars - _ends(values)[1]
-    return any(one.end() == end for one in _mark(values.marker).finditer(board.sheet.text(part)))
+    return any(one.end() == end for one in _mark(values.marker).finditer(desk.sheet.text(part)))
 
 
 def _cut(part: Part, values: Trim) -> Replace | None:

@@ -19,7 +19,7 @@ from refold.wire import Change, Drop, Insert, Part, Replace, Shape
 Key = tuple[int, int]
 
 _DECIDED = ("changes", "inserts", "_counts", "_shown", "_stand_ins")
-"""Where a board keeps decisions."""
+"""Where a desk keeps decisions."""
 
 _Told = TypeVar("_Told", Insert, Replace)
 
@@ -34,7 +34,7 @@ Proposal = tuple[Part, Change] | Insert | Withdraw
 """What a policy proposes: a change of a part, a message to insert, or none after all."""
 
 
-class Board:
+class Desk:
     """The rows of a sheet from `start` on, with the decisions made on them."""
 
     def __init__(self, sheet: Sheet, start: int = 0) -> None:
@@ -53,12 +53,12 @@ class Board:
         """How many parts are left of the rows of which some were dropped."""
         self._stand_ins: dict[Key, Insert] = {}
 
-    def copy(self) -> "Board":
-        """Another board with the same decisions."""
-        board = copy(self)
+    def copy(self) -> "Desk":
+        """Another desk with the same decisions."""
+        desk = copy(self)
         for name in _DECIDED:
-            setattr(board, name, copy(getattr(self, name)))
-        return board
+            setattr(desk, name, copy(getattr(self, name)))
+        return desk
 
     def apply(self, proposals: Iterable[Proposal]) -> bool:
         """Take the proposals over, a later one for the same part instead of an earlier; any?"""
