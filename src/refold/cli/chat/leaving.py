@@ -8,8 +8,6 @@ from refold.cli.chat.models.providers import Choice
 from refold.cli.chat.wanted import Wanted
 from refold.memory.consolidating import is_worth_reading
 
-_OPENAI = "openai:"
-
 
 async def consolidates_later(conversation: Conversation, wanted: Wanted, choice: Choice) -> bool:
     """Start reading the session in a process of its own, if it is worth it; whether it was."""
@@ -37,7 +35,8 @@ def _start(command: list[str]) -> None:
 
 def _command(conversation: Conversation, wanted: Wanted, choice: Choice) -> list[str]:
     model = conversation.model.model_id
-    server = choice.base_url if model.startswith(_OPENAI) else None
+    served = model.partition(":")[0] == choice.name.partition(":")[0]
+    server = choice.base_url if served else None
     return [
         *(sys.executable, "-m", "refold.cli", "board", "run", conversation.name),
         *("--store", wanted.store, "--tenant", wanted.tenant, "--model", model),
