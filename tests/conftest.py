@@ -18,7 +18,7 @@ from refold.stores import MemoryStore
 SEEDS = Path(__file__).parent.parent / "docs" / "seeds.toml"
 REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
 
-for name, examples in {"few": 5, "quick": 20, "ci": 25, "thorough": 2_000}.items():
+for name, examples in {"quick": 20, "ci": 25, "thorough": 2_000}.items():
     settings.register_profile(
         name,
         max_examples=examples,
