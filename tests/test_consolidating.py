@@ -10,6 +10,8 @@ from refold.log import Author, Rewound
 from refold.memory import consolidate
 from refold.memory.consolidating import LEAST, MOST_CHUNKS, is_worth_reading
 from refold.memory.context_board import MOST_ADDED
+from refold.memory.forgetting import forget
+from refold.stores import open_store
 
 pytestmark = pytest.mark.req("R095", "R096")
 
@@ -87,6 +89,28 @@ async def test_an_order_that_only_a_page_gave_is_refused(log):
     )
     assert done.added == ()
     assert all(one.startswith("Not added") for one in script.answers)
+
+
+async def test_what_only_a_page_says_is_refused_until_somebody_says_so(log):
+    page_says = "The API listens on port 9999."
+    [_, _, page, answer] = await said(
+        log, user("Read the page."), *called("fetch", page_says), model("I read it.")
+    )
+    done, script = await run(log, ("add", page_says, [page]), ("add", page_says, [page, answer]))
+    assert done.added == ()
+    assert "the user or the assistant says so" in script.answers[0]
+    [answer] = await said(log, model("As the page says, the API listens on port 9999."))
+    done, _ = await run(log, ("add", page_says, [answer]))
+    assert [one.text for one in done.added] == [page_says]
+
+
+async def test_what_cannot_be_checked_is_refused(log):
+    [answered] = await said(log, model("It is built with `make wheel`."))
+    done, script = await run(
+        log, ("add", "The weather in the mountains is always lovely in autumn.", [answered])
+    )
+    assert done.added == ()
+    assert script.answers[0].startswith("Not added: ")
 
 
 async def test_what_the_user_wants_stands_in_the_users_words(log):
@@ -204,3 +228,33 @@ async def test_a_short_session_is_not_worth_reading_unasked(log):
     assert await is_worth_reading(log, SESSION, board)
     await run(log)
     assert not await is_worth_reading(log, SESSION, board)
+
+
+# ---- in every store
+
+
+async def filled_and_forgotten(one, other):
+    """A board is filled by one process, read by another, and emptied with its session."""
+    [asked] = await said(one, user("The pond is 3 m deep."))
+    done, _ = await run(one, ("add", "The pond is 3 m deep.", [asked]))
+    assert [fact.text for fact in done.added] == ["The pond is 3 m deep."]
+    assert (await board_on(other).stand()).facts == done.added
+    assert (await run(other))[0].messages == 0
+    await forget(other, SESSION)
+    assert (await board_on(one).stand()).facts == ()
+
+
+async def test_in_memory(log):
+    await filled_and_forgotten(log, log)
+
+
+async def test_in_a_file(tmp_path):
+    address = f"sqlite:///{tmp_path / 'refold.db'}"
+    async with open_store(address) as one, open_store(address) as other:
+        await filled_and_forgotten(one.log(), other.log())
+
+
+async def test_on_a_server(postgres_address):
+    async with open_store(postgres_address) as one, open_store(postgres_address) as other:
+        await filled_and_forgotten(one.log("us"), other.log("us"))
+        assert (await board_on(other.log("them")).stand()).facts == ()

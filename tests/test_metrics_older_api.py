@@ -1,10 +1,13 @@
-"""A store beside an OpenTelemetry that is older than what the extra `metrics` asks for."""
+"""An OpenTelemetry that is older than what the extra `metrics` asks for."""
 
 import pytest
 from opentelemetry.metrics import MeterProvider, NoOpMeter
 
+from refold.engine.dbos import measuring as of_folds
 from refold.errors import Conflict
+from refold.service.measuring import Measuring as OfService
 from refold.stores.postgres.measuring import Measuring
+from refold.telemetry import meter_of
 
 
 class OlderMeter(NoOpMeter):
@@ -44,3 +47,20 @@ def test_with_an_older_api_a_store_works_and_nothing_is_measured(older):
     measuring.decided_again()
     assert measuring.watch("db", dict).name == "db"
     assert older.meter.made == ()
+
+
+def test_with_an_older_api_the_service_works_and_nothing_is_measured(older):
+    measuring = OfService(provider=older)
+    measuring.answered("chat", 200, 0.5)
+    measuring.used(10, 1)
+    assert older.meter.made == ()
+
+
+def test_with_an_older_api_no_folds_are_measured(older):
+    of_folds.Measuring(provider=older).started("manual")
+    assert older.meter.made == ()
+
+
+def test_a_newer_one_has_a_meter(older):
+    assert meter_of(older) is None
+    assert meter_of(None) is not None

@@ -1,15 +1,34 @@
-"""The instruments of OpenTelemetry's providers, made once for each."""
+"""The meters of OpenTelemetry's providers, and the instruments that are made once for each.
+
+Without that package, or where it is older than 1.30, nothing is measured and nothing breaks.
+"""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
 
-__all__ = ["Instrumented"]
+__all__ = ["Instrumented", "meter_of"]
 
 _T = TypeVar("_T")
+
+
+def meter_of(provider: "MeterProvider | None") -> "Meter | None":
+    """The meter of this provider; of OpenTelemetry's own, if none is given.
+
+    Before 1.30 nobody could say which buckets a histogram should have. The usual ones begin at
+    five seconds: nearly all would be in the first, and tell nothing.
+    """
+    try:
+        from opentelemetry import metrics  # noqa: PLC0415 - optional
+    except ModuleNotFoundError:
+        return None
+    meter = (provider or metrics.get_meter_provider()).get_meter("refold")
+    known = signature(meter.create_histogram).parameters
+    return meter if "explicit_bucket_boundaries_advisory" in known else None
 
 
 class Instrumented(Generic[_T]):
@@ -18,21 +37,11 @@ class Instrumented(Generic[_T]):
     def __init__(self, make: "Callable[[Meter], _T]") -> None:
         self._make = make
         self._default: list[_T] = []
-        self._made: WeakKeyDictionary[MeterProvider, _T] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
 
     def of(self, provider: "MeterProvider | None") -> _T | None:
-        """The instruments of this provider; of OpenTelemetry's own, if none is given.
-
-        None without that package: then nothing is measured, and nothing breaks.
-        """
-        try:
-            from opentelemetry import metrics  # noqa: PLC0415 - optional
-        except ModuleNotFoundError:
-            return None
-        if provider is None:
-            if not self._default:
-                self._default.append(self._make(metrics.get_meter("refold")))
-            return self._default[0]
-        if provider not in self._made:
-            self._made[provider] = self._make(provider.get_meter("refold"))
-        return self._made[provider]
+        """The instruments of this provider, or of the usual one; None where nothing is measured."""
+        made = self._default if provider is None else self._made.setdefault(provider, [])
+        if not made and (meter := meter_of(provider)) is not None:
+            made.append(self._make(meter))
+        return made[0] if made else None

@@ -1,8 +1,8 @@
 """What may change a board: the tool of whoever consolidates, which takes only what was said.
 
-A fact goes through the same check as a summary. What names something that the record does not have
-is refused, and so is an order that the user never gave: words of a web page that an assistant read
-do not become the advice of every later session.
+A fact goes through the same check as a summary, against what the user and the assistant said. What
+names something that they did not is refused, and so is an order that the user never gave: words of
+a web page that an assistant read do not become the advice of every later session.
 """
 
 import re
@@ -18,7 +18,7 @@ from refold.memory.board import Change, Fact, New, as_fact
 MOST_ADDED: Final = 8
 """Facts of one record; who reads it was asked for fewer."""
 
-_HEARD = ("user", "assistant")
+_SPOKEN = ("prompt", "text", "call")
 _NUMBERED = re.compile(r"^(The user) \(entry \d+\)")
 
 
@@ -39,11 +39,12 @@ class ContextBoard:
         """Put a fact there; what came of it, in words."""
         if len(self._change.add) >= MOST_ADDED:
             return f"Not added: {MOST_ADDED} facts of one record are enough."
-        cited = [self._passages[one] for one in dict.fromkeys(entries) if one in self._passages]
-        if not any(map(_somebody_said, cited)):
+        found = (self._passages[one] for one in dict.fromkeys(entries) if one in self._passages)
+        cited = [one for one in map(_spoken, found) if one.shapes]
+        if not cited:
             return (
-                "Not added: name the entries of the record that it rests on, "
-                "at least one of the user's or the assistant's."
+                "Not added: name the entries of the record that it rests on, in which the user or "
+                "the assistant says so."
             )
         claims, why = _borne_out(as_fact(text), cited)
         if not claims:
@@ -64,11 +65,10 @@ class ContextBoard:
         return "Pruned."
 
 
-def _somebody_said(passage: Passage) -> bool:
-    """Whether these are words of the user or the assistant, and not of a program or a page."""
-    return passage.role in _HEARD and any(
-        one.kind in ("prompt", "text", "call") for one in passage.shapes
-    )
+def _spoken(passage: Passage) -> Passage:
+    """What the user or the assistant said in it, and nothing that a program or a page did."""
+    shapes = tuple(one for one in passage.shapes if one.kind in _SPOKEN)
+    return passage._replace(shapes=shapes)
 
 
 def _borne_out(text: str, cited: Sequence[Passage]) -> tuple[tuple[Claim, ...], str]:

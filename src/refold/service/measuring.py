@@ -1,11 +1,13 @@
 """What the service tells of its requests, by the OpenTelemetry API.
 
-Without that package, or without a provider, nothing is measured and nothing breaks. No label holds
-a tenant, a key, a session or a path.
+Without that package, where it is older than 1.30, or without a provider, nothing is measured and
+nothing breaks. No label holds a tenant, a key, a session or a path.
 """
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from refold.telemetry import meter_of
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import (
@@ -52,15 +54,14 @@ class Measuring:
 def _instruments(
     under_way: Callable[[], int], provider: "MeterProvider | None"
 ) -> _Instruments | None:
-    try:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-    except ModuleNotFoundError:
+    meter = meter_of(provider)
+    if meter is None:
         return None
+    from opentelemetry.metrics import Observation  # noqa: PLC0415 - optional
 
     def observed(_: "CallbackOptions") -> "Iterable[Observation]":
-        yield metrics.Observation(under_way())
+        yield Observation(under_way())
 
-    meter = (provider or metrics.get_meter_provider()).get_meter("refold")
     meter.create_observable_gauge(
         "refold.serve.requests.under_way", [observed], description="Requests that have not ended."
     )

@@ -193,11 +193,15 @@ class Refold(AbstractCapability[Any]):
         """What the board said when the conversation began; the same in all of its requests."""
         return self._of_the_board if self._board is not None else None
 
-    async def _of_the_board(self, ctx: RunContext[Any]) -> str | None:
+    def _of_the_board(self, ctx: RunContext[Any]) -> str | None:
         run = self._runs.get((ctx.conversation_id, ctx.run_id))
-        if run is None or run.place.delegated or self._board is None:
+        return run.told if run is not None else None
+
+    async def _told(self, place: Place) -> str | None:
+        """What the board said when this conversation began."""
+        if self._board is None or place.delegated:
             return None
-        begun = (await self.log.info(run.place.session)).created_at
+        begun = (await self.log.info(place.session)).created_at
         return (await self._board.stand(before=begun)).text or None
 
     def _may_recall(self, ctx: RunContext[Any]) -> bool:
@@ -226,6 +230,7 @@ class Refold(AbstractCapability[Any]):
         self._runs[key] = run
         try:
             await run.begin(ctx)
+            run.told = await self._told(run.place)
             with calling(self._keeping.key, run.place):
                 result: AgentRunResult[Any] = await handler()
             run.succeeded()

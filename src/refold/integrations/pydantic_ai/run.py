@@ -38,6 +38,8 @@ class Run:
 
     def __init__(self, keeping: Keeping, models: Models, place: Place, *, cache: bool) -> None:
         self.place = place
+        self.told: str | None = None
+        """What it is told of earlier conversations."""
         self._keeping = keeping
         self._models = models
         self._cache = cache

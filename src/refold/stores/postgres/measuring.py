@@ -7,7 +7,6 @@ nothing breaks. No label holds a session's name or a word of it. Tenants are tol
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import wraps
-from inspect import signature
 from time import perf_counter
 from types import CoroutineType, TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
@@ -219,13 +218,4 @@ def _named(error: BaseException) -> str:
     return error.code if isinstance(error, RefoldError) else type(error).__name__
 
 
-def _instruments(meter: "Meter") -> _Instruments | None:
-    """None where the API is older than 1.30, and has no way to say which buckets are wanted.
-
-    The usual ones begin at five seconds: all calls would be in the first, and tell nothing.
-    """
-    known = signature(meter.create_histogram).parameters
-    return _Instruments(meter) if "explicit_bucket_boundaries_advisory" in known else None
-
-
-_INSTRUMENTS: Final = Instrumented(_instruments)
+_INSTRUMENTS: Final = Instrumented(_Instruments)
