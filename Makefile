@@ -52,7 +52,7 @@ test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 
 shuffled: ## the suite TIMES times, in another order each time; the first failure tells its seed
 	@for seed in $$(seq $(SEED) $$(($(SEED) + $(TIMES) - 1))); do \
-		HYPOTHESIS_PROFILE=quick \
+		HYPOTHESIS_PROFILE=few \
 		REFOLD_LOCAL_MODEL=required REFOLD_POSTGRES=required REFOLD_TMUX=required \
 		REFOLD_KILLS=20 REFOLD_FOLD_KILLS=8 REFOLD_STEP_KILLS=4 \
 			$(MAKE) --no-print-directory test ARGS="-q --shuffle=$$seed $(ARGS)" \

@@ -1,14 +1,15 @@
 """Hypothesis profiles, `--shuffle`, and which tests hold which requirement (`@pytest.mark.req`)."""
 
 import asyncio
+import gc
 import json
-import os
 import tomllib
 from collections import defaultdict
 from itertools import count
 from pathlib import Path
 
 import pytest
+from amounts import PROFILE
 from hypothesis import HealthCheck, settings
 from needed import need_postgres
 from shuffling import place_in_order
@@ -18,7 +19,7 @@ from refold.stores import MemoryStore
 SEEDS = Path(__file__).parent.parent / "docs" / "seeds.toml"
 REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
 
-for name, examples in {"quick": 20, "ci": 25, "thorough": 2_000}.items():
+for name, examples in {"few": 5, "quick": 20, "ci": 25, "thorough": 2_000}.items():
     settings.register_profile(
         name,
         max_examples=examples,
@@ -35,7 +36,7 @@ EMPTY_STORE = "refold_empty"
 APP_ROLE = "refold_app"
 NUMBERS = count(1)
 
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session")
@@ -122,6 +123,12 @@ def pytest_configure(config):
     on_worker = hasattr(config, "workerinput")
     if target and not on_worker:
         config.pluginmanager.register(RequirementsReport(target))
+
+
+def pytest_collection_finish():
+    # What was imported stays to the end: nobody needs to look through it for garbage again.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

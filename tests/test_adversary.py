@@ -1,10 +1,10 @@
 """A summariser that lies: nothing it made up is shown, and no session is stuck or loses a word."""
 
-import os
 from collections import Counter as Counted
 
 import pytest
 from adversaries import Tale
+from amounts import amount
 from folding import spelled
 from shown import changed
 from summarisers import Scripted, writing
@@ -16,7 +16,7 @@ from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 
 PROFILE = changed(SMALL, fold={"call_limit": 0.03})
-CASES = {"quick": 30, "ci": 40, "thorough": 600}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+CASES = amount(few=10, quick=30, ci=40, thorough=600)
 AT_ONCE = 30
 
 

@@ -1,12 +1,12 @@
 """Answers made of streams are what the official clients make of the same bytes."""
 
 import json
-import os
 from typing import Any
 
 import anthropic
 import httpx2
 import openai
+from amounts import amount
 from answer_streams import CHATS, MESSAGES, RESPONSES, assembled, chunked
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +35,7 @@ class Served:
 
 
 SERVED = Served()
-COUNT = {"quick": 8, "ci": 15, "thorough": 500}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+COUNT = amount(few=3, quick=8, ci=15, thorough=500)
 ASKED: Any = [{"role": "user", "content": "Go on."}]
 
 

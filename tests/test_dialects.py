@@ -1,9 +1,9 @@
 """Requests are read without changing them, and changed only where they are to be."""
 
 import json
-import os
 
 import pytest
+from amounts import amount
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +14,7 @@ from refold.testing.gateway import FORMATS, request, requests, source
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 FIELD = {"openai-responses": "input"}
-COUNT = {"quick": 100, "ci": 400, "thorough": 20_000}
-SEEDS = range(COUNT[os.environ.get("HYPOTHESIS_PROFILE", "ci")])
+SEEDS = range(amount(few=20, quick=100, ci=400, thorough=20_000))
 MORE = b'{"role":"user","content":"one more"}'
 
 CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)

@@ -1,9 +1,9 @@
 """Cache marks are where the client has them, as far as what they are on is still sent."""
 
 import json
-import os
 
 import pytest
+from amounts import amount
 
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.cache_marks import CacheMark, marked_again, marks_of, without_marks
@@ -11,8 +11,7 @@ from refold.testing.gateway import conversation, sent_again, source
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 MARKING = ["openai-chat", "anthropic-messages"]
-COUNT = {"quick": 30, "ci": 300, "thorough": 20_000}
-SEEDS = range(COUNT[os.environ.get("HYPOTHESIS_PROFILE", "ci")])
+SEEDS = range(amount(few=10, quick=30, ci=300, thorough=20_000))
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 

@@ -1,9 +1,9 @@
 """What identifies a message is the same however a client writes it, and differs if it says more."""
 
 import json
-import os
 
 import pytest
+from amounts import amount
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects import DIALECTS
@@ -14,8 +14,7 @@ from refold.wire import wire_for
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)
-COUNT = {"quick": 50, "ci": 500, "thorough": 20_000}
-SEEDS = range(COUNT[os.environ.get("HYPOTHESIS_PROFILE", "ci")])
+SEEDS = range(amount(few=10, quick=50, ci=500, thorough=20_000))
 
 
 def like(dialect, message):

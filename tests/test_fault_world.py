@@ -4,12 +4,12 @@
 """
 
 import asyncio
-import os
 from collections import Counter as Counted
 from contextlib import suppress
 from uuid import UUID
 
 import pytest
+from amounts import amount
 from folding import material_of, session_of
 from shown import turn
 from simulated_time import Stuck, now, simulated
@@ -26,7 +26,7 @@ from refold.log import FoldCompleted, FoldFailed, Message, Span
 
 SESSIONS = 100
 WHOLE = 10
-PROCESSES = {"quick": 2, "ci": 2, "thorough": WHOLE}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+PROCESSES = amount(few=1, quick=2, ci=2, thorough=WHOLE)
 MOST_WAITED = BALANCED.fold.wait + 0.001
 
 

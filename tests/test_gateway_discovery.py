@@ -5,18 +5,17 @@ nothing of anybody else's.
 """
 
 import json
-import os
 from random import Random
 
 import pytest
+from amounts import amount
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, World
 
 from refold.gateway.dialects import DIALECTS
 from refold.testing.gateway.resending import sent_again
 from refold.testing.upstream import Call, Refusal, Reply
 
-AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-WORLDS, STEPS = {"quick": (2, 25), "ci": (3, 40), "thorough": (200, 80)}[AT]
+WORLDS, STEPS = amount(few=(1, 25), quick=(2, 25), ci=(3, 40), thorough=(200, 80))
 KEYS = {CHAT: "messages", RESPONSES: "input", MESSAGES: "messages"}
 TOO_MANY = {"error": {"message": "Too many requests.", "type": "rate_limit_error"}}
 

@@ -1,16 +1,14 @@
 """What reaches the upstream is what was sent, wherever no edit was needed."""
 
-import os
-
 import pytest
+from amounts import amount
 from gateway_world import World
 
 from refold.gateway.dialects import DIALECTS
 from refold.testing.gateway import request, source
 from refold.testing.upstream import Reply
 
-AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-COUNT = {"quick": 50, "ci": 150, "thorough": 1_000}[AT]
+COUNT = amount(few=10, quick=50, ci=150, thorough=1_000)
 
 
 @pytest.mark.parametrize("path", DIALECTS)

@@ -3,10 +3,10 @@ legal, the client's own, and what the log says was sent.
 """
 
 import json
-import os
 from random import Random
 
 import pytest
+from amounts import amount
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, World
 
 from refold.errors import FoldError, InvalidInput
@@ -19,8 +19,7 @@ from refold.recall.records import rebuilt
 from refold.testing.upstream import Call, Refusal, Reply
 from refold.wire import wire_for
 
-AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-WORLDS, TURNS = {"quick": (1, 30), "ci": (2, 30), "thorough": (60, 40)}[AT]
+WORLDS, TURNS = amount(few=(1, 30), quick=(1, 30), ci=(2, 30), thorough=(60, 40))
 KEYS = {CHAT: "messages", RESPONSES: "input", MESSAGES: "messages"}
 WINDOWS = {"small": 7000, "smaller": 6000, "large": 24_000}
 TOO_LONG = {

@@ -1,7 +1,6 @@
 """Random histories of whole stores, held against plain lists."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 from unittest import mock
 
+from amounts import amount
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -91,11 +91,12 @@ def empty_store() -> Path:
     return path
 
 
-EXAMPLES = {
-    "quick": (100, 100, 10),
-    "ci": (200, 70, 10),
-    "thorough": (40_000, 10_000, 1_000),
-}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+EXAMPLES = amount(
+    few=(20, 10, 2),
+    quick=(100, 100, 10),
+    ci=(200, 70, 10),
+    thorough=(40_000, 10_000, 1_000),
+)
 
 TestMemory = MemoryMachine.TestCase
 TestMemory.settings = settings(max_examples=EXAMPLES[0])

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-import os
 
 import http_reference
 import pytest
 import requests
 import schemathesis
+from amounts import amount
 from api_serving import serving, talked
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = {"quick": 2, "thorough": 200}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), 5)
+EXAMPLES = amount(few=1, quick=2, ci=5, thorough=200)
 ERASING = {"forget_session", "follow_session"}
 """Not tried on what is there: one takes it away, and one never ends."""
 

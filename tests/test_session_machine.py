@@ -1,12 +1,12 @@
 """Random lives of sessions, through the flow itself, held against the promises after each step."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 
+from amounts import PROFILE, amount
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -316,19 +316,19 @@ def _empty():
     return path
 
 
-AT = os.environ.get("HYPOTHESIS_PROFILE", "ci")
-EXAMPLES, STEPS = {
-    "quick": ((70, 20), 5),
-    "ci": ((140, 40), 5),
-    "thorough": ((4_750, 1_000), 24),
-}[AT]
+EXAMPLES, STEPS = amount(
+    few=((10, 4), 5),
+    quick=((70, 20), 5),
+    ci=((140, 40), 5),
+    thorough=((4_750, 1_000), 24),
+)
 
 
 class TestMemory(MemoryMachine.TestCase):
     settings = settings(max_examples=EXAMPLES[0], stateful_step_count=STEPS)
 
 
-if AT == "thorough":
+if PROFILE == "thorough":
     # The same machine on several cores. In the other profiles the examples follow from the
     # machine, so that all of them would run the same ones.
     class TestMemoryToo(TestMemory):

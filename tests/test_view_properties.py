@@ -1,11 +1,11 @@
 """Promises 2 and 3 on random sessions: every request legal, within the limit, and rebuilt."""
 
-import os
 from collections import Counter
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from amounts import amount
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import Quarter, Remembering, Session, scripts
@@ -24,8 +24,7 @@ from refold.wire import WIRES, Drop, Replace
 
 FORMATS = sorted(WIRES)
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
-EXAMPLES = {"quick": 15, "ci": 52, "thorough": 16_800}  # of each of twelve
-COUNT = EXAMPLES[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+COUNT = amount(few=4, quick=15, ci=52, thorough=16_800)  # of each of twelve
 
 
 def _small(profile):

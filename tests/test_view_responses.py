@@ -1,11 +1,11 @@
 """Responses that are several messages: what of them is sent together, in every view."""
 
 import json
-import os
 from collections import defaultdict
 from itertools import groupby
 
 import pytest
+from amounts import amount
 from folding import fold
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +30,7 @@ from refold.view.profiles import Profile
 from refold.view.tokens import PLAIN, part_tokens
 from refold.wire import OpenAIResponses, Shape
 
-COUNT = {"quick": 15, "ci": 40, "thorough": 12_000}[os.environ.get("HYPOTHESIS_PROFILE", "ci")]
+COUNT = amount(few=4, quick=15, ci=40, thorough=12_000)
 PLAINLY = Profile(name="plain")
 FORMAT = "openai-responses"
 HM = Thought("Hm.", signed=True)

@@ -41,7 +41,10 @@ class Instrumented(Generic[_T]):
 
     def of(self, provider: "MeterProvider | None") -> _T | None:
         """The instruments of this provider, or of the usual one; None where nothing is measured."""
+        meter = meter_of(provider)
+        if meter is None:
+            return None
         made = self._default if provider is None else self._made.setdefault(provider, [])
-        if not made and (meter := meter_of(provider)) is not None:
+        if not made:
             made.append(self._make(meter))
-        return made[0] if made else None
+        return made[0]
