@@ -50,8 +50,10 @@ async def test_what_is_not_there_cannot_be_pruned_and_nothing_is_no_fact(log):
 
 async def test_a_full_board_loses_its_oldest_facts(log):
     board = board_on(log)
-    await board.change(Change(add=tuple(New(f"Fact {nth}.") for nth in range(MOST_FACTS))))
-    await board.change(Change(add=(New("One more."), New("And another."))))
+    facts = tuple(New(f"Fact {nth}.") for nth in range(MOST_FACTS))
+    await board.change(Change(add=facts, session="s", through=2))
+    more = New("One more."), New("And another.")
+    await board.change(Change(add=more, session="s", through=3))
     found = await texts(board)
     assert len(found) == MOST_FACTS
     assert found[0] == "Fact 2."
@@ -68,6 +70,17 @@ async def test_a_change_is_made_whole_or_not_at_all(log):
     assert [(one.text, one.session, one.entries) for one in stand.facts] == [("Two.", "s", (4,))]
     assert stand.read == {"s": 9}
     assert await log.head(board.session) == head + 3
+
+
+async def test_a_full_board_keeps_what_people_put_there(log):
+    board = board_on(log)
+    for nth in range(3):
+        await board.add(f"By hand {nth}.")
+    for nth in range(MOST_FACTS):
+        await board.change(Change(add=(New(f"Fact {nth}."),), session="s", through=nth))
+    found = await texts(board)
+    assert len(found) == MOST_FACTS
+    assert found[:4] == ["By hand 0.", "By hand 1.", "By hand 2.", "Fact 3."]
 
 
 @given(st.text(max_size=2 * LONGEST_FACT))

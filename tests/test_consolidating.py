@@ -6,8 +6,8 @@ import pytest
 from boards import SESSION, Script, board_on, called, model, said, user
 
 from refold.errors import NotRemembered, SessionNotFound
-from refold.log import Author, Rewound
-from refold.memory import consolidate
+from refold.log import Author, Note, Rewound, Span
+from refold.memory import consolidate, consolidating
 from refold.memory.consolidating import LEAST, MOST_CHUNKS, is_worth_reading
 from refold.memory.context_board import MOST_ADDED
 from refold.memory.forgetting import forget
@@ -48,6 +48,37 @@ async def test_only_what_is_new_is_read_the_next_time(log):
     done, script = await run(log)
     assert done.messages == 2
     assert "One." not in script.records[0]
+
+
+async def test_a_long_stretch_without_words_is_passed_over(log, monkeypatch):
+    monkeypatch.setattr(consolidating, "_READ", 3)
+    await said(log, user("One."))
+    await run(log)
+    for _ in range(10):
+        await log.append(SESSION, [Author().draft(Note("a remark"))], expected=None)
+    await said(log, user("The pond is deep."))
+    done, script = await run(log)
+    assert done.messages == 1
+    assert "The pond is deep." in script.records[0]
+    assert (await run(log))[0].messages == 0
+
+
+async def test_what_is_forgotten_while_it_is_read_does_not_reach_the_board(log):
+    [asked, other] = await said(log, user("The gate code is 4711."), user("The pond is deep."))
+
+    class Slow(Script):
+        async def read(self, guard, record, board):
+            used = await super().read(guard, record, board)
+            await forget(log, SESSION, Span(asked, asked))
+            return used
+
+    calls = [
+        ("add", "The gate code is 4711.", [asked]),
+        ("add", "The pond is deep.", [other]),
+    ]
+    done = await consolidate(log, SESSION, board_on(log), Slow(calls))
+    assert [one.text for one in done.added] == ["The pond is deep."]
+    assert not await log.search("4711")
 
 
 async def test_what_was_taken_back_is_not_read(log):

@@ -26,7 +26,8 @@ NAME: Final = "refold-board"
 LONGEST_FACT: Final = 300
 """Characters."""
 MOST_FACTS: Final = 60
-"""More would be read by nobody: with each that is added then, the oldest goes."""
+"""More would be read by nobody: with each that is added then, the oldest goes that no person put
+there."""
 
 _FORMAT = "openai-chat"  # a session has one for life; no message is ever said on a board
 _DIGITS = 12
@@ -139,14 +140,14 @@ class Board:
 
     async def change(self, change: Change) -> None:
         """Do all of it, in one go; what is there already is not added."""
-        stand = await self.stand()
-        there = [one.text for one in stand.facts if one.number not in change.prune]
+        kept = [one for one in (await self.stand()).facts if one.number not in change.prune]
+        there = [one.text for one in kept]
         new: list[New] = []
         for one in change.add:
             if not any(_alike(one.text, text) for text in there):
                 new.append(one)
                 there.append(one.text)
-        crowded = [one.number for one in stand.facts if one.number not in change.prune]
+        crowded = [one.number for one in kept if one.session is not None]
         pruned = (*change.prune, *crowded[: max(0, len(there) - MOST_FACTS)])
         notes = [_added(one, change.session) for one in new]
         notes += [Note("", {"board": "prune", "fact": number}) for number in pruned]

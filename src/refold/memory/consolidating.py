@@ -20,7 +20,7 @@ from refold.fold.secrets import without_secrets
 from refold.fold.write.transcript import BAR, Chunk, chunks
 from refold.log import Log, Span
 from refold.log.span import intersect
-from refold.memory.board import Board, Change, Fact
+from refold.memory.board import Board, Change, Fact, New
 from refold.memory.context_board import ContextBoard
 from refold.view import Counter as TokenCounter
 from refold.wire import wire_for
@@ -116,7 +116,8 @@ async def _consolidated(log: Log, session: str, board: Board, rem: Rem) -> Conso
         usage.update(used)
         # An entry may go on in the next record: it is read when that one is.
         through = unread.head if chunk is records[-1] else max(chunk.entries) - 1
-        await board.change(replace(change, session=session, through=through))
+        living = await _living(log, session, change.add)
+        await board.change(replace(change, add=living, session=session, through=through))
     after = await board.stand()
     return Consolidated(
         added=tuple(one for one in after.facts if one not in before.facts),
@@ -161,16 +162,28 @@ async def _read(
 
 async def _unread(log: Log, session: str, since: int) -> _Unread:
     """What was said in a session after an entry, as far as it was not taken back."""
-    outlined = await log.outlined(session)
-    head = min(outlined.info.entries, since + _READ)
-    if head <= since:
-        return _Unread(Material(()), head, more=False)
-    spans = intersect((Span(since + 1, head),), outlined.outline.on_line(outlined.info.entries))
-    entries = [entry for span in spans for entry in await log.read(session, span)]
-    gathered = await asyncio.to_thread(
-        gather, entries, spans, outlined.outline, wire_for(outlined.info.format)
-    )
-    return _Unread(Material(gathered.passages), head, more=head < outlined.info.entries)
+    info, outline, _ = await log.outlined(session)
+    line, wire = outline.on_line(info.entries), wire_for(info.format)
+    while since < info.entries:
+        head = min(info.entries, since + _READ)
+        spans = intersect((Span(since + 1, head),), line)
+        entries = [entry for span in spans for entry in await log.read(session, span)]
+        gathered = await asyncio.to_thread(gather, entries, spans, outline, wire)
+        if gathered.passages:
+            return _Unread(Material(gathered.passages), head, more=head < info.entries)
+        since = head
+    return _Unread(Material(()), since, more=False)
+
+
+async def _living(log: Log, session: str, new: tuple[New, ...]) -> tuple[New, ...]:
+    """Those that rest on nothing that was forgotten while they were written."""
+    living: list[New] = []
+    for one in new:
+        spans = [Span(seq, seq) for seq in one.entries]
+        found = [entry for span in spans for entry in await log.read(session, span, whole=False)]
+        if found and not any(entry.forgotten for entry in found):
+            living.append(one)
+    return tuple(living)
 
 
 def _listed(facts: tuple[Fact, ...]) -> str:
