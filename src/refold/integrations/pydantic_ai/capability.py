@@ -23,9 +23,10 @@ from refold.integrations.pydantic_ai.places import Place, calling, place_of
 from refold.integrations.pydantic_ai.run import Run
 from refold.integrations.pydantic_ai.serving import Models
 from refold.integrations.pydantic_ai.telling import Watching
+from refold.integrations.pydantic_ai.told import consolidated, told
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
-from refold.memory import Board, Branch, Consolidated, MemorySink, consolidate, remembering
+from refold.memory import Board, Branch, Consolidated, MemorySink, remembering
 from refold.models import ModelSettings, Overrides
 from refold.models.catalogue import NONE
 from refold.session import Session, Setup
@@ -127,16 +128,8 @@ class Refold(AbstractCapability[Any]):
         Raises InvalidInput where there is no board, SessionNotFound where there is no such
         conversation, NotRemembered when the model fails.
         """
-        if self._board is None:
-            raise InvalidInput(
-                "There is no board to put anything on.",
-                "Give one: Refold(board=branch_of(Path.cwd())).",
-            )
-        from refold.models.rem_agent import RemAgent  # noqa: PLC0415 - only who asks for it needs it
-
         log = await self._keeping.open(conversation_id)
-        rem = RemAgent(infer_model(model), self._known)
-        return await consolidate(log, conversation_id, self._board, rem)
+        return await consolidated(self._board, log, conversation_id, model, self._known)
 
     async def session(self, conversation_id: str, model: Model | str) -> Session:
         """A conversation's session, to steer it: compact, unfold, rewind, fork, forget.
@@ -197,13 +190,6 @@ class Refold(AbstractCapability[Any]):
         run = self._runs.get((ctx.conversation_id, ctx.run_id))
         return run.told if run is not None else None
 
-    async def _told(self, place: Place) -> str | None:
-        """What the board said when this conversation began."""
-        if self._board is None or place.delegated:
-            return None
-        begun = (await self.log.info(place.session)).created_at
-        return (await self._board.stand(before=begun)).text or None
-
     def _may_recall(self, ctx: RunContext[Any]) -> bool:
         run = self._runs.get((ctx.conversation_id, ctx.run_id))
         return run is not None and run.misses_something and run.room >= LEAST_ROOM
@@ -230,7 +216,7 @@ class Refold(AbstractCapability[Any]):
         self._runs[key] = run
         try:
             await run.begin(ctx)
-            run.told = await self._told(run.place)
+            run.told = await told(self._board, self.log, run.place)
             with calling(self._keeping.key, run.place):
                 result: AgentRunResult[Any] = await handler()
             run.succeeded()
