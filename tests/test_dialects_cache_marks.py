@@ -11,7 +11,7 @@ from refold.testing.gateway import conversation, sent_again, source
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 MARKING = ["openai-chat", "anthropic-messages"]
-SEEDS = range(amount(few=10, quick=30, ci=300, thorough=20_000))
+SEEDS = range(amount(few=30, quick=30, ci=300, thorough=20_000))
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 
