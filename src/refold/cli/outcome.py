@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
@@ -71,9 +72,11 @@ def unwritten(error: OSError) -> int:
 def interrupted() -> None:
     """Say so, on a line of its own after the terminal's ^C.
 
-    What was broken off in the middle of closing would tell of it when the process ends, at length.
+    What was broken off as it began, or as it closed, would tell of it at length when the process
+    ends.
     """
     sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore")
     typer.echo("\nInterrupted.", err=True)
 
 
