@@ -20,7 +20,7 @@ from refold.cli.importing import import_
 from refold.cli.keys import keys
 from refold.cli.lab import lab
 from refold.cli.models import models
-from refold.cli.outcome import INTERRUPTED, interrupted
+from refold.cli.outcome import INTERRUPTED, interrupted, say_no_more
 from refold.cli.searching import search_
 from refold.cli.serve import serve
 from refold.cli.sessions import sessions
@@ -103,7 +103,12 @@ def run() -> int:
         app(prog_name="refold")
     except KeyboardInterrupt:
         interrupted()
+        say_no_more()
         return INTERRUPTED
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            say_no_more()
+        raise
     return 0
 
 

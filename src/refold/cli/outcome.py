@@ -70,14 +70,14 @@ def unwritten(error: OSError) -> int:
 
 
 def interrupted() -> None:
-    """Say so, on a line of its own after the terminal's ^C.
+    """Say so, on a line of its own after the terminal's ^C."""
+    typer.echo("\nInterrupted.", err=True)
 
-    What was broken off as it began, or as it closed, would tell of it at length when the process
-    ends.
-    """
+
+def say_no_more() -> None:
+    """What was broken off as it began, or closed, would tell of it when the process ends."""
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
-    typer.echo("\nInterrupted.", err=True)
 
 
 def _failed_file(error: OSError) -> typer.Exit:
