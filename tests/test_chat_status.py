@@ -40,8 +40,14 @@ def test_what_is_unknown_is_said_to_be():
     assert text(nothing, 80) == "local:x  nothing said yet, window unknown  cost unknown"
     some = Status("s", "local:x", assumed=128_000, filled=Filled(0, 0, 500))
     assert text(some, 80) == (
-        "local:x  ▏░░░░░░░░░ ~500, window unknown (assuming 128,000)  cost unknown"
+        "local:x  ▏░░░░░░░░░ ~500, window unknown (assuming 128k)  talk 500  cost unknown"
     )
+
+
+@pytest.mark.parametrize("tokens", [1, 999, 1_000, 9_999, 10_000, 999_999, 1_000_000])
+def test_however_full_it_is_a_line_of_eighty_columns_tells_the_cost(tokens):
+    some = Status("s", "local:scripted", assumed=128_000, filled=Filled(0, 0, tokens))
+    assert text(some, 80).endswith("(assuming 128k)  cost unknown")
 
 
 def test_a_count_that_is_not_the_models_own_is_about():

@@ -42,13 +42,19 @@ FOUND = "RF-60418-K"
 
 
 @pytest.fixture(scope="module")
-def heard():
-    return []
+def played_and_heard():
+    heard = []
+    return asyncio.run(play(hear=heard.append)), heard
 
 
 @pytest.fixture(scope="module")
-def played(heard):
-    return asyncio.run(play(hear=heard.append))
+def played(played_and_heard):
+    return played_and_heard[0]
+
+
+@pytest.fixture(scope="module")
+def heard(played_and_heard):
+    return played_and_heard[1]
 
 
 def agent_with(*capabilities, tools=True):

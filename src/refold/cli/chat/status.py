@@ -103,7 +103,8 @@ def _share(status: Status) -> list[Piece]:
     about = "" if status.exact else "~"
     said = f" {about}{share:.0%} of {window}"
     if not status.window:
-        said = f" {about}{_tokens(filled.total)}, window {UNKNOWN} (assuming {status.assumed:,})"
+        assumed = _tokens(status.assumed)
+        said = f" {about}{_tokens(filled.total)}, window {UNKNOWN} (assuming {assumed})"
     return [*_bar(filled, status.window or status.assumed), Piece(said, "")]
 
 
