@@ -60,6 +60,7 @@ def test_two_terminals_talk_in_one_session(talks, snapshot):
     one.provider.script += [["Slowly, ", Gate("slow"), "but surely."]]
     one.type("Take your time")
     one.provider.wait_for_gate("slow")
+    two.terminal.wait_for("Take your time")
     two.type("Me, too")
     two.terminal.wait_for("waiting for another terminal")
     assert two.steady(two.settled()) == snapshot(name="the second waits")
