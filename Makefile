@@ -15,6 +15,8 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
 LOWEST = --resolution lowest-direct
+# Where bytecode is not kept, each worker and each command compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check lint format types imports test shuffled thorough local-model agent-soak \
 	summary-soak postgres-faults chaos clients engines gateway-chaos coverage mutants docs seeds bench \
