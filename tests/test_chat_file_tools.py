@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -298,14 +299,29 @@ async def test_an_agent_can_use_them(folder):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-async def test_an_interrupted_search_leaves_no_process(folder, monkeypatch):
-    start, started = asyncio.create_subprocess_exec, []
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that were started."""
+    start, seen = asyncio.create_subprocess_exec, []
 
     async def noted(*command, **how):
-        started.append(await start(*command, **how))
-        return started[-1]
+        seen.append(await start(*command, **how))
+        return seen[-1]
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    return seen
+
+
+def test_a_search_that_is_through_is_left_to_end(folder, started, monkeypatch):
+    """Who kills it may take its end from asyncio, which then complains on the terminal."""
+    kill = Mock()
+    monkeypatch.setattr(asyncio.subprocess.Process, "kill", kill)
+    assert "src/main.py:2" in call(folder, "search_files", pattern="parcel")
+    assert [process.returncode for process in started] == [0]
+    kill.assert_not_called()
+
+
+async def test_an_interrupted_search_leaves_no_process(folder, started):
     (folder / "evil.txt").write_text("a" * 60 + "b\n")
     search: Any = file_tools(folder).tools["search_files"].function
     task = asyncio.ensure_future(search(pattern="(a+)+$"))

@@ -47,12 +47,11 @@ class Search:
         try:
             async with asyncio.timeout(self._seconds):
                 await self._listen(process, files)
+                await process.wait()
         except (TimeoutError, ConnectionError):
             walked.late = True
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await _stopped(process)
         return self._text(files, root, walked)
 
     async def _listen(self, process: asyncio.subprocess.Process, files: Sequence[str]) -> None:
@@ -108,6 +107,14 @@ class Search:
             walked.closed_note: walked.closed,
         }
         return [note for note, so in notes.items() if so]
+
+
+async def _stopped(process: asyncio.subprocess.Process) -> None:
+    """End it, unless it ended: to kill what is ending takes its end away from who waits for it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 def _files(count: int) -> str:
