@@ -37,9 +37,10 @@ def serving(pages: dict[str, Any], seen: list[str | None] | None = None):
         def do_GET(self):
             if seen is not None:
                 seen.append(self.headers["Authorization"])
-            page = pages.get(self.path)
+            page = pages.get(self.path, 404)
+            status, page = (page, {}) if isinstance(page, int) else (200, page)
             body = page if isinstance(page, bytes) else json.dumps(page).encode()
-            self.send_response(404 if page is None else 200)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -190,8 +191,27 @@ def test_another_program_on_the_port_is_no_server(page, here):
         here(url)
         with pytest.raises(NoModel, match="refold demo"):
             chosen_model(None, PLAIN, {})
-        with pytest.raises(NoModel):
+        with pytest.raises(NoModel, match=r"lists no models|no model to talk with"):
             server_at(url)
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "said", "fix"),
+    [
+        (401, None, "asks for a key", "export OPENAI_BASE_URL={url} OPENAI_API_KEY="),
+        (403, SECRET, "refuses the key", "export OPENAI_BASE_URL={url} OPENAI_API_KEY="),
+        (404, None, "lists no models", "-m openai:NAME --base-url {url}"),
+        (503, None, "not ready: it answered 503", "Try again when its model is loaded"),
+    ],
+)
+def test_a_named_server_without_a_list_says_why(status, key, said, fix):
+    with serving({"/v1/models": status}) as url:
+        with pytest.raises(NoModel, match=said) as raised:
+            server_at(url, key)
+        assert fix.format(url=url) in raised.value.fix
+        assert SECRET not in str(raised.value)
+    with pytest.raises(NoModel, match="No model server answers"):
+        server_at(url, key)
 
 
 @pytest.mark.usefixtures("here")

@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import PurePath
 from typing import Final, cast
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from refold.errors import InvalidInput, NoModel
 
@@ -58,12 +59,10 @@ def server_at(url: str, key: str | None = None) -> Server:
         key: What it asks for, if it does.
     """
     _check(url)
-    found = _asked(url.rstrip("/"), key, _PATIENCE, "server")
+    ask = _Asking(url.rstrip("/"), key, _PATIENCE)
+    found = _asked(ask, "server")
     if found is None:
-        raise NoModel(
-            f"No model server answers at {public(url)}.",
-            "Start it, or correct the address: it ends in /v1 with most servers.",
-        )
+        raise _unlisted(public(url), ask.status, with_key=key is not None)
     if not found.models:
         raise NoModel(
             f"The server at {public(url)} has no model to talk with.",
@@ -91,14 +90,38 @@ def _check(url: str) -> None:
         )
 
 
+def _unlisted(url: str, status: int | None, *, with_key: bool) -> NoModel:
+    """Why a server that somebody named shows no models, as far as it tells."""
+    if status is None:
+        return NoModel(
+            f"No model server answers at {url}.",
+            "Start it, or correct the address: it ends in /v1 with most servers.",
+        )
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return NoModel(
+            f"The server at {url} {'refuses the key' if with_key else 'asks for a key'}.",
+            f"Set both: export OPENAI_BASE_URL={url} OPENAI_API_KEY=...",
+        )
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return NoModel(
+            f"The server at {url} is not ready: it answered {status}.",
+            "Try again when its model is loaded; what it logged may say more.",
+        )
+    return NoModel(
+        f"What answers at {url} lists no models.",
+        "Correct the address (it ends in /v1 with most servers), "
+        f"or name the model: -m openai:NAME --base-url {url}",
+    )
+
+
 def _on_port(port: int) -> Server | None:
-    return _asked(f"http://127.0.0.1:{port}/v1", None, _MOMENT, WELL_KNOWN.get(port, "server"))
+    ask = _Asking(f"http://127.0.0.1:{port}/v1", None, _MOMENT)
+    return _asked(ask, WELL_KNOWN.get(port, "server"))
 
 
-def _asked(url: str, key: str | None, wait: float, kind: str) -> Server | None:
+def _asked(ask: "_Asking", kind: str) -> Server | None:
     """What the server says of itself; None when it is no model server."""
-    ask = _Asking(urlsplit(url), key, wait)
-    rows = _rows(ask.get(f"{urlsplit(url).path}/models"))
+    rows = _rows(ask.get(f"{urlsplit(ask.url).path}/models"))
     if rows is None:
         return None
     windows = {name: size for name, row in rows.items() if (size := _size_in(row))}
@@ -106,7 +129,7 @@ def _asked(url: str, key: str | None, wait: float, kind: str) -> Server | None:
     if len(windows) < len(names):
         windows |= _told_elsewhere(ask, names)
     names.sort(key=lambda name: name not in windows)
-    return Server(url, tuple(names), kind, windows)
+    return Server(ask.url, tuple(names), kind, windows)
 
 
 def _rows(answer: Answer | None) -> dict[str, Answer] | None:
@@ -159,8 +182,11 @@ def _table(value: object) -> Answer:
 class _Asking:
     """Asks one server. No proxies and no redirects: nobody else is asked."""
 
-    def __init__(self, at: SplitResult, key: str | None, wait: float) -> None:
-        self._at = at
+    def __init__(self, url: str, key: str | None, wait: float) -> None:
+        self.url = url
+        self.status: int | None = None
+        """That of the last answer; None when there was none."""
+        self._at = urlsplit(url)
         self._wait = wait
         self._headers = {"Accept": "application/json"}
         if key and key.isascii() and key.isprintable():
@@ -171,10 +197,12 @@ class _Asking:
         secure = self._at.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._at.hostname or "", self._at.port, timeout=self._wait)
+        self.status = None
         try:
             connection.request("GET", path, headers=self._headers)
             answer = connection.getresponse()
-            text = self._whole(answer) if answer.status == http.client.OK else None
+            self.status = answer.status
+            text = self._whole(answer) if answer.status == HTTPStatus.OK else None
             value: object = json.loads(text) if text else None
         except (OSError, http.client.HTTPException, ValueError, RecursionError):
             return None
