@@ -1,5 +1,6 @@
 """The capability: what requests use and cost, and what others do beside it."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 # pyright: reportOptionalSubscript=false, reportIndexIssue=false, reportCallIssue=false
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
@@ -9,6 +10,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from agent_memories import memory
 from agents import Scripted, agent_with, echo, entries, logged, looks_up, used, with_look_up
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
@@ -27,13 +29,6 @@ from refold.errors import (
 )
 from refold.log import Message
 from refold.models import ModelSettings
-
-
-@pytest.fixture
-async def memory():
-    async with Refold() as made:
-        yield made
-
 
 # What requests use and cost, and how they are cached.
 
