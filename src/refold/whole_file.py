@@ -2,19 +2,31 @@
 
 import os
 import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
-__all__ = ["write_whole"]
+__all__ = ["appearing_whole", "write_whole"]
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write the file, or leave it as it was; a link stays, and what it leads to is written."""
+    with appearing_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def appearing_whole(path: Path) -> Generator[BinaryIO, None, None]:
+    """A file to write, which takes the path's place when the block ends without an error."""
     path = Path(os.path.realpath(path))
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    # Nobody else has such a name, so it may be removed whether or not it came to be: an interrupt
+    # can come when the file is there and `open` has not returned yet.
+    part = path.with_name(f".refold-{uuid4().hex}.part")
     try:
         with part.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if path.exists():

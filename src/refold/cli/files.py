@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from refold.errors import TransferError
+from refold.whole_file import appearing_whole
 
 STANDARD = "-"
 """Stands for standard input or output where a file is named."""
@@ -57,12 +58,9 @@ def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
             yield device
     else:
         _check_target(target, force=force)
-        with _beside(path) as part:
-            yield part
-            part.flush()
-            os.fsync(part.fileno())
-            _check_target(target, force=force)
-            Path(part.name).replace(path)
+        with appearing_whole(path) as file:
+            yield file
+            _check_target(target, force=force)  # while it was written, another may have come
 
 
 @contextmanager
@@ -72,17 +70,6 @@ def _opened(source: str) -> Generator[BinaryIO, None, None]:
     else:
         with Path(source).open("rb") as file:
             yield file
-
-
-@contextmanager
-def _beside(path: Path) -> Generator[BinaryIO, None, None]:
-    """A new file in the same folder, gone afterwards unless it was renamed."""
-    part = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
-    with part.open("xb") as file:
-        try:
-            yield file
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def _check_target(target: str, *, force: bool) -> None:

@@ -1,0 +1,90 @@
+"""Files that are written whole or not at all, whatever comes between."""
+
+import contextlib
+import gc
+import pathlib
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from refold import whole_file
+from refold.whole_file import appearing_whole, write_whole
+
+FILES = {module.__file__ for module in (whole_file, contextlib, pathlib)}
+
+
+class Interrupt:
+    """Ctrl-C before the step of that number, a step being an instruction of the interpreter."""
+
+    def __init__(self, step: int) -> None:
+        self._left = step
+        self.came = False
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> "Interrupt | None":
+        if frame.f_code.co_filename not in FILES:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and not self.came:
+            self._left -= 1
+            if self._left < 0:
+                self.came = True
+                raise KeyboardInterrupt
+        return self
+
+    def during(self, path: pathlib.Path, content: bytes) -> None:
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            write_whole(path, content)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # interrupted as it opened
+@pytest.mark.parametrize("before", [None, b"as it was"])
+def test_an_interrupt_at_any_step_leaves_the_file_as_it_was_or_whole(tmp_path, before):
+    path = tmp_path / "out.jsonl"
+    seen = set()
+    for step in range(100_000):
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_bytes(before)
+        interrupt = Interrupt(step)
+        interrupt.during(path, b"whole")
+        gc.collect(0)  # a block that was never entered is left when it is collected
+        assert {one.name for one in tmp_path.iterdir()} <= {path.name}, step
+        there = path.read_bytes() if path.exists() else None
+        assert there in (before, b"whole"), step
+        seen.add(there)
+        if not interrupt.came:
+            break
+    assert not interrupt.came
+    assert there == b"whole"
+    assert seen == {before, b"whole"}
+
+
+def test_an_error_within_leaves_what_was_there(tmp_path):
+    path = tmp_path / "notes.md"
+    path.write_text("old")
+    with pytest.raises(TypeError), appearing_whole(path) as file:
+        file.writelines([b"half of", None])
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.md"]
+    assert path.read_text() == "old"
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    path = tmp_path / ("ä" * 127)
+    write_whole(path, b"whole")
+    assert path.read_bytes() == b"whole"
+
+
+def test_what_only_its_owner_may_read_stays_so(tmp_path):
+    path = tmp_path / "private"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_whole(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o600)
