@@ -28,6 +28,7 @@ def _params(n_ctx: int, template: str) -> xllamacpp.CommonParams:
     params.port = 0
     params.n_ctx = n_ctx
     params.n_parallel = 1
+    params.sampling.temp = 0  # the same answer to the same request, whoever asks and whenever
     params.n_predict = 512  # so small a model may say the same until the window is full
     params.n_batch = 256  # it hears between batches that nobody waits any more
     params.cache_ram_mib = 256
