@@ -76,6 +76,13 @@ def test_an_error_within_leaves_what_was_there(tmp_path):
     assert path.read_text() == "old"
 
 
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    path = tmp_path / "gone" / "notes.md"
+    with pytest.raises(FileNotFoundError) as failed:
+        write_whole(path, b"whole")
+    assert failed.value.filename == str(path)
+
+
 def test_a_name_as_long_as_names_may_be(tmp_path):
     path = tmp_path / ("ä" * 127)
     write_whole(path, b"whole")

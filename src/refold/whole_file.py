@@ -32,5 +32,9 @@ def appearing_whole(path: Path) -> Generator[BinaryIO, None, None]:
         if path.exists():
             shutil.copymode(path, part)
         part.replace(path)
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename = str(path)  # the name that its reader knows
+        raise
     finally:
         part.unlink(missing_ok=True)
