@@ -7,6 +7,8 @@ TURNS ?= 200
 WORKERS ?= auto
 KILLS ?= 10
 CHAOS ?= 600
+TARGETS ?= 20000
+IMPORTS ?= 2000
 TIMES ?= 20
 SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
@@ -18,8 +20,10 @@ LOWEST = --resolution lowest-direct
 # Where bytecode is not kept, each worker and each command compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check lint format types imports test shuffled thorough local-model agent-soak \
-	summary-soak postgres-faults chaos clients engines gateway-chaos coverage mutants docs seeds bench \
+.PHONY: help setup check lint format types imports test shuffled thorough local-model agent-soak agents \
+	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
+	target-fuzz import-fuzz \
+	coverage mutants docs seeds bench \
 	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
 
@@ -81,6 +85,9 @@ postgres-faults: ## 200 kill -9 of writers, 20 crashes of their server; takes te
 	REFOLD_POSTGRES=required REFOLD_POSTGRES_KILLS=200 REFOLD_POSTGRES_RESTARTS=20 \
 		$(PYTHON) -m pytest tests/faults/test_postgres_kills.py --timeout=0 -s $(ARGS)
 
+store-outage: ## two gateways whose PostgreSQL is away for a minute, in three ways; takes ten minutes
+	$(PYTHON) -m benchmarks outage $(ARGS)
+
 chaos: ## workers and their server killed at random for ten minutes, a summariser that misbehaves
 	REFOLD_POSTGRES=required REFOLD_CHAOS=$(CHAOS) \
 		$(PYTHON) -m pytest tests/faults/test_chaos.py --timeout=0 -s $(ARGS)
@@ -92,9 +99,24 @@ clients: ## official clients in two languages behind the gateway, before a real 
 	REFOLD_LOCAL_MODEL=required REFOLD_NPM=required REFOLD_CLIENTS=all \
 		$(PYTHON) -m pytest tests/local_model/test_gateway_clients.py $(ARGS)
 
+agents: ## real coding agents from npm behind the gateway, beside a run without; takes ten minutes
+	$(PYTHON) -m benchmarks.coding_agents $(AGENTS) $(ARGS)
+
+many-conversations: ## 200 conversations under one Refold, 500 through one gateway; takes minutes
+	REFOLD_POSTGRES=required REFOLD_MANY_AGENTS=200 REFOLD_MANY_CLIENTS=500 \
+		$(PYTHON) -m pytest tests/test_many_conversations.py --timeout=0 -s $(ARGS)
+
 gateway-chaos: ## gateways, workers and their server killed at random under traffic for ten minutes
 	REFOLD_POSTGRES=required REFOLD_GATEWAY_CHAOS=$(CHAOS) \
 		$(PYTHON) -m pytest tests/faults/test_gateway_chaos.py --timeout=0 -s $(ARGS)
+
+target-fuzz: ## 20,000 raw request targets to a gateway: none may reach another host; takes ten minutes
+	REFOLD_TARGETS=$(TARGETS) REFOLD_TARGETS_SEED=$(SEED) \
+		$(PYTHON) -m pytest tests/gateway/test_raw_targets.py -k "another_host and sqlite" --timeout=0 -s $(ARGS)
+
+import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a traceback; takes half an hour
+	REFOLD_IMPORTS=$(IMPORTS) HYPOTHESIS_PROFILE=thorough \
+		$(PYTHON) -m pytest tests/cli/test_hostile_imports.py -k whatever --timeout=0 $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
@@ -145,9 +167,11 @@ pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(LOWEST) $(EXTRAS) -o requirements/lowest.txt pyproject.toml requirements/lowest.in
 	$(COMPILE) $(LOWEST) --extra testing -o requirements/lowest-library.txt pyproject.toml
 
-audit: ## look for known holes in what we depend on; asks a public service
+audit: ## look for known vulnerabilities in our dependencies; asks a public service
 	rm -rf .audit && $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit
-	.audit/bin/pip-audit --require-hashes --disable-pip -r requirements/test.txt; status=$$?; rm -rf .audit; exit $$status
+	.audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements/test.txt; status=$$?; rm -rf .audit; \
+		test $$status -eq 0 || echo "Not audited: a dependency has a known vulnerability, or could not be looked up in the public database (see above). Do not release before this passes." >&2; \
+		exit $$status
 
 clean: ## remove what can be made again, but not .venv
 	rm -rf .ci/build dist docs/_build .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache

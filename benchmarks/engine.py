@@ -8,11 +8,11 @@ new, is not counted.
 Bare has the same settings, where there are any, and DBOS's own ways for the rest:
 
 * the same queues, two lanes for each of two models, with the same limits and polling;
-* the same tables, form of the inputs, and key of a part of the queue; both refuse ids used twice;
+* the same tables, and key of a part of the queue; both refuse ids used twice;
 * neither listens for DBOS's notifications;
-* it is asked for by DBOS's client, folds by DBOS's function on the server, as our engine does it;
-* its workers look at each queue as DBOS does; ours look at all at once (see `Polling`), which is
-  part of what is measured, as are the lock, the sweeper and the measures of our workers.
+* both are enqueued by DBOS's client. A fold also has a row of ours, written in the same
+  transaction, claimed by its worker and removed at its end;
+* the lock, the beat, the sweeper and the measures of our workers are part of what is measured.
 
 A fold has one step, whose result is recorded: as when a model is asked once.
 """

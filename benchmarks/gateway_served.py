@@ -21,7 +21,7 @@ from refold.gateway.connecting import client
 from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.endpoints import routes
 from refold.gateway.gateway import Gateway
-from refold.gateway.keeping import Keeping
+from refold.gateway.sessions import GatewaySessions
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.models.making import makes
 from refold.settings import Settings, UpstreamSettings
@@ -44,6 +44,7 @@ class Caller(NamedTuple):
 
     tenant: str = "default"
     key: str = ""
+    stale: bool = False
 
 
 def bare(upstream: str, ready: Connection) -> None:
@@ -85,11 +86,11 @@ def gateway(upstream: str, store: str, most: int, ready: Connection) -> None:
         return Response(f"{type(error).__name__}: {error}", 500)
 
     made = Gateway(
-        Keeping(
+        GatewaySessions(
             kept,
             PROFILES["balanced"],
             lambda log: LocalEngine(log, makes(log, from_the_log)),
-            most=most,
+            max_idle=most,
         ),
         Upstreams([Upstream("up", f"{upstream}/v1")], client(_TIMEOUT, _LIMITS)),
         caller_of=caller_of,

@@ -35,9 +35,9 @@ def _data(more: dict[str, object]) -> bytes:
     return f"data: {json.dumps({**common, **more})}\n\n".encode()
 
 
-def _usage(asked: int) -> bytes:
+def _usage(asked: int, bytes_per_token: float) -> bytes:
     """What an answer to so many bytes used: as long as its text is, as models count it."""
-    given, made = asked // 4, len(TEXT) // 4
+    given, made = int(asked / bytes_per_token), int(len(TEXT) / bytes_per_token)
     used = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
     return _data({"choices": [], "usage": used})
 
@@ -57,7 +57,8 @@ COUNT: Final = EVENTS + 4
 class Answering(asyncio.Protocol):
     """One connection of a client that waits for each answer before it asks again."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_per_token: float = 4) -> None:
+        self._bytes_per_token = bytes_per_token
         self._taken = bytearray()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport
@@ -92,7 +93,7 @@ class Answering(asyncio.Protocol):
         if self._transport.is_closing():
             return
         if at == len(_BETWEEN):
-            self._transport.write(_STOP + _chunk(_usage(self._asked)) + _END)
+            self._transport.write(_STOP + _chunk(_usage(self._asked, self._bytes_per_token)) + _END)
         else:
             self._transport.write(_BETWEEN[at])
             self._later(at + 1)
@@ -100,10 +101,17 @@ class Answering(asyncio.Protocol):
 
 def serve(ready: Connection) -> None:
     """Answer until killed."""
+    serve_counting(4, ready)
+
+
+def serve_counting(bytes_per_token: float, ready: Connection) -> None:
+    """The same, reporting a token for so many bytes of a request."""
 
     async def live() -> None:
         sock = socket.create_server(("127.0.0.1", 0), backlog=2_048)
-        server = await asyncio.get_running_loop().create_server(Answering, sock=sock)
+        server = await asyncio.get_running_loop().create_server(
+            lambda: Answering(bytes_per_token), sock=sock
+        )
         ready.send(sock.getsockname()[1])
         await server.serve_forever()
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from benchmarks.scale_server import Server
-from refold.engine.dbos import DbosEngine, Worker, prepare
-from refold.engine.dbos.link import Link
-from refold.engine.dbos.tables import Tables
+from refold.engine.dbos import VERSION, DbosEngine, Limits, Worker, prepare
+from refold.engine.dbos.names import POOL
+from refold.engine.dbos.queue import FoldQueue
 from refold.fold.job import Job, Steps
 from refold.log import Author, Log, Message, Opened, Span
 from refold.stores import MemoryStore
@@ -31,9 +31,9 @@ async def folding(server: Server, folds: int) -> dict[str, float]:
         before = server.counted("engine")
         took = [await _made(engine, log, nth, folds) for nth in range(ROUNDS)]
     await engine.close()
-    link = Link(address)
-    await Tables(link).remove_old(0)
-    await link.close()
+    queue = FoldQueue(address, Limits(), POOL, VERSION)
+    await queue.discard(await queue.ended())
+    await queue.close()
     written = server.counted("engine")["wal"] - before["wal"]
     return {"fold wal": written / folds / ROUNDS, "fold rate": folds / min(took)}
 

@@ -74,6 +74,7 @@ def said(messages: Sequence[ModelMessage]) -> list[str]:
         str(part.content) if hasattr(part, "content") else f"{part.tool_name}()"
         for message in messages
         for part in message.parts
+        if hasattr(part, "content") or hasattr(part, "tool_name")  # not which tools there are now
     ]
 
 

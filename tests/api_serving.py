@@ -10,7 +10,7 @@ import httpx2
 
 from refold.engine import LocalEngine
 from refold.fold.run import Folder, from_the_log
-from refold.gateway.keeping import Keeping
+from refold.gateway.sessions import GatewaySessions, Opening
 from refold.log import Artifact, Author, Note, export_session
 from refold.models.setup import Setup
 from refold.models.tokenizers import counter_for
@@ -47,7 +47,7 @@ class Serving:
         self.state = Service(load_settings("balanced"), self.store, local=False)
         self.state.vault = Vault(self.state.keyring, Sealing([b"m" * 32]))
         self.state.limits = SimpleNamespace(admit=lambda _: None)
-        self.state.sessions = Keeping(self.store, BALANCED, self._engine)
+        self.state.sessions = GatewaySessions(self.store, BALANCED, self._engine)
         self.app = application(self.state)
 
     def _engine(self, log):
@@ -78,8 +78,8 @@ async def serving(**how):
 
 async def talked(serving, tenant, session, *, words="parcel", turns=3):
     """A session that was talked in: requests, a fold, a pin, a title, a note, an artifact."""
-    keeping, log = serving.state.sessions, serving.store.log(tenant)
-    async with keeping.kept(tenant, session, FORMAT, SETUP) as kept:
+    sessions, log = serving.state.sessions, serving.store.log(tenant)
+    async with sessions.lease(tenant, session, Opening(FORMAT, SETUP)) as kept:
         talk = kept.session
         for nth in range(turns):
             await talk.say(raw(said("user", f"Where is {words} {nth} of {tenant}?")))

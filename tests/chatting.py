@@ -123,6 +123,8 @@ class FakeChat:
     async def show_tail(self):
         self.tails += 1
 
+    async def note_endpoint(self): ...
+
     async def say(self, *prompts):
         for prompt in prompts:
             end = await self.conversation.turn(prompt, self.surface.hear)

@@ -3,16 +3,21 @@
 import asyncio
 import gc
 import json
+import os
+import ssl
+import tempfile
 import tomllib
 from collections import defaultdict
+from contextlib import suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
 from amounts import PROFILE
 from hypothesis import HealthCheck, settings
-from needed import need_postgres
-from shuffling import place_in_order
+from needed import APP_ROLE, EMPTY_STORE, need_postgres
+from shuffling import is_left_out, place_in_order
 
 from refold.stores import MemoryStore
 
@@ -32,11 +37,33 @@ for name, examples in {"few": 5, "quick": 20, "ci": 25, "thorough": 2_000}.items
         # A busy machine is no fault of the code.
         suppress_health_check=[HealthCheck.too_slow],
     )
-EMPTY_STORE = "refold_empty"
-APP_ROLE = "refold_app"
 NUMBERS = count(1)
 
+# No test writes into the state of whoever runs it; the processes of one run share theirs.
+os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="refold-tests-"))
+
 settings.load_profile(PROFILE)
+
+
+def _made_once(make):
+    """Each HTTP client reads all certificates, which takes as long as a short test."""
+
+    @cache
+    def made(_where, *given, **named):
+        return make(*given, **named)
+
+    def context(*given, **named):
+        where = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+        return made(where, *given, **named)
+
+    return context
+
+
+ssl.create_default_context = _made_once(ssl.create_default_context)
+with suppress(ImportError):
+    import httpcore2
+
+    httpcore2.default_ssl_context = _made_once(httpcore2.default_ssl_context)
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +129,14 @@ def pytest_addoption(parser):
         help="run the files, and the tests of each, in an order that follows from SEED",
     )
 
+    parser.addoption(
+        "--one-in",
+        metavar="N",
+        type=int,
+        default=1,
+        help="of the tests that start many processes, run one in N; which, SEED says",
+    )
+
 
 def pytest_report_header(config):
     seed = config.getoption("--shuffle")
@@ -110,7 +145,16 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    seed = config.getoption("--shuffle")
+    seed, one_in = config.getoption("--shuffle"), config.getoption("--one-in")
+    if one_in > 1:
+        # One that holds a requirement is always run.
+        left_out = {
+            item
+            for item in items
+            if is_left_out(item.nodeid, seed or 0, one_in) and not item.get_closest_marker("req")
+        }
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
     if seed is not None:
         items.sort(key=lambda item: place_in_order(item.nodeid, seed))
 
@@ -125,8 +169,13 @@ def pytest_configure(config):
         config.pluginmanager.register(RequirementsReport(target))
 
 
+def pytest_collection():
+    gc.disable()
+
+
 def pytest_collection_finish():
     # What was imported stays to the end: nobody needs to look through it for garbage again.
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -4,11 +4,10 @@ import asyncio
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from refold.engine.dbos import DbosEngine, Limits, Worker
-from refold.engine.dbos.link import Link
-from refold.engine.dbos.names import workflow_id
 from refold.engine.ends import running
 from refold.fold.job import Job
 from refold.fold.run import context
@@ -49,6 +48,25 @@ class Busy:
         return "made"
 
 
+class Link:
+    """Runs statements, each committed by itself."""
+
+    def __init__(self, address, name="test"):
+        self._address, self._name, self._db = address, name, None
+
+    async def run(self, statement, values=None):
+        if self._db is None:
+            self._db = await psycopg.AsyncConnection.connect(
+                self._address, autocommit=True, application_name=self._name
+            )
+        done = await self._db.execute(statement, values)
+        return await done.fetchall() if done.description else []
+
+    async def close(self):
+        if self._db is not None:
+            await self._db.close()
+
+
 @pytest.fixture
 async def link(dbos_address):
     link = Link(dbos_address)
@@ -77,12 +95,24 @@ async def asking(address, log, **how):
 
 
 async def status(link, log, one):
+    """Of a fold in the queue: its workflow's status, its attempts and its queue."""
     rows = await link.run(
-        "SELECT status, recovery_attempts, queue_name FROM refold_dbos.workflow_status"
-        " WHERE workflow_uuid = %(id)s",
-        {"id": workflow_id(log.tenant, one.session, one.fold)},
+        "SELECT status, attempts, queue FROM refold_engine.folds"
+        " LEFT JOIN refold_dbos.workflow_status ON workflow_uuid = id"
+        " WHERE tenant = %(tenant)s AND session = %(session)s AND fold = %(fold)s",
+        {"tenant": log.tenant, "session": one.session, "fold": one.fold},
     )
     return rows[0] if rows else None
+
+
+async def claimed_by(link, executor):
+    """Have all folds claimed by a worker, as if DBOS had delivered them to it."""
+    await link.run("UPDATE refold_engine.folds SET worker = %(it)s", {"it": executor})
+    await link.run(
+        "UPDATE refold_dbos.workflow_status SET status = 'PENDING', started_at_epoch_ms = 1,"
+        " executor_id = %(it)s",
+        {"it": executor},
+    )
 
 
 async def until(so):
@@ -104,10 +134,6 @@ async def no_look():
     pass
 
 
-async def no_close(*_):
-    raise AssertionError
-
-
 async def lock_is_held(address):
     link = Link(address)
     try:
@@ -121,11 +147,6 @@ async def lock_is_held(address):
 
 async def true(value):
     return bool(value)
-
-
-async def has_status(link, log, one, wanted):
-    found = await status(link, log, one)
-    return found is not None and found[0] == wanted
 
 
 async def is_gone(link, log, one):

@@ -67,8 +67,8 @@ async def until(done):
 
 def released(w):
     """Nobody holds a place, and nothing is left to be written."""
-    keeping = w.gateway.keeping
+    pool = w.gateway.sessions.pool
     assert not w.gateway._working
-    assert [kept.users for kept in keeping._open.values() if kept.users] == []
-    assert not any(kept.turn.locked() for kept in keeping._open.values())
-    assert keeping._opening == {}
+    assert pool.counts.leased == 0
+    live = [slot.session for shard in pool._shards.values() for slot in shard.live]
+    assert all(one is not None and not one.turn.locked() for one in live)

@@ -13,7 +13,7 @@ from refold.engine import LocalEngine
 from refold.fold.run import from_the_log
 from refold.gateway.endpoints import routes
 from refold.gateway.gateway import Gateway
-from refold.gateway.keeping import Keeping
+from refold.gateway.sessions import GatewaySessions
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.log import CODEC
 from refold.models.making import makes
@@ -26,6 +26,8 @@ PATHS = [CHAT, RESPONSES, MESSAGES]
 
 
 class Caller:
+    stale = False
+
     def __init__(self, tenant="default", key=""):
         self.tenant, self.key = tenant, key
 
@@ -38,7 +40,7 @@ class World:
         self.store = store or MemoryStore()
         through = None if address else httpx2.ASGITransport(self.upstream)
         upstream = self._upstream = httpx2.AsyncClient(transport=through)
-        keeping = Keeping(
+        sessions = GatewaySessions(
             self.store,
             PROFILES["balanced"],
             lambda log: LocalEngine(log, makes(log, from_the_log)),
@@ -52,7 +54,7 @@ class World:
             return Response(f"{name}: {error}", 500)
 
         self.gateway = Gateway(
-            keeping,
+            sessions,
             Upstreams([Upstream("up", address or "http://up/v1")], upstream),
             caller_of=caller_of,
             refuse=refuse,
@@ -78,7 +80,7 @@ class World:
 
     async def said(self, session):
         """The messages that stand on the session's line."""
-        async with self.gateway.keeping.using("default", session) as one:
+        async with self.gateway.sessions.using("default", session) as one:
             return [json.loads(payload) for payload in one.said]
 
     async def quiet(self):
@@ -127,9 +129,9 @@ def text_of(path, answer):
 
 
 @asynccontextmanager
-async def served(app):
+async def served(app, **options):
     """The address at which an application is served, over a real socket."""
-    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off", ws="none")
+    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off", ws="none", **options)
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None
     serving = asyncio.create_task(server.serve())

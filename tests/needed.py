@@ -24,3 +24,9 @@ def need_postgres() -> None:
     from refold.testing.postgres import programs  # noqa: PLC0415 - it imports the driver
 
     need(programs(), "PostgreSQL is not installed", "REFOLD_POSTGRES")
+
+
+EMPTY_STORE = "refold_empty"
+"""The database that tests copy: a store with nothing in it."""
+APP_ROLE = "refold_app"
+"""The role that may use a store and no more."""

@@ -13,14 +13,14 @@ import pytest
 from psycopg import errors
 
 from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, lineage
-from refold.stores.postgres import Pool, PostgresStore, migrate
+from refold.stores.postgres import Pool, PostgresStore, index, migrate
 from refold.stores.postgres.connection import Address, connect
 from refold.stores.postgres.transaction import execute
 
 WORD, OTHER = "cormorant", "albatross"
 TABLES = (
     *("sessions", "entries", "segments", "copies", "artifacts", "tombstones", "attempts"),
-    *("facts", "words", "marks"),
+    *("facts", "words", "word_chunks", "marks"),
 )
 BOUND = "refold_bound"
 
@@ -90,7 +90,8 @@ async def rows(postgres, postgres_database):
             await log.forget(f"{tenant} gone")
             with mock.patch.object(lineage, "MOST_SEGMENTS", 1):
                 await fork_twice(log, f"{tenant}'s")
-            await log.search(WORD)
+            with mock.patch.object(index, "CHUNK_WORDS", 2):
+                await log.search(WORD)
             late = [Author().draft(Note("late"))]
             await log.append(f"{tenant}'s", late, expected=3, mark=Mark(MARKED, 0, 0))
             held = await log.locks().take(f"{tenant}'s")

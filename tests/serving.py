@@ -18,7 +18,9 @@ def settings_with(**serve):
     """The usual settings, with some of [serve] as told."""
     from dataclasses import replace  # noqa: PLC0415 - only here
 
-    return replace(load_settings(), serve=Serve.model_validate(serve))
+    # On a busy machine a store takes longer than it may in use.
+    times = {"store": 30, **serve.pop("times", {})}
+    return replace(load_settings(), serve=Serve.model_validate({**serve, "times": times}))
 
 
 def service_with(store=None, *, local=True, address="memory:", **serve):

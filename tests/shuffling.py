@@ -7,6 +7,16 @@ that they have among all, and a failure can be looked into without the whole sui
 
 from hashlib import sha256
 
+LONG = (
+    *("cli/", "durability/", "terminal/"),
+    *("test_chat_mcp.py", "test_doctor_stores.py", "test_forget_on_disk.py"),
+    *("test_hostile_repository.py", "test_many_conversations.py", "test_recipes.py"),
+    *("test_search_surfaces.py", "test_service_offload.py", "test_service_outage.py"),
+    *("test_session_owners.py", "gateway/test_service_edge.py", "gateway/test_slow_clients.py"),
+)
+"""Tests that start many processes: a third of the whole suite's time in a thirtieth of its tests.
+`--one-in=N` runs one in N of them, and others with another `--shuffle`."""
+
 
 def place_in_order(name: str, seed: int) -> tuple[bytes, bytes]:
     """What to sort a test by; its name begins with its file."""
@@ -16,3 +26,9 @@ def place_in_order(name: str, seed: int) -> tuple[bytes, bytes]:
 
 def _drawn(name: str, seed: int) -> bytes:
     return sha256(f"{seed} {name}".encode()).digest()
+
+
+def is_left_out(name: str, seed: int, one_in: int) -> bool:
+    """Whether a test is a long one, and not among those that are run in this order."""
+    within = name.removeprefix("tests/").startswith(LONG)
+    return within and int.from_bytes(_drawn(f"share {name}", seed)) % one_in != 0

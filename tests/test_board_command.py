@@ -17,7 +17,6 @@ from refold.cli.app import app
 from refold.cli.chat import leaving
 from refold.cli.chat.leaving import consolidates_later
 from refold.cli.chat.models import providers
-from refold.cli.chat.models.providers import Choice
 from refold.cli.chat.wanted import Wanted
 from refold.stores import open_store
 from refold.view import PROFILES
@@ -163,8 +162,7 @@ def started(monkeypatch):
 
 
 def leave(chat, **about):
-    choice = Choice("openai:large", "asked", base_url="http://localhost:1/v1")
-    return consolidates_later(chat.conversation, Wanted(STORE, "us", **about), choice)
+    return consolidates_later(chat.conversation, Wanted(STORE, "us", **about))
 
 
 async def test_leaving_reads_a_session_that_is_worth_it_where_the_profile_says_so(started):
@@ -175,8 +173,8 @@ async def test_leaving_reads_a_session_that_is_worth_it_where_the_profile_says_s
     assert not await leave(chat, agent="mine:agent")
     assert await leave(chat)
     [command] = started
-    assert command[1:6] == ["-m", "refold.cli", "board", "run", "talk"]
-    assert command[8:10] == ["--tenant", "us"]
+    assert command[1:7] == ["-P", "-m", "refold.cli", "board", "run", "talk"]
+    assert command[9:11] == ["--tenant", "us"]
 
 
 async def test_leaving_reads_nothing_by_another_profile_or_without_a_board(started):

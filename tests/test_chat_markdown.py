@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said, Thought
+from refold.cli.chat.terminal import markdown_stream
 from refold.cli.chat.terminal.live import Live
 from refold.cli.chat.terminal.markdown_stream import Blocks, fenced
 from refold.cli.chat.terminal.scrollback import Scrollback
@@ -74,6 +75,9 @@ def test_blocks_are_the_text_however_it_is_cut(text, cuts):
         ("    a\n\n    b\nc", ["    a\n\n    b\n", "c"]),
         ("````\n```\n````\nx", ["````\n```\n````\n", "x"]),
         ("so:\n- a\n- b\n\nc", ["so:\n", "- a\n- b\n\n", "c"]),
+        ("---\n> a\nb\n", ["---\n", "> a\nb\n"]),
+        ("a\n===\nb\n", ["a\n===\n", "b\n"]),
+        ("- a\n* b\n", ["- a\n", "* b\n"]),
     ],
 )
 def test_blocks_end_where_they_are_surely_finished(text, expected):
@@ -87,6 +91,25 @@ def test_a_block_comes_as_soon_as_it_is_finished():
     assert blocks.feed("```\nx\n") == []
     assert blocks.rest == "```\nx\n"
     assert blocks.feed("```\n") == ["```\nx\n```\n"]
+
+
+@pytest.mark.parametrize("line", ["- item\n", "more text\n", "code\n", "> quoted\n", "a\n\n"])
+@pytest.mark.parametrize("first", ["", "```\n"])
+def test_a_long_block_takes_time_as_it_is_long(monkeypatch, first, line):
+    parsed = []
+    parse = markdown_stream._top_level
+
+    def counted(lines):
+        parsed.append(sum(map(len, lines)))
+        return parse(lines)
+
+    monkeypatch.setattr(markdown_stream, "_top_level", counted)
+    text = first + line * 1_000
+    blocks = Blocks()
+    for each in text.splitlines(keepends=True):
+        blocks.feed(each)
+    blocks.finish()
+    assert sum(parsed) <= 20 * len(text)
 
 
 def test_a_fence_is_its_language_and_its_code():

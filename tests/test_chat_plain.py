@@ -114,13 +114,44 @@ def test_nothing_is_drawn_or_coloured():
     assert "#." in said
 
 
-def test_questions_are_answered_by_typing():
+def test_a_line_from_a_pipe_answers_only_if_it_is_an_answer():
     async def chat(plain: Plain) -> object:
-        return [await plain.ask("Fold now?", ["yes", "no"]) for _ in range(4)]
+        asked = [await plain.ask("Fold now?", ["yes", "no"]) for _ in range(3)]
+        lines = [await plain.read() for _ in range(2)]
+        return asked, lines, await plain.ask("Fold now?", ["yes", "no"])
 
-    got, said = hosted(chat, "N\n\nmaybe\nYES\n")
-    assert got == ["no", "yes", "yes", None]
-    assert said.startswith("Fold now? [Y]es / [n]o N\n")
+    got, said = hosted(chat, "N\n\nmaybe\n\nyes or no\n\nYES\n")
+    assert got == (["no", None, None], ["maybe", "yes or no"], "yes")
+    assert said.startswith("Fold now? [Y]es / [n]o N\nFold now? [Y]es / [n]o (no answer)\n")
+
+
+def test_a_line_that_finds_nothing_in_a_list_is_the_next_message():
+    async def chat(plain: Plain) -> object:
+        row = await plain.pick("Resume", [Row("one"), Row("two")])
+        return row, await plain.read()
+
+    assert hosted(chat, "tell me more\n")[0] == (None, "tell me more")
+
+
+def test_what_is_typed_before_a_plain_question_or_beside_it_is_a_message():
+    out, typed = StringIO(), _Silent()
+    plain = Plain(stdin=typed, stdout=out)
+    got = []
+
+    async def main() -> int:
+        typed.type("yes\nhello\n")
+        await until(lambda: len(plain._lines._lines) == 2)
+        asking = asyncio.create_task(plain.ask("Fold now?", ["yes", "no"]))
+        await until(lambda: "Fold now?" in out.getvalue())
+        typed.type("not that\n")
+        await until(lambda: "it is your next message" in out.getvalue())
+        typed.type("n\nand then\n")
+        got.extend([await asking, *[await plain.read() for _ in range(4)]])
+        return 0
+
+    plain.host(main)
+    typed.end()
+    assert got == ["no", "yes", "hello", "not that", "and then"]
 
 
 def test_a_row_is_picked_by_its_number():
@@ -212,6 +243,9 @@ class _Silent(StringIO):
 
     def isatty(self) -> bool:
         return True
+
+    def type(self, text: str) -> None:
+        os.write(self._write, text.encode())
 
     def end(self, text: str = "") -> None:
         os.write(self._write, text.encode())

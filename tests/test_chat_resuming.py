@@ -2,6 +2,8 @@
 
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("pydantic_ai")
@@ -9,7 +11,9 @@ pytest.importorskip("pydantic_ai")
 from chatting import chat_with
 
 from refold.cli.chat.commands.sessions import session_names
-from refold.cli.chat.resuming import gone_on_with, session_wanted
+from refold.cli.chat.endpoint import Endpoint, EndpointNotes, endpoint_of, stored_endpoint
+from refold.cli.chat.models.providers import Choice, model_of
+from refold.cli.chat.resuming import come_back, session_to_resume, session_wanted
 from refold.cli.chat.wanted import Wanted
 from refold.cli.options import where_is
 from refold.errors import InvalidInput, SessionNotFound
@@ -53,7 +57,7 @@ async def test_a_session_of_another_format_is_refused_at_the_door(format, resume
         assert await session_wanted(chat.conversation.log, wanted(typed, resume=False)) == typed
         return
     with pytest.raises(InvalidInput) as refused:
-        await gone_on_with(chat, wanted(typed, resume=resume))
+        await session_to_resume(chat.conversation.log, wanted(typed, resume=resume), chat.surface)
     assert refused.value.what == (
         f"Session 'their own' holds {format} messages: a chat cannot go on with it."
     )
@@ -86,11 +90,66 @@ async def test_the_newest_session_is_the_newest_that_can_be_gone_on_with():
         await session_wanted(other.conversation.log, wanted())
 
 
+async def test_what_answered_is_known_by_the_note_else_by_the_newest_request():
+    chat = chat_with()
+    log, notes = chat.conversation.log, EndpointNotes()
+    assert await stored_endpoint(log, "talk") is None
+    await chat.say("one")
+    assert await stored_endpoint(log, "talk") == Endpoint("function:large", noted=False)
+    here, there = Endpoint("local:a", "http://h/v1"), Endpoint("local:a", "http://other/v1")
+    for endpoint in (here, here, there, here):
+        assert await notes.note(log, "talk", endpoint)
+        assert await stored_endpoint(log, "talk") == endpoint
+    entries = await log.read("talk")
+    assert [one.kind for one in entries].count("note") == 3
+    await log.fork("talk", "fork")
+    assert await stored_endpoint(log, "fork") == here
+    assert not await notes.note(log, "nowhere", here)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "line"),
+    [
+        ("talk", {}, "refold chat --resume talk"),
+        (
+            "my talk",
+            {"store": "sqlite:///o ne.db"},
+            "--resume 'my talk' --store 'sqlite:///o ne.db'",
+        ),
+        ("-talk", {}, "refold chat --resume -- -talk"),
+        ("talk", {"tenant": "acme"}, "--resume talk --tenant acme"),
+    ],
+)
+def test_the_line_to_come_back_with_leads_to_the_same_session(name, options, line):
+    assert come_back(name, wanted(**options)).endswith(line)
+
+
+def test_the_line_to_come_back_with_brings_the_tools():
+    given = Wanted(
+        where_is(""), "default", agent="m:a", files=Path("src"), mcp=Path("m.json"), board=False
+    )
+    options = "--agent m:a --mcp m.json --files src --no-board"
+    assert come_back("talk", given) == f"refold chat --resume talk {options}"
+
+
+@pytest.mark.parametrize(
+    ("model", "url", "shown"),
+    [
+        ("local:m", "http://u:hunter2pass@h:1/v1", "local:m at http://h:1/v1"),
+        ("local:m", "http://h/v1?key=hunter2", "local:m at http://h/v1"),
+        ("local:m", f"http://h/sk-{'a1' * 20}/v1", "local:m at http://h/…/v1"),
+    ],
+)
+def test_an_endpoint_holds_no_key(model, url, shown):
+    made = model_of(Choice(model, "", url), {})
+    assert str(endpoint_of(made)) == shown
+
+
 @pytest.mark.parametrize("others", [1, 120])
 async def test_only_sessions_that_can_be_gone_on_with_are_offered(others):
     chat = await with_others(*(f"s{nth}" for nth in range(others)))
     chat.surface.picks = [0]
-    await gone_on_with(chat, wanted())
+    assert await session_to_resume(chat.conversation.log, wanted(), chat.surface) == "talk"
     assert [row.label for row in chat.surface.rows] == ["one"]
     assert f"cannot go on with them: {others})" in chat.surface.titles[0]
     chat.known_sessions = (await chat.conversation.log.sessions(limit=200)).sessions

@@ -21,7 +21,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from refold.cli.chat.heard import Called, Returned, Said
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
-from refold.cli.chat.terminal.asking import chosen, letters, offered
+from refold.cli.chat.terminal.asking import PAUSE, chosen, letters, offered
 from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.screen import LEAVE_HINT
 from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
@@ -230,24 +230,124 @@ def test_commands_complete_themselves():
     assert hosted(chat)[0]
 
 
-def test_questions_take_one_key():
+def waiting(terminal: Terminal) -> list[str]:
+    """The lines that are drawn as queued; only what has changed is drawn."""
+    return terminal._screen.lines.queued
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not true():  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0.01)
+
+
+def asked(terminal: Terminal) -> "asyncio.Future[str | None]":
+    return asyncio.ensure_future(terminal.ask("Fold now?", ["yes", "no"]))
+
+
+async def stands(terminal: Terminal, person: Person) -> "asyncio.Future[str | None]":
+    """A question that a person has seen."""
+    before = person.seen.count("Fold now?")
+    asking = asked(terminal)
+    while person.seen.count("Fold now?") == before:  # noqa: ASYNC110 - it is a screen
+        await asyncio.sleep(0.01)
+    await person.sees_nothing_new()
+    await asyncio.sleep(PAUSE)
+    return asking
+
+
+def test_a_question_is_answered_by_a_line_of_its_own():
     async def chat(terminal: Terminal, person: Person) -> int:
-        person.type("unsent")
-        await person.sees("unsent")
         got = []
-        for key in ("xn", ENTER, ESC, CTRL_C, "Y"):
-            person.type(key) if got else asyncio.get_running_loop().call_later(
-                0.1, person.type, key
-            )
-            got.append(await terminal.ask("Fold now?", ["yes", "no"]))
-        assert got == ["no", "yes", None, None, "yes"]
-        person.type(ENTER)
-        return await terminal.read() == "unsent"
+        for keys in (f"n{ENTER}", f"YES{ENTER}", ENTER, ESC, CTRL_C, CTRL_D):
+            asking = await stands(terminal, person)
+            person.type(keys)
+            got.append(await asking)
+        assert got == ["no", "yes", "yes", None, None, None]
+        return await terminal.read() is None
 
     code, person = hosted(chat)
     assert code
     assert "Fold now? [Y]es / [n]o" in person.seen
     assert "Fold now? no\n" in person.seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hello", "no, rather not", "yes\x1b\r", "\x1b[200~y\x1b[201~", "\x1b[200~yes\r\nno\x1b[201~"],
+)
+def test_text_typed_while_a_question_stands_is_the_next_message(text):
+    async def chat(terminal: Terminal, person: Person) -> int:
+        asking = await stands(terminal, person)
+        person.type(f"{text}{ENTER}")
+        await until(lambda: waiting(terminal))
+        person.type(ENTER)
+        await person.sees_nothing_new()
+        assert not asking.done()
+        person.type(f"n{ENTER}")
+        assert await asking == "no"
+        said = _SEQUENCE.sub("", text).replace("\x1b\r", "\n").replace("\r\n", "\n").strip("\n")
+        return (await terminal.read()) == said
+
+    assert hosted(chat)[0]
+
+
+@pytest.mark.parametrize("typed", ["y", "yes", "no", "hel", "", "one\ry", "one\ryes\r", "\r\r"])
+def test_what_is_typed_before_a_question_is_seen_never_answers_it(typed):
+    """Whatever is typed ahead, and goes on in the same flow, is what it was typed as."""
+    expected = [line for line in f"{typed} more\ry".split("\r") if line.strip()]
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(typed)
+        asking = asked(terminal)
+        person.type(f" more{ENTER}y{ENTER}{ENTER}")
+        await until(lambda: waiting(terminal)[-1:] == ["y"])
+        await person.sees_nothing_new()
+        assert not asking.done()
+        await asyncio.sleep(PAUSE)
+        person.type(f"n{ENTER}")
+        assert await asking == "no"
+        got = [await terminal.read() for _ in expected]
+        return [str(line).strip() for line in got] == [line.strip() for line in expected]
+
+    assert hosted(chat)[0]
+
+
+def test_enter_held_down_answers_nothing_and_picks_nothing():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        rows = [Row("one"), Row("two")]
+        for nth in range(2):
+            waiting = asked(terminal)
+            if nth:
+                person.type(ESC)
+                await waiting
+                waiting = asyncio.ensure_future(terminal.pick("Resume", rows))
+            for _ in range(40):
+                person.type(ENTER)
+                await asyncio.sleep(0.02)
+            assert not waiting.done()
+            person.type(ESC)
+            assert await waiting is None
+        return 1
+
+    assert hosted(chat)[0]
+
+
+def test_a_list_waits_for_the_line_that_is_being_typed():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type("half a mess")
+        await person.sees("half a mess")
+        picking = asyncio.ensure_future(terminal.pick("Resume", [Row("one"), Row("two")]))
+        await person.sees("the list opens when your line is sent")
+        person.type(f"age{ENTER}")
+        await person.sees("type to search")
+        await person.sees_nothing_new()
+        await asyncio.sleep(PAUSE)
+        person.type(ENTER)
+        assert await picking == 0
+        return await terminal.read() == "half a message"
+
+    assert hosted(chat)[0]
 
 
 def test_answers_have_keys_of_their_own():
@@ -272,8 +372,10 @@ def test_a_row_is_picked_with_search_and_preview(size):
         await person.sees_nothing_new()
         person.type(f"4 {DOWN}about 432{DOWN}{ENTER}")
         assert await picking == 1_432
+        picking = asyncio.ensure_future(terminal.pick("Again", rows))
+        await person.sees("Again")
         person.type(ESC)
-        assert await terminal.pick("Resume", rows) is None
+        assert await picking is None
         return 1
 
     code, person = hosted(chat, size=size)

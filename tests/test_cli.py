@@ -28,8 +28,8 @@ NAMES = [
 
 
 OURS = ["config", "explain", "export", "forget", "import", "models", "search", "sessions", "show"]
-PRINTS_NO_DATA = {"keys master-key", "worker"}
-"""Commands that have nothing to print as JSON."""
+PRINTS_NO_DATA = {"keys master-key", "store forgotten", "trust remove", "worker"}
+"""Commands that have nothing to print as JSON, or print nothing else."""
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -39,6 +39,19 @@ def test_has_help(terminal, option):
     assert max(map(len, said.splitlines())) <= 80
     assert all(f"\n  {name.split()[0]} " in said for name in COMMANDS)
     assert "Exit codes: 0 done" in said
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_needs_no_command_imports_none(option):
+    asked = f"import sys; from refold.cli.app import app; app(['{option}'], standalone_mode=False)"
+    printed = "print(*sorted(name for name in sys.modules if name.startswith('refold.')))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{asked}; {printed}"], capture_output=True, text=True, check=True
+    )
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert imported <= {"refold.cli", "refold.cli.app", "refold.cli.outcome", "refold.errors"} | {
+        name for name in imported if name.startswith("refold.errors.")
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -169,13 +182,14 @@ def test_tenants_are_apart(terminal, text):
     )
 
 
-def test_without_typer_it_says_what_to_install(terminal):
-    blocker = "import sys\nsys.modules['typer'] = None\n"
+@pytest.mark.parametrize(("module", "command"), [("typer", "--help"), ("rich", "sessions")])
+def test_without_a_package_it_says_what_to_install(terminal, module, command):
+    blocker = f"import sys\nsys.modules['{module}'] = None\n"
     (terminal.folder / "blocked").mkdir()
     terminal.write("blocked/sitecustomize.py", blocker)
     environment = {"PYTHONPATH": str(terminal.folder / "blocked")}
-    what, fix = terminal.fails("--help", env=environment)
-    assert what == "error[not-installed]: The refold command needs typer, which is not installed."
+    what, fix = terminal.fails(command, env=environment)
+    assert what.startswith(f"error[not-installed]: The refold command needs {module}")
     assert fix == "pip install 'refold[cli]'"
 
 

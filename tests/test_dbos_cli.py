@@ -4,7 +4,9 @@
 
 import asyncio
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,19 +15,21 @@ import pytest
 pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 
 from dbos_servers import dbos, dbos_address
+from dbos_working import Link
 from engines import begin
+from needed import need_postgres
 from typer.testing import CliRunner
 
 from refold.cli.app import app
 from refold.engine.dbos import DbosEngine, Worker, prepare
-from refold.engine.dbos.link import Link
 from refold.errors import InvalidInput, StoreFailed
 from refold.fold.job import Job
 from refold.fold.run import context
 from refold.log import Span
 from refold.stores.memory import MemoryStore
-from refold.stores.postgres import PostgresStore
+from refold.stores.postgres import PostgresStore, migrate
 from refold.testing.engine import Maker
+from refold.testing.postgres import Cluster
 from refold.view import Fold
 
 LONG = 60.0
@@ -35,7 +39,7 @@ REFOLD = Path(sys.executable).parent / "refold"
 async def test_it_makes_folds_and_stops_when_told(dbos_address, tmp_path):
     """And all queues have the limits that it was given, whoever made them, and when."""
     before = DbosEngine(MemoryStore().log(), dbos_address)
-    await before._queueing.register("one:model")
+    await before._queue.register("one:model")
     assert await _limits(dbos_address, "one:model") == [(8, 4, None), (8, 4, None)]
     worker = await asyncio.create_subprocess_exec(
         REFOLD,
@@ -56,7 +60,7 @@ async def test_it_makes_folds_and_stops_when_told(dbos_address, tmp_path):
             ended = await engine.wait("s", one.fold, LONG)
         assert ended is not None
         assert ended.completed, ended.reason
-        await before._queueing.register("other:model")
+        await before._queue.register("other:model")
         await before.close()
         for model in ("one:model", "other:model"):
             async with asyncio.timeout(LONG):
@@ -72,6 +76,34 @@ async def test_it_makes_folds_and_stops_when_told(dbos_address, tmp_path):
     assert worker.returncode == 0, said
     assert lines[0].startswith("worker-")
     assert lines[1:] == ["It takes no more, and waits for what it makes."]
+
+
+def test_a_worker_whose_database_is_gone_for_good_ends_when_told(tmp_path):
+    """DBOS asks the database again and again, and nothing may wait for that."""
+    need_postgres()
+    with Cluster() as cluster:
+        address = cluster.database("gone")
+        asyncio.run(migrate(address))
+        asyncio.run(prepare(address))
+        worker = subprocess.Popen(
+            [REFOLD, "worker", "--store", address, "--patience", "1"],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            while "takes folds" not in worker.stderr.readline():
+                pass
+            cluster.stop()
+            time.sleep(3)  # so that DBOS has noticed
+            worker.send_signal(signal.SIGTERM)
+            _, said = worker.communicate(timeout=LONG)
+        finally:
+            worker.kill()
+            worker.wait()
+    assert worker.returncode == 0
+    assert "connection failed" in said
+    assert "error connecting in" not in said  # the pool's own words, several times a second
 
 
 async def _limits(address, model):

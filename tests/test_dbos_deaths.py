@@ -10,6 +10,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from uuid import uuid4
@@ -20,11 +21,11 @@ pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 
 from dbos_servers import dbos, dbos_address
 from dbos_workers import preload
+from dbos_working import Link
 from engines import begin
+from word_scan import tables_with
 
 from refold.engine.dbos import DbosEngine, Limits, Worker
-from refold.engine.dbos.link import Link
-from refold.engine.dbos.names import workflow_id
 from refold.fold.job import Job
 from refold.log import CODEC, FoldCompleted, FoldStarted, FoldStepped, Span
 from refold.stores.postgres import PostgresStore
@@ -43,12 +44,12 @@ def _work(*given):
     asyncio.run(_worked(*given))
 
 
-async def _worked(address, file, point, grace):
-    """Make folds, write down what is done, and die at a point where there is one."""
+async def _worked(address, file, point, grace, how):
+    """Make folds, write down what is done, and die or stop at a point where there is one."""
 
     def reach(where):
         if where == point:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), how)
 
     def done(name):
         with Path(file).open("a", encoding="utf-8") as notes:
@@ -86,8 +87,8 @@ def spawn(dbos_address, tmp_path):
     preload()
     processes = []
 
-    def spawn(point=None, grace=GRACE):
-        args = (dbos_address, str(tmp_path / "notes"), point, grace)
+    def spawn(point=None, grace=GRACE, how=signal.SIGKILL):
+        args = (dbos_address, str(tmp_path / "notes"), point, grace, how)
         process = _FORKS.Process(target=_work, args=args, daemon=True)
         process.start()
         processes.append(process)
@@ -132,6 +133,37 @@ async def test_another_worker_finishes_it(dbos_address, spawn, tmp_path, point):
     assert notes.count("made") == (1 if point == "fold.completed" else 2)
 
 
+@pytest.mark.parametrize("point", ["fold.stepping", "fold.made"])
+async def test_a_worker_that_is_paused_loses_its_fold(dbos_address, spawn, tmp_path, point):
+    """It stays connected. When it goes on, it changes nothing."""
+    paused = spawn(point, how=signal.SIGSTOP)
+    async with (
+        PostgresStore(dbos_address) as store,
+        DbosEngine(store.log(), dbos_address) as engine,
+    ):
+        log = store.log()
+        await begin(log)
+        one = Job("s", uuid4(), (Span(2, 4),), "soft")
+        assert await engine.start(one)
+        stat = Path(f"/proc/{paused.pid}/stat")
+        async with asyncio.timeout(LONG):
+            while stat.read_text().rpartition(")")[2].split()[0] != "T":  # noqa: ASYNC110, ASYNC240 - of a process
+                await asyncio.sleep(0.05)
+        spawn()
+        async with asyncio.timeout(LONG):
+            while (await log.visible("s", last=0)).outline.running:  # noqa: ASYNC110 - of a server
+                await asyncio.sleep(0.05)
+        ended = await log.read("s")
+        os.kill(paused.pid, signal.SIGCONT)
+        other = Job("s", uuid4(), (Span(2, 4),), "soft")
+        await asyncio.sleep(4 * GRACE)
+        assert await log.read("s") == ended
+        assert await engine.start(other)
+        assert (await engine.wait("s", other.fold, LONG)).completed, "both go on"
+    steps = [note for note in _notes(tmp_path) if note in STEPS]
+    assert len(steps) <= 2 * len(STEPS) + 1, "none that was recorded was paid for again"
+
+
 async def test_two_workers_share_the_work_and_no_fold(dbos_address, spawn, tmp_path):
     for _ in range(2):
         spawn(grace=60.0)  # a busy machine lets a worker stand still for longer than the other one
@@ -149,33 +181,49 @@ async def test_two_workers_share_the_work_and_no_fold(dbos_address, spawn, tmp_p
     assert _notes(tmp_path).count("made") == 20
 
 
-async def test_forgetting_reaches_the_engines_tables(dbos_address, spawn):
+async def test_forgetting_reaches_the_engines_tables(dbos, dbos_address, spawn):
+    """DBOS's tables hold no name to begin with; ours lose it in the transaction that forgets."""
+    everything = dbos.address(dbos_address.rpartition("/")[2])
     async with PostgresStore(dbos_address) as store, AsyncExitStack() as stack:
-        log, ids, jobs = store.log(), {}, {}
-        for tenant, name in (("other", "s"), ("default", "s"), ("default", "t"), ("default", "u")):
+        log, jobs = store.log(), {}
+        for tenant, name in (
+            ("stranger", "zebra"),
+            ("default", "zebra"),
+            ("default", "yak"),
+            ("default", "xerus"),
+        ):
             whose = store.log(tenant)
             await begin(whose, name)
             engine = await stack.enter_async_context(DbosEngine(whose, dbos_address))
-            jobs[name] = one = Job(name, uuid4(), (Span(2, 4),), "soft")
+            jobs[tenant, name] = one = Job(name, uuid4(), (Span(2, 4),), "soft")
             assert await engine.start(one)
-            ids[tenant, name] = workflow_id(tenant, name, one.fold)
-        await log.forget("s")
-        assert await _ids(dbos_address) == {*ids.values()} - {ids["default", "s"]}
+        for name in ("stranger", "zebra", "yak", "xerus"):
+            assert not any("refold_dbos" in one for one in tables_with(everything, name))
+        assert await _queued(dbos_address) == set(jobs)
+        await log.forget("zebra")
+        assert await _queued(dbos_address) == set(jobs) - {("default", "zebra")}
+        await log.forget("yak", Span(3, 3))
+        assert await _queued(dbos_address) == {("stranger", "zebra"), ("default", "xerus")}
         spawn()
-        for name in ("t", "u"):
-            assert (await engine.wait(name, jobs[name].fold, LONG)).completed
-        await log.forget("t")
-        await log.forget("u", Span(3, 3))
-        assert await _ids(dbos_address) == {ids["other", "s"]}
+        assert (await engine.wait("xerus", jobs["default", "xerus"].fold, LONG)).completed
+        async with asyncio.timeout(LONG):
+            while await _queued(dbos_address):  # noqa: ASYNC110 - of a server
+                await asyncio.sleep(0.05)
+            while await _active(dbos_address):  # noqa: ASYNC110 - what was forgotten leaves the queue
+                await asyncio.sleep(0.05)
 
 
-async def _ids(address):
+async def _queued(address):
     link = Link(address)
-    tables = ("workflow_status", "workflow_input")
-    found = [
-        {row[0] for row in await link.run(f"SELECT workflow_uuid FROM refold_dbos.{table}")}  # noqa: S608 - our own
-        for table in tables
-    ]
+    rows = await link.run("SELECT tenant, session FROM refold_engine.folds")
     await link.close()
-    assert found[0] == found[1]
-    return found[0]
+    return set(rows)
+
+
+async def _active(address):
+    link = Link(address)
+    rows = await link.run(
+        "SELECT status FROM refold_dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING')"
+    )
+    await link.close()
+    return rows

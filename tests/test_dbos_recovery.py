@@ -16,16 +16,15 @@ pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 from dbos_servers import dbos, dbos_address
 from dbos_working import (
     LONG,
+    QUICK,
     asking,
+    claimed_by,
     has_ended,
-    has_status,
     is_gone,
     job,
     link,
     lock_is_held,
-    no_close,
     no_look,
-    status,
     store,
     true,
     until,
@@ -33,10 +32,12 @@ from dbos_working import (
 )
 from engines import begin, values
 
-from refold.engine.dbos.link import Link
-from refold.engine.dbos.pulse import Pulse
-from refold.engine.dbos.sweeping import Sweeper
-from refold.engine.dbos.tables import LOCK, Tables
+from refold.engine.dbos import lease as leases
+from refold.engine.dbos.lease import Lease
+from refold.engine.dbos.measuring import Measuring
+from refold.engine.dbos.names import POOL, VERSION
+from refold.engine.dbos.queue import LOCK, FoldQueue, WorkerState
+from refold.engine.dbos.sweeper import Sweeper
 from refold.log import Author, FoldFailed
 from refold.testing.engine import Maker
 
@@ -45,8 +46,8 @@ async def test_a_fold_is_made_once_though_the_server_restarts(dbos, dbos_address
     """All locks are free then; who sweeps takes nobody for dead before they may be taken again."""
     log, one, maker = store.log(), job(), Maker(held=True)
     await begin(log)
-    link = Link(dbos_address)
-    sweeper = Sweeper(Tables(link), "other", grace=5.0, every=0.05, look=no_look, close=no_close)
+    queue = FoldQueue(dbos_address, QUICK, POOL, VERSION)
+    sweeper = Sweeper(queue, Measuring(), grace=5.0, every=0.05, look=no_look)
     async with asking(dbos_address, log, grace=5.0) as engine:
         async with working(dbos_address, store, maker, grace=5.0):
             await engine.start(one)
@@ -58,7 +59,7 @@ async def test_a_fold_is_made_once_though_the_server_restarts(dbos, dbos_address
             maker.let_go()
             assert (await engine.wait("s", one.fold, LONG)).completed
         await sweeper.end()
-        await link.close()
+        await queue.close()
     assert len(maker.jobs) == 1
     assert not maker.cancelled
 
@@ -98,101 +99,145 @@ async def test_a_worker_that_stood_still_goes_on(dbos_address, store):
         await engine.start(one)
         await maker.called()
         while not maker.cancelled:
-            worker._pulse._known -= 2.0  # as when the loop is blocked so long
+            worker._lease._known -= 2.0  # as when the loop is blocked so long
             await asyncio.sleep(0.02)
         maker.let_go()
         assert (await engine.wait("s", one.fold, LONG)).completed
     assert len(maker.jobs) == 2
 
 
-async def test_coming_back_may_take_long(dbos_address):
-    """The lock is held meanwhile, and the worker knows that."""
-    lost, back = [], []
-
-    async def come_back():
-        await asyncio.sleep(2.5)
-        back.append(None)
-
-    pulse = Pulse(
-        dbos_address,
-        "me",
-        grace=4.0,
-        lost=lambda: lost.append(None),
-        back=come_back,
-        stop=lambda _: None,
+async def test_a_lease_that_was_not_known_is_known_again(dbos_address):
+    """Whoever waits for that goes on by itself, and it was lost once."""
+    lost = []
+    lease = Lease(
+        dbos_address, "me", grace=4.0, lost=lambda: lost.append(None), stop=lambda _: None
     )
-    await pulse.begin()
-    pulse.keep()
+    await lease.begin()
+    lease.keep()
     while not lost:
-        pulse._known -= 4.0  # until it looks: a beat may have come first
+        lease._known -= 4.0  # until it looks: a beat may have come first
         await asyncio.sleep(0.02)
-    await until(lambda: true(back))
+    async with asyncio.timeout(LONG):
+        await lease.sure()
     await asyncio.sleep(0.6)
-    await pulse.end()
-    assert (len(lost), len(back)) == (1, 1)
+    await lease.end()
+    assert len(lost) == 1
 
 
 async def test_a_loop_that_was_blocked_for_a_while_loses_nothing(dbos_address):
     """Its connection was there all the time, and so was the lock."""
     lost = []
-    pulse = Pulse(
-        dbos_address,
-        "me",
-        grace=4.0,
-        lost=lambda: lost.append(None),
-        back=lambda: asyncio.sleep(0),
-        stop=lambda _: None,
+    lease = Lease(
+        dbos_address, "me", grace=4.0, lost=lambda: lost.append(None), stop=lambda _: None
     )
-    await pulse.begin()
-    pulse.keep()
+    await lease.begin()
+    lease.keep()
     await asyncio.sleep(0.3)
     time.sleep(3.0)  # noqa: ASYNC251 - that is what is tested
     await asyncio.sleep(1.0)
-    assert pulse.is_sure()
-    await pulse.end()
+    assert lease.is_sure()
+    await lease.end()
     assert not lost
 
 
 async def test_a_worker_that_hangs_and_stays_connected_is_dead(dbos_address, store, link):
-    """It holds its lock as long as its connection is there, but says nothing."""
-    log, one = store.log(), job()
-    await begin(log)
-    hangs, speaks = (Link(dbos_address, f"refold worker {name}") for name in ("hangs", "speaks"))
-    pid = await speaks.run("SELECT pg_backend_pid()")
-    key = LOCK.format(executor="'hangs'::text")
-    await hangs.run(f"SELECT pg_advisory_lock({key})")
+    """It holds its lock as long as its connection is there, but its beat stands still."""
+    log, jobs = store.log(), {name: job(name) for name in ("hangs", "beats")}
+    for name in jobs:
+        await begin(log, name)
+        await link.run(
+            f"SELECT pg_advisory_lock({LOCK.format(executor='%(name)s::text')})", {"name": name}
+        )
+        await link.run("INSERT INTO refold_engine.workers VALUES (%(name)s, 1)", {"name": name})
 
     async def has_ended_meanwhile():
-        assert await speaks.run("SELECT pg_backend_pid()") == pid
-        return await has_ended(log, "s")
+        await link.run("UPDATE refold_engine.workers SET beat = beat + 1 WHERE executor = 'beats'")
+        return await has_ended(log, "hangs")
 
     async with asking(dbos_address, log) as engine:
-        await engine.start(one)
-        await link.run(
-            "UPDATE refold_dbos.workflow_status SET status = 'PENDING',"
-            " started_at_epoch_ms = 1, executor_id = 'hangs'"
-        )
+        for one in jobs.values():
+            await engine.start(one)
+        await claimed_by(link, "hangs")
+        await link.run("UPDATE refold_engine.folds SET worker = session")
         async with working(dbos_address, store, Maker(), grace=1.0, sweep=0.1):
             await until(has_ended_meanwhile)
-    for other in (hangs, speaks):
-        await other.close()
+            assert not await has_ended(log, "beats")
 
 
-async def test_what_was_lost_between_the_queue_and_the_worker_is_found(
-    dbos_address, store, link, monkeypatch
-):
-    monkeypatch.setattr("refold.engine.dbos.worker._STRAY", 0.2)
+def test_death_is_what_lasts_from_look_to_look(monkeypatch):
+    """Looks may be rarer than the grace; one that comes much too late proves nothing."""
+    now = [0.0]
+    monkeypatch.setattr(leases, "monotonic", lambda: now[0])
+    liveness = leases.Liveness(2.0, 3.0)
+    gone, hangs = WorkerState("gone", 4, held=False), WorkerState("hangs", 7, held=True)
+
+    def dead(at, *workers):
+        now[0] = at
+        return [worker.executor for worker in liveness.dead(workers)]
+
+    assert dead(0.0, gone, hangs) == []
+    assert dead(3.0, gone, hangs) == ["gone"]
+    assert dead(6.0, gone, hangs) == ["gone", "hangs"]
+    assert dead(9.0, gone._replace(beat=5), hangs._replace(beat=8)) == []
+    assert dead(90.0, gone._replace(beat=5), hangs._replace(beat=8)) == [], "who slept knows little"
+    assert dead(92.0, gone._replace(held=True), hangs._replace(beat=8)) == []
+
+
+async def test_what_nobody_claims_is_queued_again(dbos_address, store, link, monkeypatch):
+    """A connection broke between the queue and the worker, or DBOS's tables were lost."""
+    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
+    log, jobs = store.log(), [job(name) for name in ("delivered", "lost", "ended")]
+    async with asking(dbos_address, log) as engine:
+        for one in jobs:
+            await begin(log, one.session)
+            await engine.start(one)
+        delivered, lost, ended = [await engine._find(one.session, one.fold) for one in jobs]
+        for row, status in ((delivered, "PENDING"), (ended, "ERROR")):
+            await link.run(
+                "UPDATE refold_dbos.workflow_status SET status = %(status)s, executor_id = 'x',"
+                " started_at_epoch_ms = 1 WHERE workflow_uuid = %(id)s",
+                {"id": row.id, "status": status},
+            )
+        await engine._queue.discard([lost.id])
+        async with working(dbos_address, store, Maker(), sweep=0.05):
+            for one in jobs:
+                await until(lambda one=one: has_ended(log, one.session))
+
+
+async def test_the_folds_of_another_pool_are_left_alone(dbos_address, store, monkeypatch):
+    """They wait for workers of their own, however long that takes."""
+    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
+    log, one, other = store.log(), job("s"), job("t")
+    for name in ("s", "t"):
+        await begin(log, name)
+    async with (
+        asking(dbos_address, log, pool="another") as another,
+        asking(dbos_address, log) as engine,
+    ):
+        await another.start(one)
+        before = await another._find("s", one.fold)
+        async with working(dbos_address, store, Maker(), sweep=0.05):
+            await asyncio.sleep(1.0)
+            await engine.start(other)
+            assert (await engine.wait("t", other.fold, LONG)).completed
+        assert await another._find("s", one.fold) == before
+
+
+async def test_a_workflow_without_a_fold_leaves_the_queue(dbos_address, store, link, monkeypatch):
+    """It would count against the limits of its queue for ever."""
+    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:
         await engine.start(one)
-        async with working(dbos_address, store, Maker(), pool="another", sweep=0.05) as worker:
-            await link.run(
-                "UPDATE refold_dbos.workflow_status SET status = 'PENDING',"
-                " started_at_epoch_ms = 1, executor_id = %(mine)s",
-                {"mine": worker.executor},
-            )
-            await until(lambda: has_status(link, log, one, "ENQUEUED"))
+        await claimed_by(link, "gone")
+        await link.run("DELETE FROM refold_engine.folds")
+        async with working(dbos_address, store, Maker(), sweep=0.05):
+            await until(lambda: _is_empty(link))
+
+
+async def _is_empty(link):
+    return await link.run("SELECT count(*) FROM refold_dbos.workflow_status") == [(0,)]
 
 
 async def test_what_dies_too_often_is_closed(dbos_address, store, link):
@@ -200,7 +245,7 @@ async def test_what_dies_too_often_is_closed(dbos_address, store, link):
     await begin(log)
     async with asking(dbos_address, log) as engine:
         await engine.start(one)
-        await link.run("UPDATE refold_dbos.workflow_status SET recovery_attempts = 3")
+        await link.run("UPDATE refold_engine.folds SET attempts = 3")
         async with working(dbos_address, store, Maker(), sweep=0.05):
             await until(lambda: has_ended(log, "s"))
             await until(lambda: is_gone(link, log, one))
@@ -232,14 +277,13 @@ async def test_a_queue_that_was_lost_loses_no_fold(dbos, dbos_address, store):
 
 
 async def test_what_has_ended_is_removed_after_a_while(dbos_address, store, link, monkeypatch):
-    monkeypatch.setattr("refold.engine.dbos.sweeping.KEPT", 0.0)
-    monkeypatch.setattr("refold.engine.dbos.sweeping._SELDOM", 1)
+    monkeypatch.setattr("refold.engine.dbos.sweeper.KEPT", 0.0)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:
         await engine.start(one)
         async with working(dbos_address, store, Maker(), sweep=0.1):
             assert await engine.wait("s", one.fold, LONG)
-            await until(lambda: is_gone(link, log, one))
+            await until(lambda: _is_empty(link))
         assert (await engine.wait("s", one.fold, LONG)).completed
         assert await engine.recover("s") == ()

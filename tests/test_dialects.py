@@ -100,7 +100,7 @@ def test_system_messages_in_front_are_instructions():
     assert (asked.lead, asked.instructions) == (2, "Be brief.\nBe kind.")
     assert [json.loads(one)["role"] for one in asked.messages] == ["user", "system"]
     assert json.loads(asked.beside["instructions"]) == said[:2]
-    assert (asked.model, asked.user, asked.stream) == ("", "ada", True)
+    assert (asked.model, asked.identity, asked.stream) == ("", ("ada",), True)
     new = json.loads(CHAT.body(asked, [MORE]))["messages"]
     assert new == [*said[:2], json.loads(MORE)]
 
@@ -110,13 +110,15 @@ def test_instructions_users_and_tools_are_found_where_each_format_has_them():
     system = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     body = {"messages": messages, "system": system, "metadata": {"user_id": "ada"}}
     asked = MESSAGES.read(json.dumps(body).encode())
-    assert (asked.instructions, asked.user, asked.lead) == ("a\nb", "ada", 0)
+    assert (asked.instructions, asked.identity, asked.lead) == ("a\nb", ("ada",), 0)
     body = {"input": messages, "instructions": "c", "safety_identifier": "bob"}
     asked = RESPONSES.read(json.dumps(body).encode())
-    assert (asked.instructions, asked.user) == ("c", "bob")
-    body = {"messages": messages, "functions": [{"name": "old"}], "user": 7}
+    assert (asked.instructions, asked.identity) == ("c", ("", "bob"))
+    body = {"messages": messages, "functions": [{"name": "old"}]}
     asked = CHAT.read(json.dumps(body).encode())
-    assert (asked.tools, asked.user) == (('{"name":"old"}',), "")
+    assert (asked.tools, asked.identity) == (('{"name":"old"}',), ())
+    asked = CHAT.read(json.dumps({**body, "user": 7}).encode())
+    assert asked.ungoverned == "an identifier of its user is no text"
     assert "tools" not in asked.beside
 
 
@@ -215,11 +217,11 @@ def test_what_nests_too_deep_passes_with_its_model(depth, extra):
 def test_more_objects_than_are_read_pass_with_their_model():
     many = b"[" + b"[]," * 1_000_000 + b"[]]"
     asked = CHAT.read(b'{"model":"m","messages":' + many + b"}")
-    assert "too many objects" in asked.ungoverned
+    assert "objects and arrays" in asked.ungoverned
     assert asked.model == ""  # nobody looks for the end of so many
     text = b"[" * 1_000_001
     asked = CHAT.read(b'{"messages":[{"role":"user","content":"' + text + b'"}],"model":"m"}')
-    assert ("too many objects" in asked.ungoverned, asked.model) == (True, "m")
+    assert ("objects and arrays" in asked.ungoverned, asked.model) == (True, "m")
 
 
 def test_a_deep_end_that_never_comes_is_no_reason_to_fail():

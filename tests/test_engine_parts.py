@@ -1,6 +1,8 @@
 """What engines are made of: jobs, reasons, locks, and work that is surely done."""
 
 import asyncio
+import errno
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from refold.engine import LocalEngine
 from refold.engine.folding import Folding
 from refold.engine.local import MOST_ATTEMPTS
-from refold.engine.locks import FileLocks, ProcessLocks
+from refold.engine.locks import FileLocks
 from refold.engine.reason import LONGEST, reason_of
 from refold.engine.steps import LocalSteps
 from refold.engine.surely import surely
@@ -84,6 +86,16 @@ def test_any_reason_can_be_stored(said):
     reason = reason_of(ValueError(said))
     assert len(reason) <= LONGEST
     reason.encode()
+
+
+async def test_a_lock_without_a_file_handle_left_says_what_to_do(tmp_path, monkeypatch):
+    def too_many(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    locks = FileLocks(tmp_path, "t")
+    monkeypatch.setattr(os, "open", too_many)
+    with pytest.raises(StoreFailed, match="ulimit -n"):
+        await locks.take("s")
 
 
 async def test_a_file_lock_excludes_and_stays_where_it_is(tmp_path):
@@ -158,9 +170,9 @@ async def test_stores_in_memory_do_not_exclude_each_other():
     async with MemoryStore() as one, MemoryStore() as two:
         for store in (one, two):
             await begin(store.log())
-        held = await taken(ProcessLocks(one.log()))
-        assert await ProcessLocks(one.log()).take("s") is None, "the same store, asked twice"
-        other = await taken(ProcessLocks(two.log()))
+        held = await taken(one.log().locks())
+        assert await one.log().locks().take("s") is None, "the same store, asked twice"
+        other = await taken(two.log().locks())
         held.release()
         other.release()
 

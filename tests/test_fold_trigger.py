@@ -1,13 +1,15 @@
 """When the past is folded: the decision, row by row."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.fold.trigger import Decision, Pressure, Why, decide
-from refold.view import Budget, Thresholds, Trigger, thresholds
-from refold.view.bounds import GAIN
+from refold.view import Budget, Profile, Thresholds, Trigger, thresholds
 from refold.view.profiles import PROFILES
+from refold.view.thresholds import GAIN
 
 COPILOT = PROFILES["copilot"].trigger
 MARKS = Thresholds(1_000, soft=800, hard=950)
@@ -38,7 +40,7 @@ def test_co_cli_folds_when_there_are_more_than_forty_messages(count, act):
 def test_cowagent_folds_when_there_are_more_than_twenty_turns(count, act):
     assert (
         decide(
-            PROFILES["cowagent"].trigger, MARKS._replace(soft=0, hard=0), pressure(turns=count)
+            PROFILES["cowagent"].trigger, replace(MARKS, soft=0, hard=0), pressure(turns=count)
         ).act
         == act
     )
@@ -123,7 +125,7 @@ def test_a_floor_between_the_marks_leaves_the_hard_one_to_be_kept():
 
 def test_a_count_of_tokens_is_of_the_conversation_whatever_else_is_sent():
     trigger = Trigger(tokens=100)
-    marks = Thresholds(10_000, soft=8_000, hard=9_500)
+    marks = Thresholds(10_000, soft=8_000, hard=9_500, fold=100)
     assert decide(trigger, marks, pressure(400, floor=300)).act == "continue"
     decision = decide(trigger, marks, pressure(401, floor=300))
     assert decision == Decision("start", (Why("tokens", 101, 100),))
@@ -161,7 +163,8 @@ def test_nothing_to_fold_is_no_reason_to_begin():
     ],
 )
 def test_any_one_reason_suffices(trigger, what):
-    marks = Thresholds(600, soft=500 if trigger.soft else 0, hard=500 if trigger.hard else 0)
+    soft, hard = (500 if one else 0 for one in (trigger.soft, trigger.hard))
+    marks = Thresholds(600, soft=soft, hard=hard, fold=trigger.tokens)
     decision = decide(trigger, marks, pressure())
     assert decision.act == ("wait" if what == "hard" else "start")
     assert reasons(decision) == [what]
@@ -173,10 +176,21 @@ def test_zero_never_folds():
 
 
 def test_short_sessions_are_left_alone_below_the_hard_mark():
-    trigger = Trigger(at_least=900, tokens=100)
-    assert decide(trigger, MARKS, pressure(899)).why == ()
-    assert decide(trigger, MARKS, pressure(900)).act == "start"
-    assert decide(trigger, MARKS._replace(hard=850), pressure(899)).act == "wait"
+    trigger = Trigger(soft=0.3, at_least=900, tokens=100)
+    marks = thresholds(Profile(name="short", trigger=trigger), Budget(window=2_000))
+    assert decide(trigger, marks, pressure(899)).why == ()
+    assert decide(trigger, marks, pressure(900)).act == "start"
+    assert decide(trigger, replace(marks, hard=850), pressure(899)).act == "wait"
+
+
+def test_a_session_is_not_left_alone_until_it_must_wait():
+    """A small window: a floor above its limit would leave no fold for the background."""
+    trigger = Trigger(at_least=20_000, tokens=100_000)
+    marks = thresholds(Profile(name="small", trigger=trigger), Budget(window=12_000), 0.25)
+    assert (marks.soft, marks.hard) == (9_600, 11_400)
+    assert decide(trigger, marks, pressure(9_599, gain=2_000)).act == "continue"
+    assert decide(trigger, marks, pressure(9_600, gain=2_000)).act == "start"
+    assert decide(trigger, marks, pressure(11_400, gain=2_000)).act == "wait"
 
 
 numbers = st.integers(0, 2_000)

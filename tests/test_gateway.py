@@ -22,7 +22,7 @@ async def test_a_conversation_goes_on_in_one_session(world, path, stream):
     w = world()
     first = await w.ask(path, body_of(path, "hi", stream=stream))
     assert first.status_code == 200
-    assert first.headers["refold-governed"] == "yes"
+    assert first.headers["refold-managed"] == "yes"
     if not stream:
         assert text_of(path, first.json()) == "Hello there."
     second = await w.ask(path, body_of(path, "hi", "Hello there.", "more", stream=stream))
@@ -154,7 +154,7 @@ async def test_who_speaks_of_what_the_provider_keeps_is_passed_on_ungoverned(wor
     w = world()
     body = body_of(RESPONSES, "hi", previous_response_id="resp_1")
     answer = await w.ask(RESPONSES, body)
-    assert answer.headers["refold-governed"].startswith("no; ")
+    assert answer.headers["refold-managed"].startswith("no; reason=")
     assert w.upstream.got[0].body == body
     assert await w.sessions() == []
 
@@ -265,10 +265,10 @@ async def test_keys_of_ours_never_leave(world):
 async def test_anything_else_is_passed_on(world):
     w = world()
     answer = await w.client.post("/v1/embeddings", json={"model": "m", "input": "x"})
-    assert answer.headers["refold-governed"] == "no; not a conversation"
+    assert answer.headers["refold-managed"] == "no; reason=not-a-conversation"
     assert w.upstream.got[0].path == "/v1/embeddings"
     broken = await w.client.post(CHAT, content=b"{not json")
-    assert broken.headers["refold-governed"].startswith("no; ")
+    assert broken.headers["refold-managed"].startswith("no; reason=")
     assert w.upstream.got[1].raw == b"{not json"
 
 
@@ -276,11 +276,11 @@ async def test_a_session_that_was_forgotten_and_begun_anew_knows_nothing_of_the_
     w = world()
     mine = {"refold-session": "mine"}
     await w.ask(CHAT, body_of(CHAT, "my secret"), **mine)
-    async with w.gateway.keeping.using("default", "mine") as session:
+    async with w.gateway.sessions.using("default", "mine") as session:
         assert "secret" in str(session.said)
     await w.log.forget("mine")
     await w.ask(CHAT, body_of(CHAT, "hi"), **mine)
-    async with w.gateway.keeping.using("default", "mine") as session:
+    async with w.gateway.sessions.using("default", "mine") as session:
         assert len(session.said) == 2
         assert "secret" not in str(session.said)
     await w.log.forget("mine")

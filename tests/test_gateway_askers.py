@@ -95,7 +95,7 @@ async def test_what_is_explained_counts_the_tools_and_the_instructions_of_the_ne
     names = [f"tool_{nth}" for nth in range(40)]
     mine = await agent.ask("Hello.", MAIN * 20, names)
     past = await explanation(world.log, mine)
-    async with world.gateway.keeping.using("default", mine) as session:
+    async with world.gateway.sessions.using("default", mine) as session:
         request = await session.request()
     assert past.account._replace(conversation=0) == request.plan.account._replace(conversation=0)
     assert past.account.tools > 200

@@ -1,11 +1,15 @@
 """Connections to upstreams: over real sockets, plain and private."""
 
 import asyncio
+import socket
 import ssl
+import threading
+import time
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
+import httpcore2
 import httpx2
 import pytest
 from cryptography import x509
@@ -75,6 +79,42 @@ async def test_connections_that_the_server_closed_meanwhile_are_not():
         await asyncio.sleep(0.01)
         assert (await asking.get(address)).content == b"hello"
         assert len(connections) == 2
+
+
+async def test_one_that_the_server_closed_while_the_loop_was_busy_is_not_used_again():
+    answered, closed = threading.Event(), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            for _ in range(2):
+                connection, _ = listening.accept()
+                connection.recv(1 << 16)
+                connection.sendall(HEAD + chunk(b"hello") + END)
+                answered.wait()
+                connection.close()
+                closed.set()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with client() as asking:
+            await asking.get(address)
+            answered.set()
+            closed.wait()  # the loop sees nothing of it meanwhile
+            assert (await asking.get(address)).content == b"hello"
+        thread.join()
+
+
+async def test_a_connection_that_is_made_while_the_loop_is_busy_is_in_time():
+    def busy():
+        time.sleep(10 * seconds)
+
+    seconds = 0.05
+    times = httpx2.Timeout(60, connect=seconds)
+    async with server(hello) as (address, _), connecting.client(times, LIMITS) as asking:
+        asyncio.get_running_loop().call_later(seconds / 100, busy)
+        asked = asyncio.create_task(asking.get(address))
+        assert (await asked).content == b"hello"
 
 
 async def test_pieces_come_when_they_are_sent():
@@ -149,6 +189,20 @@ async def test_a_server_that_is_not_there_is_an_error():
     async with client() as asking:
         with pytest.raises(httpx2.ConnectError):
             await asking.get(address)
+
+
+def test_every_error_of_a_connection_is_one_of_the_client():
+    """A new kind of error in httpcore2 needs its counterpart here, or nobody would catch it."""
+    theirs = {
+        one
+        for one in vars(httpcore2).values()
+        if isinstance(one, type)
+        and issubclass(one, Exception)
+        and one is not httpcore2.ConnectionNotAvailable  # the pool itself tries again then
+    }
+    assert set(connecting.ERRORS) == theirs
+    for error, ours in connecting.ERRORS.items():
+        assert ours is getattr(httpx2, error.__name__)
 
 
 async def test_who_stops_reading_closes_the_connection():

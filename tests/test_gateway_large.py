@@ -25,11 +25,11 @@ async def test_others_are_answered_while_a_huge_body_is_read(world, path, monkey
     read, begun = reading.value_of, asyncio.Event()
     loop, answered = asyncio.get_running_loop(), threading.Event()
 
-    def slowly(raw):
+    def slowly(raw, max_objects):
         if len(raw) > aside.LARGE:
             loop.call_soon_threadsafe(begun.set)
             assert answered.wait(SECONDS), "nobody was answered meanwhile"
-        return read(raw)
+        return read(raw, max_objects)
 
     monkeypatch.setattr(reading, "value_of", slowly)
     huge = asyncio.create_task(world.ask(path, body_of(path, "x" * aside.LARGE)))
@@ -38,7 +38,7 @@ async def test_others_are_answered_while_a_huge_body_is_read(world, path, monkey
     assert (await world.ask(path, body_of(path, "hi"))).status_code == 200
     assert len(world.upstream.got) == 1
     answered.set()
-    assert (await huge).headers["refold-governed"] == "yes"
+    assert (await huge).headers["refold-managed"] == "yes"
     assert len(world.upstream.got) == 2
 
 
@@ -57,7 +57,7 @@ async def test_others_are_answered_while_the_model_of_a_huge_body_is_looked_for(
     await asyncio.sleep(0)
     assert (await world.ask(CHAT, body_of(CHAT, "hi"))).status_code == 200
     answered.set()
-    assert (await huge).headers["refold-governed"].startswith("no;")
+    assert (await huge).headers["refold-managed"].startswith("no; reason=")
     assert [one.path for one in world.upstream.got] == [CHAT, "/v1/embeddings"]
 
 

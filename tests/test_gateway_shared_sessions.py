@@ -5,8 +5,10 @@ import json
 
 import pytest
 from gateway_edges import KEYS, TOO_LONG, released, until
-from gateway_world import PATHS, World, body_of, text_of, worlds
+from gateway_world import CHAT, PATHS, World, body_of, text_of, worlds
 
+from refold.errors import StoreFailed
+from refold.session import Session
 from refold.testing.upstream import Refusal, Reply
 
 
@@ -73,7 +75,7 @@ async def test_a_session_that_was_forgotten_elsewhere_stops_nobody(world, path):
     assert len(await w.said(on.headers["refold-session"])) == 4
     session = on.headers["refold-session"]
     await w.log.forget(session)
-    await w.gateway.keeping.drop("default", session)
+    await w.gateway.sessions.drop("default", session)
     on = await w.ask(path, body_of(path, "hi", "Hello there.", "on", "Hello there.", "on"))
     assert on.status_code == 200, on.text
     assert await w.sessions() == [on.headers["refold-session"]]
@@ -84,7 +86,7 @@ async def test_a_name_that_was_forgotten_and_begun_anew_elsewhere_shows_nothing_
     world, path
 ):
     w, other, mine = world(), world(), {"refold-session": "mine"}
-    other.gateway.keeping._store = w.store
+    other.gateway.sessions._store = w.store
     other.store = w.store
     await w.ask(path, body_of(path, "my secret"), **mine)
     await w.log.forget("mine")
@@ -127,7 +129,7 @@ async def test_a_session_that_is_let_go_of_while_others_wait_is_opened_again(wor
         return Reply("Hello there.")
 
     w = world(reply)
-    w.gateway.keeping._most = 1
+    w.gateway.sessions.pool.max_idle = 1
     asking = [asyncio.create_task(w.ask(path, body_of(path, f"slow {n}"))) for n in range(4)]
     for n in range(4):
         assert (await w.ask(path, body_of(path, f"hi {n}"))).status_code == 200
@@ -139,7 +141,7 @@ async def test_a_session_that_is_let_go_of_while_others_wait_is_opened_again(wor
         assert on.headers["refold-session"] == answer.headers["refold-session"]
     await w.quiet()
     released(w)
-    assert w.gateway.keeping.count <= 1
+    assert w.gateway.sessions.pool.counts.total <= 1
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -147,7 +149,7 @@ async def test_a_past_that_was_rewound_elsewhere_leaves_the_newest(world, path):
     w = world()
     session = (await w.ask(path, body_of(path, "hi"))).headers["refold-session"]
     await w.ask(path, body_of(path, "hi", "Hello there.", "secret"))
-    async with w.gateway.keeping.using("default", session) as one:
+    async with w.gateway.sessions.using("default", session) as one:
         await one.rewind(one.sheet.rows[1].seq)
     body = body_of(path, "hi", "Hello there.", "secret", "Hello there.", "on")
     answer = await w.ask(path, body)
@@ -155,7 +157,7 @@ async def test_a_past_that_was_rewound_elsewhere_leaves_the_newest(world, path):
     sent = w.upstream.got[-1].body[KEYS[path]]
     assert sent[-1] == body[KEYS[path]][-1]
     assert answer.headers["refold-session"] == session
-    async with w.gateway.keeping.using("default", session) as one:
+    async with w.gateway.sessions.using("default", session) as one:
         await one.clear()
     body[KEYS[path]] += [
         {"role": "assistant", "content": "Hello there."},
@@ -163,3 +165,42 @@ async def test_a_past_that_was_rewound_elsewhere_leaves_the_newest(world, path):
     ]
     answer = await w.ask(path, body)
     assert w.upstream.got[-1].body[KEYS[path]][-1]["content"] == "so"
+
+
+async def test_a_session_is_opened_by_one_at_a_time_also_after_one_failed(world, monkeypatch):
+    """Three requests of one session, of which the first cannot open it."""
+    w, opens, gates = world(), Session.open.__func__, [asyncio.Event() for _ in range(3)]
+    begun, at_once = [], set()
+
+    async def opened(cls, log, name, *args, **options):
+        nth = len(begun)
+        begun.append(name)
+        at_once.add(nth)
+        assert len(at_once) == 1, "another request opens it, too"
+        await gates[min(nth, 2)].wait()
+        at_once.discard(nth)
+        if nth == 0:
+            raise StoreFailed("The store cannot be reached.", "Try again.")
+        return await opens(cls, log, name, *args, **options)
+
+    monkeypatch.setattr(Session, "open", classmethod(opened))
+
+    def ask(words):
+        return asyncio.create_task(w.ask(CHAT, body_of(CHAT, words), **{"refold-session": "x"}))
+
+    first, second = ask("one"), ask("two")
+    await until(lambda: begun)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    gates[0].set()
+    await until(lambda: len(begun) == 2)
+    third = ask("three")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    gates[1].set()
+    gates[2].set()
+    answers = await asyncio.gather(first, second, third)
+    assert [one.status_code for one in answers] == [500, 200, 200]
+    assert begun.count("x") == 2
+    await w.quiet()
+    released(w)

@@ -24,7 +24,7 @@ async def test_requests_pass_as_they_came(path):
             got = world.upstream.got.pop()
             assert got.raw == raw
             assert got.headers["anthropic-beta"] == "a,b"
-            governed += answer.headers["refold-governed"] == "yes"
+            governed += answer.headers["refold-managed"] == "yes"
     finally:
         await world.aclose()
     assert governed > COUNT // 2

@@ -255,7 +255,7 @@ def replies(random):
 
 async def steer(world, session, random):
     """What people do with a session beside."""
-    async with world.gateway.keeping.using("default", session) as one:
+    async with world.gateway.sessions.using("default", session) as one:
         try:
             match random.randrange(4):
                 case 0:

@@ -83,6 +83,14 @@ def test_a_quota_is_set():
     assert json.loads(said) == {"tenant": "acme", "tokens": 1000, "cost": None}
 
 
+def own_file(folder, monkeypatch):
+    """The user's own file of settings: from a project's, none of `serve` counts."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    path = folder / "config" / "refold" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -96,8 +104,8 @@ def test_a_quota_is_set():
         ),
     ],
 )
-def test_wrong_settings_say_which_and_show_no_key(tmp_path, text, words):
-    (tmp_path / "refold.toml").write_text(text)
+def test_wrong_settings_say_which_and_show_no_key(tmp_path, monkeypatch, text, words):
+    own_file(tmp_path, monkeypatch).write_text(text)
     with pytest.raises(InvalidSetting) as raised:
         load_settings()
     assert words in str(raised.value)
@@ -105,7 +113,7 @@ def test_wrong_settings_say_which_and_show_no_key(tmp_path, text, words):
 
 
 def test_settings_of_serve_come_from_files_and_variables(tmp_path, monkeypatch):
-    (tmp_path / "refold.toml").write_text(
+    own_file(tmp_path, monkeypatch).write_text(
         "[serve]\nport = 1\n[serve.times]\ndrain = 2\n"
         '[[serve.upstreams]]\nname = "a"\nbase_url = "http://a"\nmodels = ["m-*"]\n'
     )
@@ -125,7 +133,7 @@ def test_it_serves_until_it_is_told_to_stop():
             told = json.loads(process.stdout.readline())
             assert told["keys"] is False
             ready = httpx2.get(f"{told['address']}/readyz", timeout=30)
-            assert ready.json() == {"status": "ready"}
+            assert ready.json() == {"status": "ready", "store": "available"}
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=60)
         finally:

@@ -11,12 +11,13 @@ from refold.errors import InvalidInput, WrittenByNewer
 from refold.log import Cleared, Entry, Message, Opened, Outline, PartRef, Span, Titled
 from refold.log.admit import Facts, Write, admit, admit_plain
 from refold.log.artifact import INLINE_LIMIT, lift, lower
+from refold.log.excerpt import excerpt
 from refold.log.lineage import MOST_SEGMENTS, Segment, plan_fork, within
 from refold.log.outline import CONTROL_KINDS, dump, load
 from refold.log.replaying import REPLAYED_KINDS, advance, replay
 from refold.log.span import intersect, newest, seqs, spans_of, subtract, union
 from refold.log.state import State
-from refold.log.text import excerpt, found, terms, text_of, words
+from refold.log.text import found, index_words, placed_words, terms, text_of, words
 from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine
 from refold.testing.strategies import author, large_message, plain_values
@@ -115,6 +116,30 @@ def test_a_text_is_found_by_its_own_words(text, other):
     query = terms(text)
     assert found(query, whole) == bool(query)
     assert words(" ".join(words(text))) == words(text)
+
+
+@given(st.text() | st.text("aé\u0301ßİ½ｶﾞ東か\u3099ﬁ각\u1100\u1161\u11a8\u093f🙂1_ -Σς"))
+def test_words_have_places_in_their_text(text):
+    placed = list(placed_words(text))
+    assert [one.word for one in placed] == index_words(text)
+    assert all(0 <= one.start < one.end <= len(text) for one in placed)
+    assert [one.start for one in placed] == sorted(one.start for one in placed)
+    assert index_words(" ".join(index_words(text))) == index_words(text)
+
+
+@given(
+    st.lists(st.text("ab-é東🙂\u0301", min_size=1, max_size=6), min_size=1, max_size=20),
+    st.integers(0, 30_000),
+    st.integers(0, 30_000),
+    st.sampled_from(["hay ", "hay\n\n", "干", "hay"]),
+    st.data(),
+)
+def test_an_excerpt_shows_the_word_wherever_it_is(said, before, after, hay, data):
+    text = f"{hay * before} {' '.join(said)} {hay * after}"
+    for query in [one for one in said if terms(one)][:3]:
+        shown = excerpt(text, query, data.draw(st.integers(60, 300)))
+        assert found(terms(query), shown), (query, shown)
+        assert len(shown) <= 302
 
 
 def test_excerpts_show_the_place():

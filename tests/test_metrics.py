@@ -24,6 +24,7 @@ from refold.engine.protocol import Ended
 from refold.errors import Conflict, InvalidInput
 from refold.fold.job import Job
 from refold.log import Span
+from refold.session.folds import WAITS
 from refold.stores.postgres.measuring import Measuring
 
 RUNBOOK = Path(__file__).parents[1] / "docs" / "runbook.md"
@@ -237,25 +238,6 @@ def test_workers_count_what_happens_to_them(told):
     assert told["refold.worker.fenced", {}] == 1
 
 
-async def test_without_opentelemetry_nothing_is_measured_and_nothing_breaks(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    store, folds = Measuring(), Folds()
-    pool = store.watch("db", lambda: STATS)
-    store.retried("deadlock")
-    store.decided_again()
-    with store.call("append", "acme"):
-        pass
-    folds.started("soft")
-    folds.taken_over(1)
-    folds.fenced()
-    folds.queues([])
-    steps = LocalSteps()
-    with folds.fold() as making:
-        assert making.steps(steps, JOB) is steps
-        making.ended(None)
-    assert pool.name == "db"
-
-
 @pytest.mark.parametrize(
     "where", ["9464", ":9464", "localhost:", "localhost:http", "127.0.0.1:99999"]
 )
@@ -280,6 +262,7 @@ def test_the_runbook_explains_every_figure(told):
     """Those that it names are measured, and those that are measured are named."""
     kept = Measuring(provider=told.provider).watch("db", lambda: STATS)
     Folds(provider=told.provider)
+    assert WAITS.of(told.provider) is not None
     made = {one.name for one in instruments(told.provider)}
     assert kept.name == "db"
     named = set(re.findall(r"`((?:refold|db\.client)\.[a-z_.]+)`", watched_table()))

@@ -1,17 +1,18 @@
 """What the engine's tables tell OpenTelemetry: how the queues stand, and who took over what."""
 
-from time import time
+from uuid import uuid4
 
 import psycopg
 import pytest
+from dbos_working import QUICK, no_look
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from refold.engine.dbos import prepare
-from refold.engine.dbos.link import Link
 from refold.engine.dbos.measuring import Measuring
-from refold.engine.dbos.names import SCHEMA, WORKFLOW
-from refold.engine.dbos.tables import Tables
+from refold.engine.dbos.names import POOL, VERSION
+from refold.engine.dbos.queue import FoldQueue
+from refold.engine.dbos.sweeper import Sweeper
 
 QUEUE = "refold/background/gpt"
 
@@ -22,23 +23,24 @@ def reader():
 
 
 @pytest.fixture
-async def tables(postgres, postgres_database, reader):
+async def sweeper(postgres, postgres_database, reader):
     address = postgres.address(postgres_database)
     await prepare(address)
-    provider, link = MeterProvider([reader]), Link(address)
-    yield Tables(link, Measuring(provider=provider))
-    await link.close()
+    provider, queue = MeterProvider([reader]), FoldQueue(address, QUICK, POOL, VERSION)
+    yield Sweeper(queue, Measuring(provider=provider), grace=0, every=60.0, look=no_look)
+    await queue.close()
     provider.shutdown()
 
 
 @pytest.fixture
 def put(postgres, postgres_database):
-    def put(workflow, status, executor=None, age=0.0):
+    def put(worker=None, age=0):
         with psycopg.connect(postgres.address(postgres_database)) as db:
             db.execute(
-                f"INSERT INTO {SCHEMA}.workflow_status (workflow_uuid, status, name, executor_id,"  # noqa: S608 - our own words
-                " queue_name, created_at) VALUES (%s, %s, %s, %s, %s, %s)".encode(),
-                (workflow, status, WORKFLOW, executor, QUEUE, int((time() - age) * 1000)),
+                "INSERT INTO refold_engine.folds (id, tenant, session, fold, pool, version, queue,"
+                " worker, queued_at)"
+                " VALUES (%s, 't', 's', %s, %s, %s, %s, %s, now() - %s * interval '1 second')",
+                (str(uuid4()), uuid4(), POOL, VERSION, QUEUE, worker, age),
             )
 
     return put
@@ -55,23 +57,21 @@ def told(reader):
     }
 
 
-async def test_queues_are_told_by_how_many_wait_and_for_how_long(tables, put, reader):
-    put("one", "ENQUEUED", age=1_000)
-    put("two", "ENQUEUED", age=10)
-    put("three", "PENDING", "worker")
-    put("four", "SUCCESS", "worker")
-    await tables.measure()
+async def test_queues_are_told_by_how_many_wait_and_for_how_long(sweeper, put, reader):
+    put(age=1_000)
+    put(age=10)
+    put("worker")
+    await sweeper.measure()
     found = told(reader)
     assert found["refold.queue.waiting", QUEUE] == 2
     assert found["refold.queue.running", QUEUE] == 1
     assert 1_000 <= found["refold.queue.oldest", QUEUE] < 1_300
 
 
-async def test_what_is_taken_over_is_counted(tables, put, reader):
-    put("one", "PENDING", "dead")
-    put("two", "PENDING", "dead")
-    put("three", "PENDING", "other")
-    assert await tables.take_over("dead") == 2
+async def test_what_is_taken_over_is_counted(sweeper, put, reader):
+    put("dead")
+    put("dead")
+    await sweeper.sweep()
     assert told(reader)["refold.fold.taken_over",] == 2
-    await tables.measure()
+    await sweeper.measure()
     assert told(reader)["refold.queue.waiting", QUEUE] == 2

@@ -71,8 +71,12 @@ async def lives(log, seed):
     await log.append("a", [makes.draft(say(text)) for text in texts(random, 5)], expected=41)
 
 
+@pytest.mark.parametrize("chunk", [index.CHUNK_WORDS, 3])
 @pytest.mark.parametrize("seed", range(int(os.environ.get("REFOLD_SEARCHES", "2"))))
-async def test_it_finds_what_every_store_finds(store, seed):
+async def test_it_finds_what_every_store_finds(store, seed, chunk, monkeypatch):
+    """Also where the words of almost every entry are in several chunks."""
+    monkeypatch.setattr(index, "CHUNK_WORDS", chunk)
+    monkeypatch.setattr(index, "_LETTERS", 50 * chunk)
     random = Random(seed)  # noqa: S311 - the same in every run
     async with MemoryStore(clock=TickingClock()) as memory:
         logs = store.log("x"), memory.log("x")
@@ -126,7 +130,7 @@ async def test_the_index_answers_whatever_other_tenants_hold(store, owner):
         found = await (
             await owner.execute("SELECT * FROM refold.places(ARRAY[%s])", (run,))
         ).fetchall()
-        [plan] = [one for one in plans if "word_keys" in one and "Query Text" in one]
+        [plan] = [one for one in plans if "word_keys(tenant, line) @>" in one]
         assert len(found) == count
         assert "Bitmap Index Scan" in plan
         assert "Seq Scan" not in plan
@@ -246,12 +250,12 @@ async def test_other_words_replace_ours(store, owner, monkeypatch):
     await begun(log, "old words")
     assert len(await log.search("old")) == 1
     monkeypatch.setattr(index, "UNICODE", UNICODE + 1)
-    monkeypatch.setattr(index, "words", lambda text: ["new", *text.split()] if text else [])
+    monkeypatch.setattr(index, "index_words", lambda text: ["new", *text.split()] if text else [])
     assert len(await log.search("new")) == 1
     assert await words_of(owner) == ["new old words"]
     assert await store.log("untouched").search("new") == []
     monkeypatch.setattr(index, "UNICODE", UNICODE - 1)
-    monkeypatch.setattr(index, "words", lambda _: ["older"])
+    monkeypatch.setattr(index, "index_words", lambda _: ["older"])
     assert await log.search("older") == []
     assert await words_of(owner) == ["new old words"], "an older Python takes them as they are"
 
@@ -277,7 +281,7 @@ async def test_large_entries_are_indexed_a_few_at_a_time(store, monkeypatch):
     added = index._write
 
     async def write(tx, batches):
-        written.append([len(line) for one in batches for _, _, line in one.lines])
+        written.append([one.words.letters for one in batches])
         return await added(tx, batches)
 
     monkeypatch.setattr(index, "_write", write)
@@ -286,11 +290,72 @@ async def test_large_entries_are_indexed_a_few_at_a_time(store, monkeypatch):
     assert all(written), "each goes on"
 
 
-async def test_of_a_very_long_entry_the_first_words_are_found(store, owner, monkeypatch):
-    monkeypatch.setattr(index, "MOST_WORDS", 3)
+async def test_a_long_entry_is_found_by_words_of_different_chunks(store, owner, monkeypatch):
+    monkeypatch.setattr(index, "CHUNK_WORDS", 3)
+    monkeypatch.setattr(index, "_LETTERS", 1)
     log = store.log()
-    await begun(log, "one two three four", "four")
-    assert [hit.entry.seq for hit in await log.search("three")] == [2]
-    assert [hit.entry.seq for hit in await log.search("four")] == [3]
-    found = await (await owner.execute("SELECT size FROM refold.words ORDER BY seq")).fetchall()
-    assert found == [(4,), (1,)], "its length is what a ranking goes by"
+    await begun(log, "one two three four five six seven", "four one", "six five")
+    for query, found in {
+        "seven": [2],
+        "four": [3, 2],
+        "one seven": [2],
+        "one four": [3, 2],
+        "three-four": [2],
+        "three-four-five-six-seven": [2],
+        "two-one": [],
+        "six five": [4, 2],
+        "one-two six-seven": [2],
+        "one eight": [],
+    }.items():
+        for session in (None, "s"):
+            hits = await log.search(query, session=session)
+            assert [hit.entry.seq for hit in hits] == found, query
+    for session in (None, "s"):
+        matched = await log.matches([(("seven",), ("one",)), (("six", "five"),)], session=session)
+        assert matched.holding == (2, 1)
+        assert {one.seq: (one.words, one.terms) for one in matched.matches} == {
+            2: (7, (0,)),
+            3: (2, (0,)),
+            4: (2, (1,)),
+        }
+    chunks = "SELECT seq, chunk, size, line FROM refold.word_chunks ORDER BY seq, chunk"
+    rows = await owner.execute(chunks)
+    assert await rows.fetchall() == [
+        (2, 1, 7, "one two three"),
+        (2, 2, 7, "four five six"),
+        (2, 3, 7, "seven"),
+    ]
+    await log.forget("s", Span(2, 2))
+    assert await log.search("seven") == []
+    rows = await owner.execute("SELECT count(*) FROM refold.word_chunks")
+    assert await rows.fetchone() == (0,)
+    rows = await owner.execute("SELECT count(*) FROM refold.erasures WHERE part = 'word_chunks'")
+    assert await rows.fetchone() == (1,)
+
+
+async def test_chunks_are_looked_up_by_the_index(store, owner):
+    """2,000 chunks of two tenants: words are looked up, and no line is gone through."""
+    log = store.log("one")
+    await log.append("s", [author().draft(Opened("f", "p"))], expected=0)
+    await owner.execute(
+        "INSERT INTO refold.word_chunks (tenant, session, seq, chunk, size, line)"
+        " SELECT tenant, 1, n / 2, n % 2, 4, format('all w%s v%s end', n % 1000, n % 7)"
+        " FROM generate_series(2, 2001) AS n, unnest('{one,two}'::text[]) AS tenant"
+    )
+    plans = []
+    owner.add_notice_handler(lambda notice: plans.append(notice.message_primary))
+    await owner.execute("LOAD 'auto_explain'")
+    for name, value in (
+        ("auto_explain.log_min_duration", "0"),
+        ("auto_explain.log_nested_statements", "on"),
+        ("client_min_messages", "log"),
+        ("refold.tenant", "one"),
+    ):
+        await owner.execute("SELECT set_config(%s, %s, false)", (name, value))
+    for run, count in (("w7", 2), ("end all", 1000), ("end all w7", 2), ("w7 all", 0)):
+        plans.clear()
+        found = await owner.execute("SELECT * FROM refold.long_places(ARRAY[%s])", (run,))
+        assert len(await found.fetchall()) == count
+        [plan] = [one for one in plans if "word_keys" in one and "WITH held" in one]
+        assert "Bitmap Index Scan on word_chunks_keys" in plan
+        assert "Seq Scan" not in plan

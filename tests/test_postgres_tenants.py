@@ -35,8 +35,8 @@ from psycopg import errors
 from refold.stores.postgres.transaction import execute
 from refold.stores.sql import statements
 
-OWNERS = {"migrate.sql", "scrub.sql"}
-"""What only the owner of the database runs, who sees everything."""
+OWNERS = {"forgotten.sql", "migrate.sql", "scrub.sql"}
+"""What only the owner of the database, or who makes its backups, runs: they see everything."""
 PARTS = (KEYS, FIRSTS, LASTS)
 NEW = UUID(int=7)
 ENTRY = (
@@ -82,6 +82,8 @@ CASES: dict[str, tuple[object, ...]] = {
     "forget.erase": (WHOSE, *PARTS, b"{}", b"/"),
     "forget.drop_entries": (WHOSE, *PARTS, "message"),
     "forget.drop_words": (WHOSE, *PARTS),
+    "forget.drop_chunks": (WHOSE, *PARTS),
+    "forget.note_erased_chunks": (),
     "forget.drop_uses": (WHOSE, HASHES, [1]),
     "forget.drop_artifacts": (WHOSE, HASHES),
     "forget.forget_folds": (WHOSE, IDS),
@@ -95,10 +97,12 @@ CASES: dict[str, tuple[object, ...]] = {
     "index.keep_version": (WHOSE, "words_version"),
     "index.keep_sessions": (WHOSE, [KEY], [3], [0]),
     "index.add_words": (WHOSE, [KEY], [99], [1], ["word"]),
+    "index.add_chunks": (WHOSE, [KEY], [99], [1], [1], ["word"]),
     "index.set_progress": (WHOSE, [KEY], [3], [0]),
     "index.hold_version": (WHOSE, "words_version"),
     "index.hold_indexed": (WHOSE, 0, 100),
     "index.drop_words": (WHOSE, KEYS),
+    "index.drop_chunks": (WHOSE, KEYS),
     "index.index_anew": (WHOSE, KEYS),
     "index.set_fact": (WHOSE, "words_version", 0),
     "list.newest": (WHOSE, 2**40, 2**60, 2**60, 100),
@@ -141,7 +145,9 @@ FUNCTIONS: dict[str, tuple[object, ...]] = {
     "forget_folds": (WHOSE, IDS),
     "held_within": ([WORD], *PARTS),
     "keep_no_samples": (),
+    "long_places": ([WORD],),
     "make_partitions": (4,),
+    "note_erased_chunks": (),
     "note_erased_marks": (),
     "note_erasure": (KEYS, HASHES),
     "places": ([WORD],),
@@ -156,6 +162,7 @@ SAYS_ONLY_WHAT_IT_IS_TOLD = {"bound_tenant", "enter", "tenant", "word_keys"}
 """Functions that read no table of tenants: they answer with what they were given."""
 SILENT = {
     *("fork.lock_tenant", "forget.forget_folds", "forget.note_erasure", "marks.note_erased"),
+    "forget.note_erased_chunks",
 }
 """Statements that give nothing and change no row of a tenant."""
 TRIGGERS = {"write_free_roles"}

@@ -18,8 +18,8 @@ from refold.log import (
     Span,
 )
 from refold.log.artifact import INLINE_LIMIT
+from refold.log.excerpt import best_excerpt
 from refold.recall import Reader, search, search_sessions, terms_of
-from refold.recall.excerpt import best_excerpt
 from refold.stores import MemoryStore, SqliteStore
 
 AUTHOR = Author()

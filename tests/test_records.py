@@ -114,7 +114,7 @@ async def test_every_record_is_rebuilt_without_planning(chat, monkeypatch):
     def never(*_, **__):
         pytest.fail("rebuilding must not plan")
 
-    for name in ("project", "bounds_of", "dedupe"):
+    for name in ("project", "thresholds", "dedupe"):
         monkeypatch.setattr(sys.modules["refold.view.project"], name, never)
     for name in ("archive.archive", "arguments.arguments", "fit.fit", "pair.pair"):
         monkeypatch.setattr(f"refold.view.policies.{name}", never)

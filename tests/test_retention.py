@@ -19,8 +19,12 @@ THIRTY = PROFILES["cowagent"]
 
 @pytest.fixture(params=["memory:", "sqlite:///{}/refold.db"])
 async def log(request, tmp_path):
+    """In daily use: else nobody knows whether time has passed, or the clock has jumped."""
     async with open_store(request.param.format(tmp_path)) as store:
-        yield store.log()
+        log = store.log()
+        opened = written(1).draft(Opened("openai-chat", "balanced"))
+        await log.append("daily", [opened], expected=0)
+        yield log
 
 
 def written(days):
@@ -36,7 +40,8 @@ async def used(log, session, days):
 
 
 async def names(log):
-    return sorted(info.session for info in (await log.sessions(limit=100)).sessions)
+    found = (await log.sessions(limit=100)).sessions
+    return sorted(info.session for info in found if info.session != "daily")
 
 
 @pytest.mark.req("R100", "R124")
@@ -118,11 +123,42 @@ async def test_sessions_of_other_profiles_stay(log):
 async def test_an_agent_forgets_by_itself_and_not_what_it_goes_on_with(tmp_path):
     address = f"sqlite:///{tmp_path}/refold.db"
     async with open_store(address) as store:
-        for name in ("old", "resumed"):
-            author = Author(lambda: datetime.now(UTC) - timedelta(days=40))
+        for name, days in (("old", 40), ("resumed", 40), ("daily", 2)):
+            author = Author(lambda days=days: datetime.now(UTC) - timedelta(days=days))
             drafts = [author.draft(Opened("pydantic-ai", "cowagent"))]
             await store.log().append(name, drafts, expected=0)
     async with Refold(address, profile="cowagent", summariser=None) as memory:
         agent = Agent(TestModel(), capabilities=[memory])
         await agent.run("Hello", conversation_id="resumed")
         assert await names(memory.log) == ["resumed"]
+
+
+@pytest.mark.parametrize("jump", [1 / 24, 1, 20, 365, 36_500])
+async def test_a_clock_that_jumps_forward_makes_nothing_old(log, jump):
+    """However far it jumps, and however often somebody opens a chat before it is set right."""
+    await used(log, "young", 28)
+    await used(log, "today", 0)
+    wrong = NOW + timedelta(days=jump)
+    assert await retain(log, THIRTY, now=wrong) == []
+    # What is written meanwhile has the wrong time, and proves nothing yet.
+    await used(log, "wrong", -jump)
+    await log.append("today", [written(-jump).draft(Note("wrong too"))], expected=2)
+    assert await retain(log, THIRTY, now=wrong + timedelta(hours=12)) == []
+    assert await names(log) == ["today", "wrong", "young"]
+
+
+async def test_a_clock_that_jumps_back_forgets_nothing(log):
+    await used(log, "old", 31)
+    assert await retain(log, THIRTY, now=NOW - timedelta(days=365)) == []
+    assert await retain(log, THIRTY, now=NOW) == ["old"]
+
+
+async def test_after_a_pause_it_takes_a_day_of_use(log):
+    """Also where one and the same session is used each day."""
+    await used(log, "old", 0)
+    later = NOW + timedelta(days=90)
+    assert await retain(log, THIRTY, now=later) == []
+    await log.append("daily", [written(-90).draft(Note("back"))], expected=1)
+    assert await retain(log, THIRTY, now=later) == []
+    await log.append("daily", [written(-91.5).draft(Note("still here"))], expected=2)
+    assert await retain(log, THIRTY, now=later + timedelta(days=1.5)) == ["old"]

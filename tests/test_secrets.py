@@ -7,6 +7,7 @@ import re
 import socket
 import string
 import uuid
+from types import SimpleNamespace
 
 import pytest
 from growth import check_growth
@@ -142,17 +143,64 @@ def test_a_secret_in_a_line_of_a_megabyte_is_found():
         assert redacted(line) == line.replace(secret, REDACTED)
 
 
-def test_a_detector_that_fails_keeps_no_other_from_looking(monkeypatch):
-    class Fails:
-        def analyze_string(self, string):
-            raise ValueError(string)
+class Fails:
+    def analyze_string(self, string):
+        raise ValueError(string)
 
-    class Finds:
-        def analyze_string(self, string):
-            return [one for one in string.split() if one.startswith("found1")]
 
-    monkeypatch.setattr(secrets, "detectors", lambda: (Fails(), Finds()))
-    assert redacted("a found1234567890123 b") == f"a {REDACTED} b"
+class Finds:
+    def analyze_string(self, string):
+        return [one for one in string.split() if one.startswith("found1")]
+
+
+@pytest.mark.parametrize("failing", [(Fails(), Finds()), (Finds(), Fails())])
+def test_a_line_that_a_detector_fails_at_is_taken_out_and_that_is_said(
+    failing, monkeypatch, caplog
+):
+    secrets._warn.cache_clear()
+    monkeypatch.setattr(secrets, "detectors", lambda: failing)
+    text = "kept\na found1234567890123 and secret9876543210987 b\r\nshort 1\nx hidden12345678901234"
+    with caplog.at_level("WARNING", "refold.fold"):
+        shown = redacted(text)
+        assert redacted(text) == shown
+    assert shown == f"kept\n{secrets.UNCHECKED}\r\nshort 1\n{secrets.UNCHECKED}"
+    [record] = caplog.records
+    message = record.getMessage()
+    assert "The secret detector Fails failed (ValueError)." in message
+    assert "pip install --upgrade bc-detect-secrets" in message
+    assert "secret98" not in message
+    assert record.exc_info is None
+
+
+def _no_mapping():
+    raise AttributeError("get_mapping")
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        SimpleNamespace(),
+        SimpleNamespace(get_mapping_from_secret_type_to_class=_no_mapping),
+        SyntaxError("not for this Python"),
+        ImportError("a library is missing"),
+    ],
+)
+def test_a_package_that_does_not_work_lets_no_line_through(package, monkeypatch, caplog):
+    def load(_name):
+        if isinstance(package, Exception):
+            raise package
+        return package
+
+    secrets._warn.cache_clear()
+    monkeypatch.setattr(secrets, "import_module", load)
+    secrets.detectors.cache_clear()
+    try:
+        with caplog.at_level("WARNING", "refold.fold"):
+            shown = redacted("plain\nkey9876543210987654321\n")
+    finally:
+        secrets.detectors.cache_clear()
+    assert shown == f"plain\n{secrets.UNCHECKED}\n"
+    assert "The secret detector bc-detect-secrets failed" in caplog.text
 
 
 def test_nothing_is_asked_of_the_network(monkeypatch):

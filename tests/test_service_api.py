@@ -120,7 +120,8 @@ async def test_a_request_whose_words_were_forgotten_is_gone(service, api):
 
 async def test_a_session_is_forgotten_for_good(service, api):
     await api.post(f"{API}/sessions", json={"name": "s", "format": FORMAT, "title": "Gone soon"})
-    assert (await api.delete(at("s"))).json() == {"session": "s", "entries": 1, "derived": 0}
+    gone = (await api.delete(at("s"))).json()
+    assert gone == {"session": "s", "entries": 1, "derived": 0, "to_scrub": []}
     assert (await api.get(at("s"))).json()["code"] == "session-forgotten"
     assert (await api.get(f"{API}/sessions")).json() == {"sessions": [], "next": None}
     assert await all_of(service.store, "acme") == {}

@@ -127,9 +127,10 @@ async def test_a_tenant_has_only_so_many_streams_and_ids_must_be_places(service,
         assert status == 422
 
 
-async def test_a_path_of_a_megabyte_is_not_found(service):
+@pytest.mark.parametrize(("length", "expected"), [(20_000, 404), (1_000_000, 431)])
+async def test_a_path_that_no_id_could_make_so_long_is_refused_shortly(service, length, expected):
     secret = await service.key("acme")
-    path = f"{API}/sessions/{'x' * 1_000_000}/entries"
+    path = f"{API}/sessions/{'x' * length}/entries"
     status, told = await followed(service, secret, path, stop=lambda _: False)
-    assert status == 404
+    assert status == expected
     assert len(told) < 1_000

@@ -25,6 +25,7 @@ BODIES = {
     "create_key": {"roles": ["read"]},
     "rotate_key": {"overlap": 0},
     "set_upstream_key": {"key": "sk-mine"},
+    "set_owner": {"key": "0" * 12},
 }
 """What each route that takes a body is sent."""
 MADE_BY_NAME = {"set_upstream_key"}
@@ -187,9 +188,9 @@ async def test_every_route_needs_a_key_with_its_role():
 async def test_what_changes_something_needs_more_than_reading():
     async with serving() as service:
         for method, path, told in operations(service.app):
-            erases = told.id in {"forget_session", "forget_entries"}
+            of_owner = told.id in {"forget_session", "forget_entries", "set_owner"}
             of_keys = path.removeprefix(API).split("/")[1] in {"keys", "upstreams", "quota"}
-            expected = "admin" if erases or of_keys else "read" if method == "GET" else "write"
+            expected = "admin" if of_owner or of_keys else "read" if method == "GET" else "write"
             assert told.role == expected, (method, path)
 
 

@@ -160,7 +160,7 @@ async def test_what_could_not_be_told_is_told_later(monkeypatch):
         here, there = await quotas_on(store, clock), await quotas_on(store, clock)
         here.add("acme", Used(5, 0.0))
         with monkeypatch.context() as patched:
-            patched.setattr(here._day.journal, "add", _broken)
+            patched.setattr(here._today().journal, "add", _broken)
             with pytest.raises(LimitReached):
                 await here.exchange()
         await here.exchange()

@@ -79,6 +79,6 @@ async def _talked(client):
     for nth in range(4):
         said.append(f"Question {nth}: " + "words " * 100)
         answer = await client.post(CHAT, json=body_of(CHAT, *said))
-        assert answer.headers["refold-governed"] == "yes"
+        assert answer.headers["refold-managed"] == "yes"
         said.append(answer.json()["choices"][0]["message"]["content"])
     return answer.headers["refold-session"]

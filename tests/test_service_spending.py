@@ -129,7 +129,7 @@ async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
     seen = []
     spending = Spending(refused.append, lambda *one: spent.append(one))
     settings = SimpleNamespace(models={})
-    await summarising.writing_with(None, settings, spending)("acme")(None, None, None)
+    await summarising.writing_with(None, settings, spending)("acme")(None, job_for("m"), None)
     assert [(who, used.input, used.output) for who, used, _ in spent] == [("acme", 10, 5)]
     monkeypatch.setattr(summarising, "_resolved", lambda *_: None)
     seen[0]("m", None)

@@ -39,8 +39,8 @@ async def test_health_and_readiness(monkeypatch):
     store = Unreachable()
     monkeypatch.setattr("refold.service.health._FRESH", 0.0)
     async with asking(service_with(store, local=False)) as client:
-        assert (await client.get("/healthz")).json() == {"status": "ok"}
-        assert (await client.get("/readyz")).json() == {"status": "ready"}
+        assert (await client.get("/healthz")).json() == {"status": "ok", "store": "available"}
+        assert (await client.get("/readyz")).json() == {"status": "ready", "store": "available"}
         store.gone = True
         answer = await client.get("/readyz")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 from shown import changed
-from talks import SMALL, WORDS, Talk, Writer, chat, setup, texts, until, work
+from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, until, work
 
+from refold.engine import LocalEngine
 from refold.errors import FoldNotMade
+from refold.fold.run import Folder
 from refold.log import FoldFailed
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"
@@ -98,11 +100,33 @@ async def test_a_hook_may_refuse_a_fold(log):
     assert texts(await talk.request()) == seen
 
 
+class _SlowWriterEngine(LocalEngine):
+    """Waits are as long as they should be, however slow the machine is.
+
+    That for the writer's fold ends after it was asked; that for the log's, when the fold does.
+    """
+
+    def __init__(self, log, write):
+        super().__init__(log, Folder(log, COUNTER, write))
+        self._write = write
+        self.limits = []
+
+    async def wait(self, session, fold, timeout=None):  # noqa: ASYNC109 - part of the protocol
+        self.limits.append(timeout)
+        if len(self.limits) > 1:
+            return await super().wait(session, fold)
+        await until(lambda: self._write.asked)
+        return await super().wait(session, fold, timeout)
+
+
 async def test_when_a_request_has_waited_long_enough_the_log_writes_the_summary(log):
     write = Writer(slow=True)
-    talk = await Talk.open(log, setup(changed(SMALL, fold={"wait": 0.5})), write=write)
-    async with asyncio.timeout(30):
+    engine = _SlowWriterEngine(log, write)
+    given = setup(changed(SMALL, fold={"wait": 0.05}))
+    talk = await Talk.open(log, given, engine=engine)
+    async with asyncio.timeout(60):
         request = await talk.go(*work(*range(12)))
+    assert engine.limits == [0.05, 0.05]
     assert await talk.folds() == (2, 1, 1)
     assert any("earlier messages are folded here" in text for text in texts(request))
     assert [one.error for one in talk.events(COMPLETE)] == ["cancelled", None]

@@ -4,6 +4,7 @@ import pytest
 from shown import changed
 from talks import COUNTER, PRICES, SMALL, Talk, Writer, chat, setup, texts, work
 
+from refold.errors import PromptTooLarge
 from refold.log import Message
 from refold.models.catalogue import Prices
 from refold.session import Usage
@@ -159,6 +160,21 @@ async def test_a_preview_changes_nothing_and_says_what_compact_then_does(log, fo
     assert found.cost_once == pytest.approx((found.after + beside) * PRICES.cache_write / 1e6)
     await talk.session.take_back()
     assert list((await talk.request()).messages) == list(before.messages)
+
+
+async def test_a_preview_counts_a_prompt_that_does_not_fit_as_the_line_that_is_sent(log):
+    talk = await Talk.open(log, setup(window=20_000))
+    await talk.go(*work(*range(4)))
+    await talk.say(Asked("word " * 40_000))
+    with pytest.raises(PromptTooLarge):
+        await talk.request()
+    await talk.go(*work(*range(4, 8)))
+    before = await talk.request()
+    found = await talk.session.preview()
+    done = await talk.session.compact()
+    after = await talk.request()
+    assert (found.before, found.after) == (before.plan.tokens, after.plan.tokens)
+    assert found.freed == done.tokens_removed > 0
 
 
 async def test_a_preview_names_what_will_be_found_in_the_log_only(log):

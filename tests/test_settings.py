@@ -10,7 +10,9 @@ from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
 from refold.settings import ALIASES, KEYS, SERVE_KEYS, load_settings, variable_of
-from refold.settings.files import user_folder
+from refold.settings.trust import right_of
+from refold.user_folders import config_folder
+from refold.view.policy_values import ProjectRight
 from refold.view.profiles import PROFILES
 
 HOME = Path("config") / "refold"
@@ -62,7 +64,14 @@ def test_each_profile_can_be_chosen_everywhere(place, monkeypatch, name):
     write(place, user=f'profile = "{name}"')
     assert load_settings().profile == PROFILES[name]
     write(place, user='profile = "balanced"', project=f'profile = "{name}"')
-    assert load_settings().profile == PROFILES[name]
+    chosen, mine, theirs = load_settings(), PROFILES["balanced"], PROFILES[name]
+    assert chosen.profile.name == name
+    # A project's choice brings what a project may decide, and nothing that runs, sends or erases.
+    own = {"retention": mine.retention, "consolidate": mine.consolidate}
+    assert chosen.profile == theirs.model_copy(update=own)
+    expected = {"retention.days"} if theirs.retention != mine.retention else set()
+    expected |= {"consolidate"} if theirs.consolidate != mine.consolidate else set()
+    assert {one.key for one in chosen.left_out} == expected
     monkeypatch.setenv("REFOLD_PROFILE", "co-cli")
     assert load_settings().profile.name == "co-cli"
     assert load_settings(name).sources["profile"].level == "argument"
@@ -149,7 +158,8 @@ def given(key: str) -> object:
 @pytest.mark.parametrize(("name", "keys"), in_files())
 def test_a_name_of_the_seeds_applies_in_every_profile(place, profile, name, keys):
     value = given(keys[0])
-    write(place, project=f"{name} = {json.dumps(value)}")
+    policy = right_of(keys[0]) is ProjectRight.VALUE  # else only the user's own file may set it
+    write(place, **{"project" if policy else "user": f"{name} = {json.dumps(value)}"})
     settings = load_settings(profile)
     assert [settings.values()[key] for key in keys] == [value] * len(keys)
     assert {settings.sources[key].alias for key in keys} == {name}
@@ -280,12 +290,18 @@ def test_variables_of_others_are_left_alone(monkeypatch):
         ("models = 5", ["In `models`"]),
         ('[models."a.b"]\nwindow = -1', ["window of model a.b is -1", "refold.toml, line 2"]),
         ('[models."a.b"]\nwidow = 1', ["sets widow of model a.b", "Did you mean window?"]),
-        ("summariser = 5", ["summariser is 5"]),
     ],
 )
 def test_a_wrong_file_is_named_with_its_line(place, text, words):
     write(place, project=text)
     assert "secret" not in refused("refold.toml", *words).what
+
+
+def test_a_wrong_value_that_only_the_user_may_set_is_named_in_the_users_file(place):
+    write(place, user="summariser = 5")
+    refused("config.toml", "summariser is 5")
+    write(place, user="", project="summariser = 5")
+    assert [one.key for one in load_settings().left_out] == ["summariser"]
 
 
 def test_a_json_file_that_is_no_object_is_refused(place):
@@ -319,15 +335,15 @@ def test_a_value_that_is_no_setting_cannot_be_asked_for():
 
 
 def test_the_users_folder_follows_the_platform(place, monkeypatch):
-    assert user_folder() == place / HOME
+    assert config_folder() == place / HOME
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setattr(Path, "home", lambda: place)
-    assert user_folder() == place / ".config" / "refold"
+    assert config_folder() == place / ".config" / "refold"
     monkeypatch.setattr(sys, "platform", "darwin")
     library = place / "Library" / "Application Support" / "refold"
-    assert user_folder() == place / ".config" / "refold"
+    assert config_folder() == place / ".config" / "refold"
     library.mkdir(parents=True)
-    assert user_folder() == library
+    assert config_folder() == library
 
 
 def test_the_reference_is_up_to_date():

@@ -198,8 +198,30 @@ def test_a_file_of_another_program_is_left_alone(place):
     assert shared.read_text() == '{"agent_max_steps": 3, "theirs": true}'
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("trim = { max_chars = 3 } # mine\n", "trim = { max_chars = 4 } # mine\n"),
+        ("trim = { style = 'head' }\n", "trim = { style = 'head', max_chars = 4}\n"),
+        ("trim.style='head'\r\n", "trim.style='head'\r\ntrim.max_chars = 4\r\n"),
+        ("trim.max_chars=3\n", "trim.max_chars=4\n"),
+        ('"trim"."max_chars" = 3\n', '"trim"."max_chars" = 4\n'),
+    ],
+)
+def test_a_value_is_set_however_its_table_is_written(place, before, after):
+    path = user(place)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(before.encode())
+    set_setting("trim.max_chars", "4")
+    assert path.read_bytes().decode() == after
+
+
 def test_what_cannot_be_edited_safely_is_left_alone(place):
-    path = user(place, "trim = { max_chars = 3 }\n")
+    path = user(place, "[trigger]\ngeneration = [\n  # At first:\n  [0, 0.5],\n]\n")
+    with pytest.raises(InvalidSetting, match="edit the file yourself"):
+        set_setting("trigger.generation", "[[0, 0.6]]")
+    assert "# At first:" in path.read_text()
+    path.write_text("trim = 3\n")
     with pytest.raises(InvalidSetting, match="edit the file yourself"):
         set_setting("trim.max_chars", "4")
     path.write_bytes(b"# \xff\n")

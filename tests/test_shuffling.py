@@ -6,7 +6,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from shuffling import place_in_order
+from shuffling import is_left_out, place_in_order
 
 TESTS = [f"test_{file}.py::test_{at}" for file in "abcdef" for at in range(9)]
 
@@ -58,4 +58,15 @@ def test_pytest_runs_them_in_that_order_and_tells_the_seed():
     assert "--shuffle=4" in told
     names = [f"tests/{here.name}::{name}" for name in re.findall("<Function (.*)>", told)]
     assert names == shuffled(names, 4) != sorted(names)
-    assert len(names) == 5
+    assert len(names) == 6
+
+
+def test_of_the_long_tests_one_in_three_is_run_and_each_with_some_seed():
+    long = [
+        f"tests/durability/test_{at}.py::test_it[{store}]" for at in range(30) for store in "ab"
+    ]
+    runs = [{test for test in long if not is_left_out(test, seed, 3)} for seed in range(40)]
+    assert all(len(long) / 6 < len(run) < len(long) / 1.5 for run in runs)
+    assert set().union(*runs) == {*long}
+    assert not any(is_left_out(f"tests/{test}", 1, 3) for test in TESTS)
+    assert not any(is_left_out(test, 1, 1) for test in long)

@@ -11,6 +11,7 @@ from sqlite_files import path, say
 
 from refold.errors import Conflict, NotAStore, WrittenByNewer
 from refold.log import Appended, Author, FoldStarted, Note, Opened, Span
+from refold.log.text import WORDS_VERSION
 from refold.stores import SqliteStore
 from refold.stores.sqlite import index, writer
 from refold.stores.sqlite.migrate import shipped
@@ -151,8 +152,8 @@ async def test_another_making_of_words_indexes_anew(path, monkeypatch):
         log = store.log()
         await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say("word"))], expected=0)
         assert len(await log.search("word")) == 1
-        monkeypatch.setattr(index, "WORDS_VERSION", 2)
-        monkeypatch.setattr(index, "words", lambda text: [w + "s" for w in text.split()])
+        monkeypatch.setattr(index, "WORDS_VERSION", WORDS_VERSION + 1)
+        monkeypatch.setattr(index, "index_words", lambda text: [w + "s" for w in text.split()])
         await log.append("s", [makes.draft(say("more"))], expected=2)
         assert len(await log.search("words")) == 1
         monkeypatch.setattr(index, "WORDS_VERSION", 1)

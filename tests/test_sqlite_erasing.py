@@ -148,6 +148,6 @@ async def test_another_table_of_characters_indexes_anew(path, monkeypatch):
         await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say(SECRET))], expected=0)
         assert len(await log.search(SECRET)) == 1
         monkeypatch.setattr(index, "UNICODE", 99)
-        monkeypatch.setattr(index, "words", lambda text: ["other", *text.split()])
+        monkeypatch.setattr(index, "index_words", lambda text: ["other", *text.split()])
         await log.forget("s", Span(2, 2))
         assert traces(path) == []

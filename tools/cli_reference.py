@@ -30,7 +30,8 @@ def commands() -> dict[str, Any]:
 
 
 def _within(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - typer names no type
-    for name, one in group.commands.items():
+    for name in group.commands:
+        one = group.get_command(None, name)
         if getattr(one, "commands", None):
             yield from _within(one, f"{before}{name} ")
         else:

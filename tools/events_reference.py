@@ -33,7 +33,7 @@ What a session tells to those who watch. Names and fields are those that other t
 - An agent of Pydantic AI: `SessionEvent` in the event stream has `name` and `details`, which are
   the same; or `Refold(watch=…)` ([the guide](../guides/observe-an-agent.md)).
 - The service: `GET /api/v1/sessions/{session}/events` tells of entries, as they are appended
-  ([](http.md)).
+  ([The HTTP API](http.md)).
 
 Each request tells `session.usage_info`. Each fold that begins ends with one
 `session.compaction_complete`, also where it fails or is given up. The telemetry records have

@@ -40,11 +40,15 @@ def models() -> None:
 
 
 def settings() -> None:
-    """A nested value from the environment."""
-    from refold.settings import load_settings  # noqa: PLC0415 - the subject
+    """A nested value from the environment, and one that is written to the user's file."""
+    from refold.settings import load_settings, set_setting  # noqa: PLC0415 - the subject
 
     os.environ["REFOLD_TRIM__MAX_CHARS"] = "77"
     _is_so(load_settings().profile.trim.max_chars == 77, "a variable is not read")  # noqa: PLR2004
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CONFIG_HOME"] = folder
+        set_setting("max_steps", "7")
+        _is_so(load_settings().value("max_steps") == 7, "a setting is not written")  # noqa: PLR2004
 
 
 def pydantic_ai() -> None:

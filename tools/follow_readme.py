@@ -162,6 +162,8 @@ def follow(blocks: Iterable[Block], programs: Path, folder: Path) -> int:
     env |= {"HOME": str(home), "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
     env |= {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     env |= {"REFOLD_SERVE__PORT": instead["8790"]} if "8790" in instead else {}
+    # A machine that is busy with other checks may take longer than a store may in use.
+    env |= {"REFOLD_SERVE__TIMES__STORE": "30"}
     shell = Shell(folder, env)
     done = 0
     try:

@@ -122,6 +122,7 @@ def main() -> int:
     print(f"Version {version} is committed, tagged v{version} and built. {state}")
     print("Nothing was sent anywhere. Next:")
     print("  make setup                       so that your checkout knows its version")
+    print("  make audit                       no dependency may have a known vulnerability")
     print(f"  git push --follow-tags           the commit and the tag v{version}")
     print(f"  {out.relative_to(ROOT)}/*        to be uploaded, both files, by whoever may")
     return 0

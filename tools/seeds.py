@@ -74,9 +74,15 @@ def _page(seeds: Seeds, held: Held) -> Iterator[str]:
     yield "# The seeds and what became of them\n"
     yield (
         "Refold began from five documents about the memory of agents. What they ask for is "
-        "numbered R001 to R150. A requirement is built when a passing test names it.\n"
+        "numbered R001 to R150. *Built*, on this page, means one thing: a passing test carries the "
+        "requirement's mark. It does not mean that every surface has the behavior. Tried one by "
+        "one in the chat, in the Pydantic AI capability and in the service, 84 of the 150 held; "
+        "the others work from Python only, on one surface only, or differently from the document. "
+        "[Where the profiles differ](guides/choose-a-profile.md"
+        "#where-the-profiles-differ-from-their-sources) names the differences that matter most.\n"
     )
-    yield f"**{built} of {total} built, {total - built} open.**\n"
+    without = total - built
+    yield f"**{built} of {total} have a passing test with their mark, {without} have none.**\n"
     yield from _table(
         ("seed", "profile", "names", "requirements", "built"),
         (

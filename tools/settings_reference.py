@@ -17,15 +17,26 @@ from reference import table, write_or_check
 from refold.models import ModelSettings
 from refold.settings import ALIASES, DEFAULT_PROFILE, KEYS, SERVE_KEYS, Serve, variable_of
 from refold.settings.keys import leaves
+from refold.settings.trust import right_of
+from refold.view.policy_values import ProjectRight, project_right
 from refold.view.profiles import PROFILES, Profile
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
 
+_RIGHTS = {
+    ProjectRight.VALUE: "set it",
+    ProjectRight.PROFILE: "choose it with a profile",
+    ProjectRight.NONE: "–",  # noqa: RUF001 - a dash
+}
 OPENING = """<!-- Made by tools/settings_reference.py from the settings: do not edit. -->
 # Settings
 
 Each setting has a name, such as `trim.max_chars`, and a variable, `REFOLD_TRIM__MAX_CHARS`.
 [The guide](../guides/configure.md) says where to write them; `refold config` shows what applies.
+
+The column "a project may" says what the files of a project do that you
+[don't trust](../guides/configure.md#trust-a-project): they set the value, choose it with a profile,
+or neither. They may set nothing of `serve`.
 
 `profile`, or `REFOLD_PROFILE`, names the profile that all values come from that nobody sets:
 """
@@ -46,7 +57,9 @@ def _page() -> Iterator[str]:
     yield "## models\n"
     yield 'What you know better of a model, in a table for each: `[models."openai:gpt-4o"]`.\n'
     fields = ModelSettings.model_fields.items()
-    yield from table(("name", ""), ((f"`{name}`", one.description or "") for name, one in fields))
+    rights = {name: _RIGHTS[project_right(one)] for name, one in fields}
+    rows = ((f"`{name}`", one.description or "", rights[name]) for name, one in fields)
+    yield from table(("name", "", "a project may"), rows)
     yield from _of_serving()
     yield "## Names of the seeds\n"
     yield "They set the same values, in every profile.\n"
@@ -67,8 +80,8 @@ def _of_serving() -> Iterator[str]:
 def _of_section(section: str, keys: list[str]) -> Iterator[str]:
     if section:
         yield f"{_doc(section)}\n"
-    names = ((f"`{key}`", KEYS[key].description or "") for key in keys)
-    yield from table(("name", ""), names)
+    names = ((f"`{key}`", KEYS[key].description or "", _RIGHTS[right_of(key)]) for key in keys)
+    yield from table(("name", "", "a project may"), names)
     values = {name: dict(leaves(one.model_dump())) for name, one in PROFILES.items()}
     rows = ((f"`{key}`", *(_value(own[key]) for own in values.values())) for key in keys)
     yield from table(("in profile", *PROFILES), rows)

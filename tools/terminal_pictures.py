@@ -68,7 +68,9 @@ class Stage:
             path = self.project / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        (self.project / "refold.toml").write_text(SETTINGS, encoding="utf-8")
+        own = self.terminal.home / ".config/refold/config.toml"  # prices are not a project's to set
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(SETTINGS, encoding="utf-8")
 
     def start(self, line: str, *, rows: int = ROWS, env: Mapping[str, str] | None = None) -> None:
         """Type a command into a shell, in the project's folder."""

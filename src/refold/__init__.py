@@ -1,4 +1,4 @@
-"""Refold keeps every word of an agent's conversation and derives from it what the model sees.
+"""Refold keeps an agent's conversations in a log and derives from it what the model sees.
 
 The log is only appended to. Everything else is a view of it: see `refold.log` for what happened
 and `refold.stores` for where it is kept. `Refold` is the memory of a Pydantic AI agent.

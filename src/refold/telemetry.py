@@ -1,6 +1,7 @@
-"""The meters of OpenTelemetry's providers, and the instruments that are made once for each.
+"""OpenTelemetry instruments, made once for each meter provider.
 
-Without that package, or where it is older than 1.30, nothing is measured and nothing breaks.
+What has an extra depends on `opentelemetry-api`, which measures nothing without an SDK. The library
+alone does not depend on it, and measures where a usable version is installed.
 """
 
 from collections.abc import Callable
@@ -11,24 +12,9 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
 
-__all__ = ["Instrumented", "meter_of"]
+__all__ = ["Instrumented"]
 
 _T = TypeVar("_T")
-
-
-def meter_of(provider: "MeterProvider | None") -> "Meter | None":
-    """The meter of this provider; of OpenTelemetry's own, if none is given.
-
-    Before 1.30 nobody could say which buckets a histogram should have. The usual ones begin at
-    five seconds: nearly all would be in the first, and tell nothing.
-    """
-    try:
-        from opentelemetry import metrics  # noqa: PLC0415 - optional
-    except ModuleNotFoundError:
-        return None
-    meter = (provider or metrics.get_meter_provider()).get_meter("refold")
-    known = signature(meter.create_histogram).parameters
-    return meter if "explicit_bucket_boundaries_advisory" in known else None
 
 
 class Instrumented(Generic[_T]):
@@ -39,12 +25,24 @@ class Instrumented(Generic[_T]):
         self._default: list[_T] = []
         self._made: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
 
-    def of(self, provider: "MeterProvider | None") -> _T | None:
-        """The instruments of this provider, or of the usual one; None where nothing is measured."""
-        meter = meter_of(provider)
-        if meter is None:
-            return None
+    def of(self, provider: "MeterProvider | None") -> _T:
+        """The instruments of this provider, or of the global one."""
+        from opentelemetry import metrics  # noqa: PLC0415 - the library alone does without
+
         made = self._default if provider is None else self._made.setdefault(provider, [])
         if not made:
-            made.append(self._make(meter))
+            made.append(self._make((provider or metrics.get_meter_provider()).get_meter("refold")))
         return made[0]
+
+    def installed(self, provider: "MeterProvider | None" = None) -> _T | None:
+        """The same for the library alone; None where OpenTelemetry is missing or older than 1.30.
+
+        Before 1.30 a histogram could not have buckets of its own. The usual ones begin at five
+        seconds: nearly every value would be in the first.
+        """
+        try:
+            from opentelemetry.metrics import Meter  # noqa: PLC0415 - the library alone does without
+        except ModuleNotFoundError:
+            return None
+        known = signature(Meter.create_histogram).parameters
+        return self.of(provider) if "explicit_bucket_boundaries_advisory" in known else None

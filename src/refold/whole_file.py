@@ -19,13 +19,16 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def appearing_whole(path: Path) -> Generator[BinaryIO, None, None]:
-    """A file to write, which takes the path's place when the block ends without an error."""
+    """A file to write, which takes the path's place when the block ends without an error.
+
+    A new file is its owner's alone; one that was there keeps its mode.
+    """
     path = Path(os.path.realpath(path))
     # Nobody else has such a name, so it may be removed whether or not it came to be: an interrupt
     # can come when the file is there and `open` has not returned yet.
     part = path.with_name(f".refold-{uuid4().hex}.part")
     try:
-        with part.open("xb") as file:
+        with open(part, "xb", opener=_private) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -38,3 +41,7 @@ def appearing_whole(path: Path) -> Generator[BinaryIO, None, None]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

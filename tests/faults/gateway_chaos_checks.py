@@ -13,7 +13,7 @@ from gateway_chaos_formats import Json
 from gateway_chaos_upstream import UNKNOWN
 
 from refold.engine import LocalEngine
-from refold.engine.dbos.names import SCHEMA
+from refold.engine.dbos.names import OWN_SCHEMA, SCHEMA
 from refold.fold.run import from_the_log
 from refold.gateway.dialects import DIALECTS, Dialect
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, Log, Message, Note
@@ -154,11 +154,10 @@ async def stuck(log: Log, name: str, owner: str, agents: Iterable[Agent]) -> dic
     first = outlined.outline.running[0].seq
     since = Counter(one.kind for one in await log.read(name) if one.seq >= first)
     with psycopg.connect(owner) as db:
-        db.execute(f"SET search_path = {SCHEMA}")
         rows = db.execute(
-            "SELECT status, executor_id, queue_name FROM workflow_status"
-            " WHERE workflow_uuid LIKE %s",
-            (f"%{outlined.outline.running[0].fold}%",),
+            f"SELECT status, worker, queue FROM {OWN_SCHEMA}.folds"  # noqa: S608 - our own names
+            f" LEFT JOIN {SCHEMA}.workflow_status ON workflow_uuid = id WHERE fold = %s",
+            (outlined.outline.running[0].fold,),
         ).fetchall()
     return {
         "session": name,

@@ -28,6 +28,7 @@ from refold.log import (
 from refold.log.lineage import MOST_SEGMENTS
 from refold.stores import SqliteStore
 from refold.stores.reach import Reach, onwards
+from refold.stores.sqlite.uploads import PIECE
 from refold.testing.strategies import TickingClock
 
 SECRETS = ("quetzalcoatl", "xylophonist", "Ytterbium-Zwischenfall")
@@ -116,6 +117,12 @@ async def append(log: Log) -> list[Appended]:
     return [await log.append("kept", drafts("one", message("one more")), expected=6)]
 
 
+async def upload(log: Log) -> list[Appended]:
+    """A message that is written in pieces before the entry that uses it."""
+    large = message("long " * (3 * PIECE // 5))
+    return [await log.append("kept", drafts("upload", large), expected=6)]
+
+
 async def batch(log: Log) -> list[Appended]:
     values = [message(_FILL), message(_FILL + "new"), Titled("named"), Pinned((PartRef(1, 0),))]
     values += _folded("batch", Span(2, 3))
@@ -168,6 +175,7 @@ SCENARIOS: dict[str, Scenario] = {
     for one in (
         opening,
         append,
+        upload,
         batch,
         together,
         fork,

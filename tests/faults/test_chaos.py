@@ -27,7 +27,7 @@ from needed import need_postgres
 from nursery import Child
 from postgres_inspection import check_sessions
 
-from refold.engine.dbos.names import SCHEMA
+from refold.engine.dbos.names import OWN_SCHEMA, SCHEMA
 from refold.engine.folding import STOPPING
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStepped
 from refold.testing.postgres import Cluster
@@ -207,9 +207,7 @@ def _check_tables(address):
 def _left(address):
     """What waits or is under way, where, since when, and how often it was begun."""
     with psycopg.connect(address) as db:
-        db.execute(f"SET search_path = {SCHEMA}")
         return db.execute(
-            "SELECT status, executor_id, recovery_attempts, queue_name,"
-            " (now() - to_timestamp(updated_at / 1000))::text FROM workflow_status"
-            " WHERE status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')"
+            "SELECT status, worker, attempts, queue, (now() - queued_at)::text"  # noqa: S608 - our own names
+            f" FROM {OWN_SCHEMA}.folds LEFT JOIN {SCHEMA}.workflow_status ON workflow_uuid = id"
         ).fetchall()

@@ -163,7 +163,7 @@ async def both(client, direct, gateway, body):
     """
     await client.ask(direct, {**body, LIMIT[client.api]: 1, "stream": False})
     one, other = await client.ask(direct, body), await client.ask(gateway, body)
-    assert other.headers["refold-governed"] == "yes"
+    assert other.headers["refold-managed"] == "yes"
     assert one.session is None
     return one, other
 

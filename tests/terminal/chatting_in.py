@@ -119,10 +119,13 @@ class Talk:
         """The screen as it is in every run."""
         shown = self.terminal.screen() if screen is None else screen
         shown = re.sub(r"(?<=[a-z]-)[0-9a-f]{4}\b", "<hex>", shown)
+        shown = re.sub(r"\b\d{4}-\d\d-\d\d-[0-9a-f]{6}\b", "<name>", shown)
         # How full it is depends on which tests ran before in the same chat.
         shown = re.sub(r"(~|system |tools |talk |folds )[\d.]+k?", r"\1<n>", shown)
         shown = re.sub(r"[█▏▎▍▌▋▊▉░]{10}", "<bar>", shown)
         shown = re.sub(r"\b[\d,]+(?= (?:tokens|now|then|→))", "<n>", shown)
+        # Where the note stands that says which model answers depends on how quick the store is.
+        shown = re.sub(r"(?m)^ +\d+(?=  +\S)", "  #", shown)
         shown = steady(shown, {str(self.terminal.home): "~", self.provider.url: "<url>"})
         return re.sub(r"  +(<ago>)", r"  \1", shown)  # it ends at the right
 

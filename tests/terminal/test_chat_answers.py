@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from terminal.chatting_in import PROMPT
+from terminal.chatting_in import PROMPT, piped
 from terminal.pieces import Cut, Gate, Refuse, Thought
 
 MARKDOWN = """# A heading
@@ -247,3 +247,28 @@ def test_up_brings_back_what_was_typed_after_a_restart(talk, snapshot):
     talk.terminal.press("Enter")
     talk.provider.wait_until(lambda: talk.provider.asked[-1].prompt == "something to remember")
     talk.idle()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])
+def test_one_prompt_that_is_too_long_does_not_end_the_chat(talk, columns, rows):
+    talk.start(columns=columns, rows=rows, env=talk.provider.environment())
+    talk.say("Hello?", "You said: Hello?")
+    talk.terminal.paste("\n".join("all of the log " * 5 for _ in range(10_000)))
+    talk.terminal.press("Enter")
+    talk.terminal.wait_for("The prompt is too long")
+    talk.idle()
+    screen = talk.terminal.screen()
+    assert "/undo" in screen
+    assert "file" in screen
+    asked = len(talk.provider.asked)
+    talk.say("hello again", "You said: hello again")
+    [request] = talk.provider.asked[asked:]
+    assert "too long for the context window" in str(request.messages)
+    assert len(str(request.messages)) < 10_000
+    talk.say("/undo", 'Took back your last turn: "hello again"')
+    talk.say("/undo", 'Took back your last turn: "all of the log')
+    talk.say("And now?", "You said: And now?")
+    assert "too long" not in str(talk.provider.asked[-1].messages)
+    [name] = re.findall(r"--resume (\S+)", talk.leave())
+    kept = piped(talk, "export", name, "--as", "markdown").stdout
+    assert all(words in kept for words in ("hello again", "all of the log", "And now?"))

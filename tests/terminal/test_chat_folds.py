@@ -119,7 +119,7 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
     chat.terminal.wait_for("Fold now?")
     assert chat.steady(chat.settled()) == snapshot(name="preview")
     assert len(chat.provider.folds) == folds
-    chat.terminal.press("y")
+    chat.terminal.press("y", "Enter")
     chat.provider.wait_for_gate("fold")
     chat.terminal.wait_for(COMPACTING)
     chat.terminal.press("C-c")
@@ -152,13 +152,13 @@ def test_a_model_with_a_smaller_window_asks_and_folds_first(chat, snapshot):
     chat.type("/model openai:small")
     chat.terminal.wait_for("Compact and switch?")
     assert chat.steady(chat.settled()) == snapshot(name="asked")
-    chat.terminal.press("n")
+    chat.terminal.press("n", "Enter")
     chat.terminal.wait_for("Nothing changed")
     assert chat.idle().splitlines()[-1].startswith("local:scripted")
     assert len(chat.provider.received) == before
     chat.type("/model openai:small")
     chat.terminal.wait_for("[Y]es")
-    chat.terminal.press("y")
+    chat.terminal.press("y", "Enter")
     chat.terminal.wait_for("openai:small answers from now on.")
     assert chat.idle().splitlines()[-1].startswith("openai:small")
     assert "of 1.5k" in chat.terminal.screen().splitlines()[-1]

@@ -52,7 +52,7 @@ def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     answered(chat, "In one short sentence: what did I ask for?")
     chat.type("/compact")
     chat.terminal.wait_for("[Y]es")
-    chat.terminal.press("y")
+    chat.terminal.press("y", "Enter")
     chat.terminal.wait_for("Conversation compacted:", timeout=_PATIENCE)
     chat.idle()
     answered(chat, "Thank you. Say goodbye in one short sentence.")

@@ -43,7 +43,9 @@ def test_nothing_said_is_lost_when_the_power_fails(talk, snapshot):
     assert "The code is 4711" in sent
     assert "Say something long" in sent
     assert "apples" not in sent
-    assert "the-code-is-4711" in talk.leave()
+    hint = talk.leave()
+    assert re.match(r"--resume \d{4}-\d\d-\d\d-[0-9a-f]{6} ", hint)
+    assert "code" not in hint.partition("--store")[0]  # a name holds no word of what was said
 
 
 def test_two_terminals_talk_in_one_session(talks, snapshot):
@@ -87,3 +89,60 @@ def test_two_terminals_talk_in_one_session(talks, snapshot):
     for seen in (one.terminal.everything(), two.terminal.everything()):
         assert seen.count("Me, too") == 2
         assert seen.count(f"{PROMPT}Take your time") == 1
+    in_order(
+        two.terminal.everything(),
+        f"From another terminal:\n{PROMPT}Take your time",
+        f"{PROMPT}Me, too",
+        "Answer in another terminal:\nSlowly, but surely.",
+        "Answer to your message:",
+        "You said: Me, too",
+    )
+    in_order(
+        one.terminal.everything(),
+        f"{PROMPT}Take your time",
+        "Slowly, but surely.",
+        f"From another terminal:\n{PROMPT}Me, too",
+        "Answer in another terminal:\nYou said: Me, too",
+    )
+
+
+def in_order(shown, *wanted):
+    """Check that these stand there, one after the other, and each once."""
+    places = [shown.find(text) for text in wanted]
+    assert -1 not in places, (wanted[places.index(-1)], shown)
+    assert places == sorted(places), shown
+
+
+def test_the_same_words_from_two_terminals_are_told_apart(talks):
+    one = talks()
+    one.provider.script += [
+        ["First ", Gate("first"), "of all."],
+        ["Then ", Gate("second"), "this one."],
+    ]
+    one.start("shared")
+    one.type("yes")
+    one.provider.wait_for_gate("first")
+    two = talks(one)
+    two.start("shared")
+    two.type("yes")
+    two.terminal.wait_for("waiting for another terminal")
+    one.provider.release("first")
+    one.provider.wait_for_gate("second")
+    two.terminal.wait_for("Then")
+    one.terminal.wait_for("From another terminal:")
+    one.provider.release("second")
+    two.terminal.wait_for("this one.")
+    one.terminal.wait_for("Then this one.")
+    in_order(
+        two.terminal.everything(),
+        "Answer in another terminal:\nFirst of all.",
+        "Answer to your message:",
+        "Then this one.",
+    )
+    in_order(
+        one.terminal.everything(),
+        f"{PROMPT}yes",
+        "First of all.",
+        f"From another terminal:\n{PROMPT}yes",
+        "Answer in another terminal:\nThen this one.",
+    )

@@ -27,7 +27,7 @@ def asked(chat, command, question, key, *shown):
     chat.type(command)
     chat.terminal.wait_for(question)
     chat.settled()
-    chat.terminal.press(key)
+    chat.terminal.press(key, "Enter")
     for one in shown:
         chat.terminal.wait_for(one)
     return chat.idle()
@@ -52,7 +52,7 @@ def test_every_command_does_what_it_says(chat, snapshot):
         ("/explain", "My first thing"),
         ("/session", "the log keeps"),
         ("/config", "/config KEY VALUE"),
-        ("/help", "Nothing that you say is ever lost"),
+        ("/help", "The log keeps this conversation"),
         ("/help pin", "/pin [entry]"),
     ):
         shown = chat.run(command, wanted)
@@ -71,7 +71,7 @@ def test_every_command_does_what_it_says(chat, snapshot):
     asked(chat, "/compact", "Fold now?", "y", re.compile(r"\d+ messages and [\d,]+ tokens"))
     assert chat.provider.folds
     chat.run("/session checkpoints", re.compile(r"^1 .* 2 +\d+$", re.MULTILINE))
-    asked(chat, "/unfold 1", "[y]es", "y", "The model sees it again")
+    asked(chat, "/unfold 1", "[y]es", "y", "The fold is open.")
     chat.run("/undo", "Took back the unfolding")
     chat.run("/fork elsewhere", "Now in session elsewhere")
     chat.run("/sessions talk", "Now in session talk")

@@ -17,6 +17,8 @@ def main() -> None:
 def _run() -> None:
     try:
         from refold.cli.app import run  # noqa: PLC0415 - typer comes with an extra
+
+        sys.exit(run())
     except ModuleNotFoundError as error:
         if (error.name or "refold").partition(".")[0] == "refold":
             raise
@@ -25,4 +27,3 @@ def _run() -> None:
             "which is not installed.\npip install 'refold[cli]'\n"
         )
         sys.exit(1)
-    sys.exit(run())

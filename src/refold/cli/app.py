@@ -2,75 +2,118 @@
 
 import io
 import sys
-from typing import Annotated, Any, cast
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 import typer
 from typer.core import TyperGroup
 
 from refold import __version__
-from refold.cli.board import board
-from refold.cli.chat.command import chat
-from refold.cli.config import config
-from refold.cli.demo.command import demo
-from refold.cli.doctor import doctor
-from refold.cli.explain import explain
-from refold.cli.exporting import export
-from refold.cli.forgetting import forget
-from refold.cli.importing import import_
-from refold.cli.keys import keys
-from refold.cli.lab import lab
-from refold.cli.models import models
 from refold.cli.outcome import INTERRUPTED, interrupted, say_no_more
-from refold.cli.searching import search_
-from refold.cli.serve import serve
-from refold.cli.sessions import sessions
-from refold.cli.showing import show
-from refold.cli.store_command import store
-from refold.cli.worker import worker
+
+
+class _Command(NamedTuple):
+    """Where a command is defined. It is imported when it is run, so that each one starts fast."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+_SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
+    "Use": {
+        "chat": _Command("chat.command", "chat", "Chat with a model, with its context in view."),
+        "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
+        "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
+    },
+    "Look": {
+        "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
+        "show": _Command("showing", "show", "Read a session."),
+        "search": _Command("searching", "search_", "Search all sessions, folded parts included."),
+        "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
+        "models": _Command("models", "models", "Show windows, prices and limits of models."),
+        "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
+    },
+    "Manage": {
+        "config": _Command("config", "config", "Show the settings and their origin, or set one."),
+        "trust": _Command("trust", "trust", "Let a folder's project files set more."),
+        "export": _Command("exporting", "export", "Write a session to a file."),
+        "import": _Command("importing", "import_", "Read a session from a file."),
+        "forget": _Command("forgetting", "forget", "Erase a session, or entries of it, for good."),
+        "board": _Command("board", "board", "Notes that sessions leave for later ones."),
+    },
+    "Run": {
+        "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
+        "worker": _Command("worker", "worker", "Run a worker that makes folds."),
+        "keys": _Command("keys", "keys", "Manage who may use the service."),
+        "store": _Command("store_command", "store", "Prepare and maintain a store."),
+    },
+}
+_COMMANDS: Final = {name: one for section in _SECTIONS.values() for name, one in section.items()}
 
 
 class _Commands(TyperGroup):
-    """The commands; typer alone would end an interrupted one without a word."""
+    """The commands, imported one at a time; an interrupted one says so."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - as typer has it
+        super().__init__(**given)
+        self.commands: Any = dict.fromkeys(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as typer has it
+        """Import a command."""
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _imported(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
+        """List them, without importing any."""
+        width = max(map(len, _COMMANDS))
+        for title, section in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), command.summary) for name, command in section.items()]
+                )
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
         """Run the command that was typed."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
+        except KeyboardInterrupt as error:  # typer alone would end it without a word
             interrupted()
             raise typer.Exit(INTERRUPTED) from error
 
 
-app = typer.Typer(
+def _imported(name: str) -> Any:  # noqa: ANN401 - typer names no type
+    command = _COMMANDS[name]
+    found = getattr(import_module(f"refold.cli.{command.module}"), command.attribute)
+    group = _typer(callback=lambda: None)
+    if isinstance(found, typer.Typer):
+        group.add_typer(found, name=name)
+    else:
+        group.command(name)(found)
+    return typer.main.get_group(group).commands[name]
+
+
+def _typer(**given: Any) -> typer.Typer:  # noqa: ANN401 - as typer has it
+    # Plain text: what is printed is meant literally, brackets in a session's name included.
+    return typer.Typer(
+        add_completion="cls" in given,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        **given,
+    )
+
+
+app = _typer(
     cls=_Commands,
     name="refold",
-    help="Keep every word of an agent's conversation, and look after where it is kept.",
+    help="Compact, search, replay and serve LLM conversations.",
     epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "
     "130 interrupted, 141 nobody reads the output.",
     no_args_is_help=True,
-    # Plain text: what is printed is meant literally, brackets in a session's name included.
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.add_typer(board)
-app.command("chat")(chat)
-app.command("config")(config)
-app.command("demo")(demo)
-app.command("doctor")(doctor)
-app.command("explain")(explain)
-app.command("export")(export)
-app.command("forget")(forget)
-app.command("import")(import_)
-app.add_typer(keys)
-app.command("lab")(lab)
-app.command("models")(models)
-app.command("search")(search_)
-app.command("serve")(serve)
-app.command("sessions")(sessions)
-app.command("show")(show)
-app.add_typer(store)
-app.command("worker")(worker)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -93,7 +136,7 @@ def refold(
         ),
     ] = False,
 ) -> None:
-    """Keep every word of an agent's conversation, and look after where it is kept."""
+    """Compact, search, replay and serve LLM conversations."""
 
 
 def run() -> int:

@@ -73,6 +73,6 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 async def _names(address: str, tenant: str) -> list[str]:
-    async with asyncio.timeout(_SECONDS), store_at(address, create=False) as store:
+    async with asyncio.timeout(_SECONDS), store_at(address, create=False, quiet=True) as store:
         page = await store.log(tenant).sessions(limit=MOST)
     return [one.session for one in page.sessions]

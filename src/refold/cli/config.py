@@ -10,6 +10,7 @@ import typer
 
 from refold.cli.choosing import ProfileChoice
 from refold.cli.completing import setting_names, setting_values
+from refold.cli.left_out import left_out_json, left_out_lines, left_out_notice
 from refold.cli.outcome import explained
 from refold.cli.tables import aligned, clipped, terminal_width
 from refold.errors import InvalidInput
@@ -69,8 +70,9 @@ def config(  # noqa: PLR0913 - an option each
     """Show every setting and where its value comes from, or set one for good.
 
     Environment variables go before the project's files, those before the user's, and those before
-    what the profile says. What you set is checked first and written to your own file, or with
-    --project to the project's; comments there stay.
+    what the profile says. Of project files that you do not trust, only policy values apply: the
+    rest is listed with its reason, and `refold trust` lets it apply. What you set is checked first
+    and written to your own file, or with --project to the project's; comments there stay.
 
     Example: refold config trigger.tokens 80000
     """
@@ -82,6 +84,9 @@ def config(  # noqa: PLR0913 - an option each
         if key is not None:
             found = settings.value(key)
             typer.echo(_json(found) if as_json else _written(found))
+            left_out = [one for one in settings.left_out if one.key == key]
+            if left_out:
+                typer.echo(left_out_notice(left_out), err=True)
         elif as_json:
             typer.echo(json.dumps(_as_json(settings), ensure_ascii=False, indent=2))
         else:
@@ -119,11 +124,13 @@ def _near_home(path: Path) -> str:
 
 
 def _as_json(settings: Settings) -> dict[str, object]:
-    return {
+    values: dict[str, object] = {
         key: {"value": value, "source": str(source), "level": source.level}
         for key, value in settings.values().items()
         for source in (settings.sources[key],)
     }
+    left_out = left_out_json(settings.left_out)
+    return {**values, "left_out": left_out} if left_out else values
 
 
 def _lines(settings: Settings) -> list[str]:
@@ -137,7 +144,7 @@ def _lines(settings: Settings) -> list[str]:
     for table, members in groupby(pairs, key=lambda pair: pair[0].table):
         lines += [f"\n[{table}]"] if table else []
         lines += [line for _, line in members]
-    return lines
+    return [*lines, *left_out_lines(settings.left_out)] if settings.left_out else lines
 
 
 def _row(key: str, value: object, source: Source) -> Row:

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, BinaryIO
 
 import typer
 
+from refold.cli.chat.clean import Cleaner, escaped_in_json
 from refold.cli.choosing import SessionName
 from refold.cli.completing import forms
 from refold.cli.files import STANDARD, writing
@@ -101,9 +102,16 @@ async def _export(
 ) -> tuple[int, int]:
     async with log_to_read(address, tenant, gone="Its entries are gone for good.") as log:
         size = 0
+        shown = _shown_on_a_terminal(form) if file.isatty() else str
         async for piece in _pieces(log, session, form):
-            size += file.write(piece.encode(errors="replace"))
+            size += file.write(shown(piece).encode(errors="replace"))
         return await log.head(session), size
+
+
+def _shown_on_a_terminal(form: str) -> Callable[[str], str]:
+    """What makes pieces of an export harmless to a terminal. A file or a pipe gets every byte."""
+    # Controls are within strings of JSON only, so that its values stay as they are.
+    return escaped_in_json if form in (LINES, "json") else Cleaner().feed
 
 
 def _pieces(log: Log, session: str, form: str) -> AsyncIterator[str]:

@@ -3,47 +3,93 @@
 import asyncio
 import errno
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from refold.errors import TransferError
 from refold.whole_file import appearing_whole
 
+_EXPORTED = "Check that it is a file that `refold export` wrote."
 STANDARD = "-"
 """Stands for standard input or output where a file is named."""
 
 
+_LONGEST_HEADER = 64 << 10
+_LONGEST_LINE = 256 << 20
+"""Bytes. A line is held in memory, and may be of a file that somebody else made, or of a device."""
+
+
+class LineSource(Protocol):
+    """What lines are read from, more than once."""
+
+    def seek(self, offset: int, /) -> int:
+        """Begin again."""
+        ...
+
+    def readline(self, size: int, /) -> bytes:
+        """The next line, or so many bytes of it."""
+        ...
+
+
 @contextmanager
-def reading(source: str) -> Generator[BinaryIO, None, None]:
+def reading(source: str) -> Generator[LineSource, None, None]:
     """The file, or a copy of what can be read only once: it is checked before it is imported."""
     with _opened(source) as file:
         if file.seekable():
             yield file
             return
         with tempfile.TemporaryFile() as copy:
-            shutil.copyfileobj(file, copy)
-            yield copy
+            yield _Copied(file, copy)
 
 
-async def lines_of(file: BinaryIO) -> AsyncIterator[str]:
+class _Copied:
+    """A pipe that can be read again, as far as it was read.
+
+    What is wrong with a pipe without an end is found before it fills the disk.
+    """
+
+    def __init__(self, pipe: BinaryIO, copy: BinaryIO) -> None:
+        self._pipe = pipe
+        self._copy = copy
+
+    def seek(self, offset: int, /) -> int:
+        return self._copy.seek(offset)
+
+    def readline(self, size: int, /) -> bytes:
+        line = self._copy.readline(size)
+        if not line:
+            line = self._pipe.readline(size)
+            self._copy.write(line)
+        return line
+
+
+async def lines_of(file: LineSource) -> AsyncIterator[str]:
     """The lines from the beginning; only a line feed ends one."""
     file.seek(0)
-    for number, line in enumerate(file, 1):
+    number, max_bytes = 1, _LONGEST_HEADER
+    while line := file.readline(max_bytes + 1):
+        if len(line) > max_bytes:
+            raise TransferError(_too_long(number), _EXPORTED)
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
             raise TransferError(
-                f"Line {number} of the file is not UTF-8 text.",
-                "Check that it is a file that `refold export` wrote.",
+                f"Line {number} of the file is not UTF-8 text.", _EXPORTED
             ) from error
         if number % 100 == 0:
             await asyncio.sleep(0)  # lets an interrupt in
         yield text
+        number, max_bytes = number + 1, _LONGEST_LINE
+
+
+def _too_long(number: int) -> str:
+    if number == 1:
+        return "Line 1 of the file does not begin an exported session."
+    return f"Line {number} of the file is longer than {_LONGEST_LINE >> 20} MB."
 
 
 @contextmanager

@@ -5,20 +5,34 @@ import json
 import re
 import sys
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from refold.cli.choosing import SessionName
-from refold.cli.options import STORE, StoreOption, TenantOption
+from refold.cli.options import STORE, StoreOption, TenantOption, where_is
 from refold.cli.outcome import FAILED, explained
 from refold.cli.reading import log_to_read
+from refold.cli.scrubbing import run_scrub, say_scrubbed
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Erased, Log, Span
 from refold.log.names import check_name
 from refold.memory.forgetting import forget as forget_with_facts
+from refold.memory.forgetting import forgotten_words, shares_words
 
+_NAMED = (
+    "The session's name still has words of what was forgotten. A name cannot change: export the "
+    "session, import it under another name (refold import FILE --as NAME), then run: "
+    "refold forget {session}"
+)
+_TO_SCRUB = (
+    "Nobody can read it any more. The server still has its bytes in its {what}, and has noted "
+    "that. To remove them, run as the store's owner: refold store scrub"
+)
+_SCRUB_WAIT = 60.0
+"""Seconds that a scrub waits for each table that others use."""
 _SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
 
@@ -31,6 +45,12 @@ def forget(  # noqa: PLR0913 - an option each
             "--span", metavar="A-B", help="Only these entries; `refold show` has their numbers."
         ),
     ] = None,
+    scrub: Annotated[
+        bool,
+        typer.Option(
+            "--scrub", help="Wait until the bytes are off the server's disk, too (PostgreSQL)."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     store: StoreOption = STORE,
@@ -38,8 +58,12 @@ def forget(  # noqa: PLR0913 - an option each
 ) -> None:
     """Erase a session for good, or some of its entries, and all that was derived from them.
 
-    It says what would go and asks first. It cannot be undone: no byte of the text is left in the
-    store. Without a terminal to ask on, it does nothing unless there is --yes.
+    It says what would go and asks first. It cannot be undone: afterwards nobody can read or find
+    the text, nor a title made of it. An SQLite file no longer contains it. A PostgreSQL server
+    still has its bytes in tables, indexes and the write-ahead log, and has noted that: `refold
+    store scrub` removes them, or --scrub at once, if the role in --store may. Copies outside the
+    store (backups, archived log, replicas, exports) are yours to erase. Without a terminal to ask
+    on, it does nothing unless there is --yes.
 
     Example: refold forget support-42 --span 12-14
     """
@@ -50,8 +74,14 @@ def forget(  # noqa: PLR0913 - an option each
         if not yes and not _agreed(would):
             typer.echo("Nothing was forgotten.", err=True)
             raise typer.Exit(FAILED)
-        erased = asyncio.run(_forget(session, wanted, store, tenant))
+        erased, named = asyncio.run(_forget(session, wanted, store, tenant))
         typer.echo(json.dumps(asdict(erased)) if as_json else _sentence(erased, wanted))
+        if named:
+            typer.echo(_NAMED.format(session=quote(session)), err=True)
+        if erased.to_scrub and scrub:
+            say_scrubbed(run_scrub(where_is(store), wait=_SCRUB_WAIT))
+        elif erased.to_scrub:
+            typer.echo(_TO_SCRUB.format(what=" and ".join(erased.to_scrub)), err=True)
 
 
 def _span(text: str | None) -> Span | None:
@@ -102,9 +132,13 @@ def _agreed(would: str) -> bool:
         raise KeyboardInterrupt from error
 
 
-async def _forget(session: str, span: Span | None, address: str, tenant: str) -> Erased:
+async def _forget(
+    session: str, span: Span | None, address: str, tenant: str
+) -> tuple[Erased, bool]:
+    """Forget it; also whether the session's name still has words of it."""
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
-        return await forget_with_facts(log, session, span)
+        gone = await forgotten_words(log, session, span) if span is not None else set[str]()
+        return await forget_with_facts(log, session, span), shares_words(session, gone)
 
 
 def _sentence(erased: Erased, span: Span | None) -> str:

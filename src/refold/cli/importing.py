@@ -3,11 +3,11 @@
 import asyncio
 import json
 from dataclasses import asdict, dataclass
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 
-from refold.cli.files import lines_of, reading
+from refold.cli.files import LineSource, lines_of, reading
 from refold.cli.options import STORE, StoreOption, TenantOption, store_at, where_to_look
 from refold.cli.outcome import explained
 from refold.errors import SessionExists, SessionForgotten, SessionNotFound, StoreNotFound
@@ -56,7 +56,7 @@ def import_(
         typer.echo(json.dumps(asdict(imported)) if as_json else _sentence(imported))
 
 
-async def _import(file: BinaryIO, name: str | None, address: str, tenant: str) -> Imported:
+async def _import(file: LineSource, name: str | None, address: str, tenant: str) -> Imported:
     contents = await check_lines(lines_of(file), name=name)
     try:
         async with store_at(address, create=True) as store:

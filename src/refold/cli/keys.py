@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from refold.cli.keyring import JsonOption, with_keyring
+from refold.cli.keyring import JsonOption, with_keyring, with_store_and_keyring
 from refold.cli.options import STORE, StoreOption
 from refold.cli.outcome import explained, needing
 from refold.cli.tables import aligned
 from refold.cli.upstream_keys import upstream
 from refold.errors import InvalidInput
-from refold.log import DEFAULT_TENANT
+from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
     from refold.service.kept import Key, Role
@@ -125,6 +125,34 @@ def revoke(key: IdArgument, *, store: StoreOption = STORE, as_json: JsonOption =
         typer.echo(json.dumps(_row(done, "revoked"), ensure_ascii=False))
     else:
         typer.echo(f"Key {done.id} of tenant {done.tenant} is revoked.")
+
+
+@keys.command("hand-over")
+def hand_over(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")],
+    key: IdArgument,
+    *,
+    store: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a session belong to another key of its tenant.
+
+    Through the gateway, only the key that began a session may name it in `Refold-Session`. A new
+    secret of that key (refold keys rotate) does not change that.
+
+    Example: refold keys hand-over support-42 3f9c2ab81d04
+    """
+
+    async def handed_over(keyring: "Keyring", opened: "Store") -> "Key":
+        tenant = keyring.key(key).tenant
+        [first] = await opened.log(tenant).read(session, Span(1, 1), whole=False)
+        return await keyring.hand_over(tenant, first.id, key)
+
+    done = with_store_and_keyring(store, handed_over)
+    if as_json:
+        typer.echo(json.dumps({"session": session, "tenant": done.tenant, "key": done.id}))
+    else:
+        typer.echo(f"Session {session} of tenant {done.tenant} belongs to key {done.id}.")
 
 
 @keys.command("quota")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import typer
 from rich.console import Console
 
+from refold.cli.chat.clean import cleaned
 from refold.cli.colours import coloured, print_coloured
 from refold.view.columns import Piece
 
@@ -15,7 +16,12 @@ Line = Sequence[Piece]
 
 
 def print_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
-    """Print lines; where asked and there is a terminal too small for them, page by page."""
+    """Print lines; where asked and there is a terminal too small for them, page by page.
+
+    What they say may be of a model, a tool or a file that somebody else made: a terminal is given
+    nothing that it would obey, and no line can become two.
+    """
+    lines = [[piece._replace(text=_printable(piece.text)) for piece in line] for line in lines]
     if not sys.stdout.isatty():
         typer.echo("\n".join(map(plain, lines)))
     elif paged and len(lines) >= shutil.get_terminal_size().lines:
@@ -24,6 +30,10 @@ def print_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
         print_coloured(lines)
     else:
         typer.echo("\n".join(map(plain, lines)))
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else cleaned(text).replace("\n", " ")
 
 
 def in_colours() -> bool:

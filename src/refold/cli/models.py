@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from refold.cli.completing import models as known_names
 from refold.cli.outcome import explained
 from refold.cli.tables import NOTHING, aligned
 from refold.errors import InvalidInput
+from refold.fold.sizing import while_folding
 from refold.models import (
     WELL_KNOWN,
     ModelFacts,
@@ -36,6 +38,7 @@ _MARKS = {
     "hard": "waits for the fold",
     "generation": "folds delegated work",
     "target": "rewrites old results",
+    "room": "cuts messages to fit",
     "fold": "folds at tokens",
     "window": "cuts to tokens",
     "messages": "messages at most",
@@ -143,8 +146,12 @@ def _block(one: ModelFacts, profiles: Sequence[Profile], known: Overrides) -> li
 
 
 def _marks(model: str, profile: Profile, known: Overrides) -> Mapping[str, int]:
-    budget = budget_for(model, profile, models=known)
-    return thresholds(profile, budget, counter_for(model).spread)._asdict()
+    """The marks of a session that folds; beside them the fixed limits of one that cannot."""
+    budget, spread = budget_for(model, profile, models=known), counter_for(model).spread
+    fixed = thresholds(profile, budget, spread)
+    marks = thresholds(while_folding(profile), budget, spread)
+    marks = replace(marks, window=fixed.window, messages=fixed.messages, turns=fixed.turns)
+    return marks.as_json()
 
 
 def _number(value: int) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 from refold.errors import InvalidInput, StoreNotFound
 from refold.log import Store
 from refold.stores import open_store
+from refold.stores.sqlite.ownership import is_own_store
+from refold.user_folders import data_folder
 
 STORE = ""
 """Where nobody says: see `where_is`."""
@@ -22,7 +25,7 @@ StoreOption = Annotated[
         metavar="ADDRESS",
         envvar="REFOLD_STORE",
         help="Where the sessions are kept: sqlite:///FILE, or postgresql://USER@HOST/NAME.",
-        show_default=f"{HERE} in this folder, else your own",
+        show_default=f"your {HERE} in this folder, else your own",
     ),
 ]
 TenantOption = Annotated[
@@ -30,31 +33,52 @@ TenantOption = Annotated[
 ]
 
 
-def where_is(store: str) -> str:
-    """The address of the store: the one named, the one in this folder, else the user's own."""
+def where_is(store: str, *, quiet: bool = False) -> str:
+    """The address of the store: the one named, the user's own one in this folder, else at home.
+
+    Unless `quiet`, standard error says it when there is one in this folder that is not used.
+    """
     if store:
         return store
-    return f"sqlite:///{HERE if Path(HERE).exists() else _own()}"
+    if is_own_store(Path(HERE)):
+        return f"sqlite:///{HERE}"
+    if os.path.lexists(HERE) and not quiet:
+        _say_unused()
+    return f"sqlite:///{own_store()}"
 
 
-def _own() -> Path:
+def own_store() -> Path:
     """The user's own store."""
-    given = os.environ.get("XDG_DATA_HOME")
-    folder = Path(given) if given else Path.home() / ".local" / "share"
-    return folder / "refold" / HERE
+    return data_folder() / HERE
 
 
-def store_at(store: str, *, create: bool) -> Store:
-    """The store at the address, if a command can do anything with it."""
-    address = where_is(store)
-    if create and address == f"sqlite:///{_own()}":
-        _own().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+@cache
+def _say_unused() -> None:
+    """Once for each command, however often it looks where the store is."""
+    typer.echo(
+        f"{HERE} in this folder is not used, because you did not make it on this machine. "
+        f"Your own store is: {own_store()}. To use the one in this folder, add "
+        f"--store sqlite:///{HERE}, or run `refold trust`.",
+        err=True,
+    )
+
+
+def store_at(
+    store: str, *, create: bool, connect: float | None = None, quiet: bool = False
+) -> Store:
+    """The store at the address, if a command can do anything with it.
+
+    `connect` is how many seconds a server may take to take a connection; `quiet` as in `where_is`.
+    """
+    address = where_is(store, quiet=quiet)
+    if create and address == f"sqlite:///{own_store()}":
+        own_store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if address == "memory:":
         raise InvalidInput(
             "A store in memory would end with this command.",
             "Use --store sqlite:///path/to/file.db.",
         )
-    return open_store(address, create=create)
+    return open_store(address, create=create, connect=connect)
 
 
 def where_to_look(error: StoreNotFound) -> StoreNotFound:

@@ -57,7 +57,10 @@ def needing(extra: str) -> Generator[None, None, None]:
 
 def failed(code: str, what: str, fix: str = "Correct it and try again.") -> typer.Exit:
     """Say what happened and what to do; the exit to raise."""
-    typer.echo(f"error[{code}]: {what}\n{fix}", err=True)
+    from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow, and seldom needed
+
+    # An error may quote a file, a server or a model: none of them may write to the terminal.
+    typer.echo(cleaned(f"error[{code}]: {what}\n{fix}"), err=True)
     return typer.Exit(FAILED)
 
 

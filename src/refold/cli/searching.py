@@ -77,9 +77,7 @@ async def _found(  # noqa: PLR0913, PLR0917 - what to look for, where, and how m
 ) -> list[Found]:
     async with log_to_read(address, tenant, gone="There is nothing left to search.") as log:
         # A model is also told what stands beside a match; people look for the words themselves.
-        found = await search(log, text, session=session, limit=3 * limit, width=width)
-    wanted = _words(text)
-    return [one for one in found if any(_places(one.excerpt, wanted))][:limit]
+        return await search(log, text, session=session, limit=limit, width=width, neighbors=False)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -102,23 +100,12 @@ def _lines(found: Sequence[Found], wanted: frozenset[str], width: int) -> Iterat
 def emphasised(line: str, wanted: frozenset[str]) -> Iterator[Piece]:
     """The line in pieces, those strong that are words of the query."""
     at = 0
-    for start, end in _places(line, wanted):
-        if start >= at:
+    for start, end, word in placed_words(line):
+        if word in wanted and start >= at:
             yield Piece(line[at:start])
             yield Piece(line[start:end], "cut")
             at = end
     yield Piece(line[at:])
-
-
-def _places(line: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    words = list(placed_words(line))
-    for nth, (start, word) in enumerate(words):
-        if word in wanted:
-            after = words[nth + 1][0] if nth + 1 < len(words) else len(line)
-            end = start
-            while end < max(after, start + 1) and (line[end].isalnum() or end == start):
-                end += 1
-            yield start, end
 
 
 def _as_json(one: Found) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from refold.cli.choosing import ProfileChoice
+from refold.cli.left_out import say_left_out
 from refold.cli.metrics import metrics_at
 from refold.cli.options import STORE, StoreOption, store_at, where_is
 from refold.cli.outcome import explained, needing
@@ -54,6 +54,15 @@ def serve(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
     ] = None,
+    fail_open: Annotated[
+        bool | None,
+        typer.Option(
+            "--fail-open/--no-fail-open",
+            help="While the store is unavailable, pass requests on unmanaged instead of refusing "
+            "them.",
+            show_default="serve.fail_open",
+        ),
+    ] = None,
     profile: ProfileChoice = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where it listens as JSON, on one line.")
@@ -72,10 +81,13 @@ def serve(  # noqa: PLR0913 - an option each
         from refold.settings import load_settings  # noqa: PLC0415 - slow
 
         settings = load_settings(profile)
+        say_left_out(settings)
         if upstream is not None:
             settings = _with_upstream(settings, upstream)
+        if fail_open is not None:
+            serve = settings.serve.model_copy(update={"fail_open": fail_open})
+            settings = replace(settings, serve=serve)
         own = settings.serve
-        _log_to_standard_error()
         with metrics_at(metrics):
             asyncio.run(
                 _serve(
@@ -110,11 +122,13 @@ async def _serve(  # noqa: PLR0913 - made in one place
     from refold.service import listening  # noqa: PLC0415 - optional
     from refold.service.app import app  # noqa: PLC0415 - optional
 
+    listening.log_to_standard_error()
+    listening.raise_file_limit()
     sock = listening.bound(host, port)
     try:
         keys = await listening.check_keys(store_at(address, create=True), sock)
         local = listening.is_local(sock)
-        kept = store_at(address, create=True)
+        kept = store_at(address, create=True, connect=settings.serve.times.store)
         made = app(settings, store=kept, address=address, local=local, worker=worker)
         where = listening.address_of(sock)
 
@@ -124,6 +138,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
             else:
                 typer.echo(_said(where, keys=keys), err=True)
 
+        listening.calm_garbage_collection()
         await listening.serve(made, sock, started)
     finally:
         sock.close()
@@ -141,16 +156,3 @@ def _said(where: str, *, keys: bool) -> str:
         f"  export ANTHROPIC_BASE_URL={where}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
-
-
-def _log_to_standard_error() -> None:
-    from refold.service.secrets import NoSecrets  # noqa: PLC0415 - optional
-
-    handler = logging.StreamHandler()
-    handler.addFilter(NoSecrets())
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    for name, level in (("refold", logging.INFO), ("uvicorn.error", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.setLevel(level)
-        logger.addHandler(handler)
-        logger.propagate = False

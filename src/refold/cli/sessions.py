@@ -17,11 +17,14 @@ from refold.cli.reading import log_to_read
 from refold.cli.tables import GAP, NOTHING, terminal_width
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
-from refold.log import CODEC, DEFAULT_TENANT, Log, Requested, SessionInfo
+from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
+from refold.recall.telling import shapes_of, wire_of
 from refold.view.columns import Piece, columns, first_words, padded
 
 _NAME, _TITLE = 28, 44  # columns
 _LEAST = 12
+_FEW = 6  # entries that are looked at for what was said first
+_PREVIEW = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Listed:
     """What the last request sent, as it was counted."""
     model: str | None = None
     profile: str | None = None
+    opening: str = ""
+    """What was said first, where the session has no title."""
 
 
 class _Column(NamedTuple):
@@ -91,7 +96,8 @@ async def listed(log: Log, info: SessionInfo) -> Listed | None:
         visible = await log.visible(info.session, last=0)
     except (SessionForgotten, SessionNotFound):
         return None
-    known = Listed(info, len(visible.outline.folds))
+    opening = "" if info.title else await _opening(log, info)
+    known = Listed(info, len(visible.outline.folds), opening=opening)
     for entry in visible.entries:
         if entry.seq == visible.outline.record:
             match CODEC.decode(entry):
@@ -103,10 +109,23 @@ async def listed(log: Log, info: SessionInfo) -> Listed | None:
                         tokens if isinstance(tokens, int) else None,
                         model,
                         profile if isinstance(profile, str) else None,
+                        opening,
                     )
                 case _:
                     pass
     return known
+
+
+async def _opening(log: Log, info: SessionInfo) -> str:
+    """What was said first in a session without a title. It is read each time and stored nowhere."""
+    entries = await log.read(info.session, Span(1, min(_FEW, info.entries)))
+    wire = wire_of(info.format)
+    for entry in entries:
+        if entry.kind == Message.KIND and not entry.forgotten:
+            for shape in shapes_of(wire, entry)[1]:
+                if shape.kind == "prompt" and shape.text.strip():
+                    return shape.text[:_PREVIEW]
+    return ""
 
 
 _COLUMNS: Final = (
@@ -159,7 +178,7 @@ def _line(shown: Sequence[_Column], row: dict[str, str]) -> str:
 def _cells(one: Listed, now: int) -> dict[str, str]:
     return {
         "session": first_words(one.info.session, _NAME),
-        "title": first_words(one.info.title or "", _TITLE),
+        "title": first_words(one.info.title or one.opening, _TITLE),
         "last used": ago(one.info.updated_at, now),
         "messages": f"{one.info.messages:,}",
         "tokens": f"{one.tokens:,}" if one.tokens is not None else NOTHING,

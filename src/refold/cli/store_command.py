@@ -4,18 +4,30 @@ import asyncio
 import json
 from dataclasses import asdict
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from refold.cli.options import STORE, StoreOption, where_is
+from refold.cli.files import STANDARD, writing
+from refold.cli.options import STORE, StoreOption, store_at, where_is
 from refold.cli.outcome import explained, needing
+from refold.cli.scrubbing import run_scrub, say_scrubbed
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
+from refold.log.forgotten import (
+    Forgotten,
+    ForgottenAgain,
+    dump,
+    dump_header,
+    forget_again,
+    parse,
+)
+from refold.stores.sqlite import SqliteStore
 
 store = typer.Typer(
     name="store",
-    help="Make a store on a PostgreSQL server ready, and look after it.",
+    help="Make a store on a PostgreSQL server ready, and look after stores.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -81,7 +93,7 @@ def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
     """Look whether a store can be used from here, with this version.
 
     It also says when the role that connects may do everything: then the server does not keep
-    tenants apart for it.
+    tenants apart for it. To the owner of the store it says what is still to be scrubbed.
 
     Example: refold store check --store postgresql://app@db/refold
     """
@@ -102,26 +114,141 @@ def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
                 "for it.\nLet programs connect as another role: refold store migrate --role NAME",
                 err=True,
             )
+        if found.to_scrub:
+            typer.echo(
+                f"warning: the server still has bytes of what was forgotten in its "
+                f"{' and '.join(found.to_scrub)}.\nTo remove them: refold store scrub",
+                err=True,
+            )
 
 
 @store.command("scrub")
-def scrub_(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """Take the bytes of what was forgotten off the server's disk.
+def scrub_(
+    *,
+    address: StoreOption = STORE,
+    tables_only: Annotated[
+        bool,
+        typer.Option(
+            "--tables-only", help="Leave the write-ahead log alone; the next scrub takes it up."
+        ),
+    ] = False,
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="How long to wait for a table in use."
+        ),
+    ] = 10.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove what was forgotten from the server's tables, indexes and write-ahead log.
 
     Run it as the owner of the database, in quiet hours: tables that hold something forgotten are
-    rewritten, and nobody can use such a table meanwhile.
+    rewritten, and nobody can use such a table meanwhile. Then every write-ahead segment is filled
+    and removed. That needs a checkpoint and wal_recycle off, which is turned off and on again; a
+    superuser may do that. What could not be done is named with its reason (exit code 1) and stays
+    noted for the next scrub.
 
     Example: refold store scrub --store postgresql://owner@db/refold
     """
-    with explained(), needing("postgres"):
-        from refold.stores.postgres.owning import scrubbed  # noqa: PLC0415 - optional
+    with explained():
+        done = run_scrub(_server(address), wait=wait, wal=not tables_only)
+        if as_json:
+            typer.echo(json.dumps(asdict(done)))
+        else:
+            say_scrubbed(done)
 
-        done = asyncio.run(scrubbed(_server(address)))
+
+@store.command("forgotten")
+def forgotten_(
+    *,
+    address: StoreOption = STORE,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file; - is standard output."
+        ),
+    ] = STANDARD,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Replace the file if it is there.")
+    ] = False,
+) -> None:
+    """List what was forgotten, to forget it again in a restored backup.
+
+    The list names tenants, sessions and entries by their numbers and ids, and holds no words of a
+    conversation. Write one with each backup, and whenever something was forgotten, and keep it
+    elsewhere than the store. On PostgreSQL it takes a role that sees all tenants, as a backup does.
+
+    Example: refold store forgotten -o forgotten.jsonl --force
+    """
+    with explained():
+        found = asyncio.run(_forgotten(where_is(address)))
+        lines = [dump_header(), *(line for one in found for line in dump(one))]
+        with writing(output, force=force) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+@store.command("forget-again")
+def forget_again_(
+    lists: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Lists that `refold store forgotten` wrote."),
+    ],
+    *,
+    address: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget what the lists name, in a store that was restored from a backup.
+
+    Run it before any program uses the restored store. What isn't there, or is forgotten already,
+    changes nothing, so it can be run again. Sessions and entries are known by their ids: what was
+    written since under the same name stays. On PostgreSQL, run `refold store scrub` afterwards.
+
+    Example: refold store forget-again forgotten.jsonl --store postgresql://app@db/restored
+    """
+    with explained():
+        done = asyncio.run(_forget_again(where_is(address), [*map(_list, lists)]))
+        if as_json:
+            typer.echo(json.dumps(asdict(done)))
+            return
         typer.echo(
-            json.dumps(asdict(done))
-            if as_json
-            else f"{counted(len(done.rewritten), 'table')} rewritten."
+            f"Forgot {counted(done.sessions, 'session')} and {_entries(done.entries)} again. "
+            f"Not there, or forgotten already: {done.absent:,}."
         )
+        if where_is(address).startswith(_POSTGRES) and done.sessions + done.entries:
+            typer.echo("To remove the bytes, run as the store's owner: refold store scrub")
+
+
+async def _forgotten(address: str) -> list[Forgotten]:
+    if address.startswith(_POSTGRES):
+        with needing("postgres"):
+            from refold.stores.postgres.owning import forgotten  # noqa: PLC0415 - optional
+
+            return await forgotten(address)
+    async with store_at(address, create=False) as opened:
+        return await opened.forgotten() if isinstance(opened, SqliteStore) else []
+
+
+def _list(path: Path) -> list[Forgotten]:
+    """What a list holds: read whole before anything is forgotten."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return [*parse(lines)]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidInput(f"{path} cannot be read: {why}.") from error
+
+
+async def _forget_again(address: str, lists: list[list[Forgotten]]) -> ForgottenAgain:
+    named = [one for some in lists for one in some]
+    async with store_at(address, create=False) as opened:
+        if not isinstance(opened, SqliteStore):
+            return await forget_again(opened, named)
+        async with opened.erasing_many():
+            return await forget_again(opened, named)
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"
 
 
 def _server(address: str) -> str:

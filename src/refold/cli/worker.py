@@ -1,12 +1,14 @@
 """`refold worker`."""
 
 import asyncio
+import logging
 import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from refold.cli.choosing import ProfileChoice
+from refold.cli.left_out import say_left_out
 from refold.cli.metrics import metrics_at
 from refold.cli.options import STORE, StoreOption, where_is
 from refold.cli.outcome import explained, needing
@@ -112,13 +114,17 @@ async def _work(
     from refold.settings import load_settings  # noqa: PLC0415 - slow
     from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - optional
 
+    settings = load_settings(profile)
+    say_left_out(settings)
+    # While the database is away, the pool would log several lines a second; the sweeper logs one.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(one, stop.set)
     async with (
         PostgresStore(address) as store,
-        making_beside(store, load_settings(profile)) as make,
+        making_beside(store, settings) as make,
         Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as at_work,
     ):
         typer.echo(f"{at_work.executor} takes folds.", err=True)

@@ -111,6 +111,16 @@ class LocalEngine:
         await asyncio.wait({work.task})
         return tuple(work.ended.values())
 
+    @property
+    def busy(self) -> bool:
+        """Whether it is making a fold."""
+        return bool(self._at_work)
+
+    async def drain(self) -> None:
+        """Return when it makes no fold any more."""
+        while tasks := {work.task for work in self._at_work.values() if work.task is not None}:
+            await asyncio.wait(tasks)
+
     async def close(self) -> None:
         """See `Engine.close`."""
         self._closed = True

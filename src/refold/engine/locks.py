@@ -5,6 +5,7 @@ process dies, however it dies: the operating system takes back what is locked wi
 what lies in memory goes with the memory.
 """
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -17,7 +18,7 @@ from refold.errors import StoreFailed
 from refold.log import Log, Span
 from refold.log.protocol import Held, Locks
 
-__all__ = ["FileLocks", "Held", "Locks", "ProcessLocks"]
+__all__ = ["FileLocks", "Held", "LockTable", "Locks", "ProcessLocks"]
 
 _NOTE_SIZE = 200
 
@@ -87,15 +88,37 @@ class _FileLock:
             os.close(file)
 
 
+class LockTable:
+    """The locks of one store that are held. Engines may ask from several threads."""
+
+    def __init__(self) -> None:
+        self._held: set[_Key] = set()
+        self._guard = ThreadLock()
+
+    def add(self, key: "_Key") -> bool:
+        """Hold a lock; False when somebody does."""
+        with self._guard:
+            if key in self._held:
+                return False
+            self._held.add(key)
+            return True
+
+    def discard(self, key: "_Key") -> None:
+        """Let it go."""
+        with self._guard:
+            self._held.discard(key)
+
+
 class ProcessLocks:
     """Locks that hold within this process, for a store that no other process writes.
 
-    A session is known by its name and its opening's id, so engines over the same store exclude each
-    other, however often its log was asked for, and those over other stores do not.
+    A session is known by its name and its opening's id: a session that was forgotten and begun
+    again under its name is another one.
     """
 
-    def __init__(self, log: Log, purpose: str = "fold") -> None:
+    def __init__(self, log: Log, table: LockTable, purpose: str = "fold") -> None:
         self._log = log
+        self._table = table
         self._purpose = purpose
 
     @property
@@ -107,29 +130,23 @@ class ProcessLocks:
         """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
         key = (self._log.tenant, session, opening.id, self._purpose)
-        with _GUARD:
-            if key in _HELD:
-                return None
-            _HELD.add(key)
-        return _ProcessLock(key)
+        return _ProcessLock(key, self._table) if self._table.add(key) else None
 
 
 _Key = tuple[str, str, UUID, str]
-_HELD: set[_Key] = set()
-_GUARD = ThreadLock()
 
 
 class _ProcessLock:
-    def __init__(self, key: _Key) -> None:
+    def __init__(self, key: _Key, table: LockTable) -> None:
         self._key: _Key | None = key
+        self._table = table
 
     async def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not tried again
         return 1
 
     def release(self) -> None:
         if self._key is not None:
-            with _GUARD:
-                _HELD.discard(self._key)
+            self._table.discard(self._key)
             self._key = None
 
 
@@ -139,6 +156,12 @@ def _digest(whose: str, session: str) -> str:
 
 
 def _refused(path: Path, error: OSError) -> StoreFailed:
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return StoreFailed(
+            f"The lock {path} cannot be taken: this process has too many files open.",
+            "Raise its limit (ulimit -n), or run fewer conversations at once: a run holds one file "
+            "open, and one more while its session is compacted.",
+        )
     return StoreFailed(
         f"The lock {path} cannot be taken: {error.strerror}.",
         "Give the engine a folder for its locks that this user may write to.",

@@ -27,10 +27,12 @@
     │   ├── StoreReadOnly
     │   ├── StoreCorrupt
     │   ├── StoreFailed
+    │   │   └── StoreUnavailable        it does not answer within its deadline
     │   ├── StoreClosed
     │   └── ErasureUnfinished
     ├── ViewError               what the model would see
     │   ├── ViewTooLarge            what must be kept alone exceeds the limit
+    │   │   └── PromptTooLarge          the latest prompt alone does
     │   ├── WindowExceeded          the provider refused it, however little was sent
     │   ├── UnknownFormat           no wire for the session's format
     │   └── Unrebuildable           a request record whose sources were forgotten or changed
@@ -49,8 +51,11 @@
     │   ├── QuotaUsedUp             too much in a day
     │   ├── RequestTooLarge
     │   ├── RequestTooSlow
+    │   ├── HeadersTooLarge         more before the body than the service takes
     │   ├── RequestTooDeep          JSON within JSON beyond measure
     │   ├── Draining                the service is about to stop
+    │   ├── SessionOwned            the session belongs to another key
+    │   ├── OffloadLost             the process for large requests ended
     │   ├── UpstreamUnreachable     the server that has the model does not answer
     │   ├── NotPassedOn             not to be asked of an upstream with this key
     │   ├── NotLocal                who needs no key must ask from this machine, by its name
@@ -93,17 +98,24 @@ from refold.errors.root import RefoldError
 from refold.errors.service import (
     ApiKeyNotFound,
     Draining,
+    HeadersTooLarge,
+    InvalidEncoding,
+    InvalidFraming,
     KeyNeeded,
     LimitReached,
     MasterKeyWrong,
     NotLocal,
     NotPassedOn,
+    NoWebSockets,
+    OffloadLost,
     QuotaUsedUp,
     RequestTooDeep,
     RequestTooLarge,
     RequestTooSlow,
     RoleNeeded,
     ServiceError,
+    SessionOwned,
+    UnsupportedEncoding,
     UpstreamUnreachable,
 )
 from refold.errors.store import (
@@ -120,8 +132,16 @@ from refold.errors.store import (
     StoreOutdated,
     StoreReadOnly,
     StoreTooNew,
+    StoreUnavailable,
 )
-from refold.errors.view import UnknownFormat, Unrebuildable, ViewError, ViewTooLarge, WindowExceeded
+from refold.errors.view import (
+    PromptTooLarge,
+    UnknownFormat,
+    Unrebuildable,
+    ViewError,
+    ViewTooLarge,
+    WindowExceeded,
+)
 
 __all__ = [
     "ApiKeyNotFound",
@@ -133,9 +153,12 @@ __all__ = [
     "FoldError",
     "FoldNotMade",
     "FoldUnderWay",
+    "HeadersTooLarge",
     "HistoryDiffers",
     "IdReused",
+    "InvalidEncoding",
     "InvalidEntry",
+    "InvalidFraming",
     "InvalidInput",
     "InvalidMessage",
     "InvalidSetting",
@@ -146,11 +169,14 @@ __all__ = [
     "MasterKeyWrong",
     "MigrationGap",
     "NoModel",
+    "NoWebSockets",
     "NotAStore",
     "NotLocal",
     "NotPassedOn",
     "NotRemembered",
     "NothingToFold",
+    "OffloadLost",
+    "PromptTooLarge",
     "QuotaUsedUp",
     "RefoldError",
     "RequestTooDeep",
@@ -162,6 +188,7 @@ __all__ = [
     "SessionExists",
     "SessionForgotten",
     "SessionNotFound",
+    "SessionOwned",
     "StoreBusy",
     "StoreClosed",
     "StoreCorrupt",
@@ -172,9 +199,11 @@ __all__ = [
     "StoreOutdated",
     "StoreReadOnly",
     "StoreTooNew",
+    "StoreUnavailable",
     "TransferError",
     "UnknownFormat",
     "Unrebuildable",
+    "UnsupportedEncoding",
     "UpstreamUnreachable",
     "ViewError",
     "ViewTooLarge",

@@ -26,6 +26,16 @@ class RoleNeeded(ServiceError):
     usual_fix = "Use a key with that role; `refold keys create --role NAME` makes one."
 
 
+class SessionOwned(ServiceError):
+    """The session belongs to the key that began it, or to which it was handed over."""
+
+    code = "session-owned"
+    usual_fix = (
+        "Name another session in `Refold-Session`, or have an administrator hand this one over: "
+        "`refold keys hand-over SESSION ID`."
+    )
+
+
 class ApiKeyNotFound(ServiceError):
     """No key of that id, or of that upstream."""
 
@@ -58,6 +68,13 @@ class RequestTooLarge(ServiceError):
     usual_fix = "Send less, or have `serve.sizes` raised."
 
 
+class HeadersTooLarge(ServiceError):
+    """What comes before the body is larger than the service takes."""
+
+    code = "headers-too-large"
+    usual_fix = "Send fewer or shorter headers, or have `serve.sizes.headers` raised."
+
+
 class RequestTooSlow(ServiceError):
     """The body did not come in time."""
 
@@ -72,11 +89,46 @@ class RequestTooDeep(ServiceError):
     usual_fix = "Send it with less nesting."
 
 
+class UnsupportedEncoding(ServiceError):
+    """The body is compressed in a way that the service does not read."""
+
+    code = "unsupported-encoding"
+    usual_fix = "Send it as it is, or with one Content-Encoding: zstd, gzip or deflate."
+
+
+class InvalidEncoding(ServiceError):
+    """The body is not compressed as its Content-Encoding says."""
+
+    code = "invalid-encoding"
+    usual_fix = "Check how the client compresses it, or send it as it is."
+
+
+class InvalidFraming(ServiceError):
+    """The headers disagree on where the body ends."""
+
+    code = "invalid-framing"
+    usual_fix = "Send either Content-Length or Transfer-Encoding, over HTTP/1.1."
+
+
+class NoWebSockets(ServiceError):
+    """The client asked to go on with a WebSocket."""
+
+    code = "no-websockets"
+    usual_fix = "Send the request as a POST over HTTP; answers can be streamed."
+
+
 class Draining(ServiceError):
     """The service is about to stop."""
 
     code = "draining"
     usual_fix = "Ask again in a moment: another process answers then."
+
+
+class OffloadLost(ServiceError):
+    """The process that answers large requests ended, or could not be started."""
+
+    code = "offload-lost"
+    usual_fix = "Send the request again: the process is started again by itself."
 
 
 class UpstreamUnreachable(ServiceError):

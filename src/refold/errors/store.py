@@ -82,6 +82,17 @@ class StoreFailed(StoreError):
     usual_fix = "Check the disk and the permissions, then try again."
 
 
+class StoreUnavailable(StoreFailed):
+    """The store does not answer in time, or failed so often that it is not asked for a moment."""
+
+    code = "store-unavailable"
+    usual_fix = "Retry in a moment; if it stays so, check the store: `refold doctor`."
+
+    def __init__(self, what: str, fix: str | None = None, *, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(what, fix)
+
+
 class StoreClosed(StoreError):
     """The store was closed, or not opened yet."""
 

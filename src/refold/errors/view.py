@@ -18,13 +18,34 @@ class ViewTooLarge(ViewError):
         "or use a model with a larger window."
     )
 
-    def __init__(self, *, kept: int, limit: int) -> None:
+    def __init__(self, *, kept: int, limit: int, what: str = "") -> None:
         self.kept = kept
         self.limit = limit
         super().__init__(
-            f"System content, tools, pins, summaries and the latest prompt alone take {kept:,} "
+            what
+            or f"System content, tools, pins, summaries and the latest prompt alone take {kept:,} "
             f"tokens, and the limit is {limit:,}."
         )
+
+
+class PromptTooLarge(ViewTooLarge):
+    """The latest prompt alone exceeds the limit. The log has it; later requests leave it out."""
+
+    code = "prompt-too-large"
+    usual_fix = (
+        "Send the next prompt: the long one stays in the log and is left out of the context. For "
+        "the model to read it, put it into a file that a tool can read, send it in parts, or use "
+        "a model with a larger window."
+    )
+
+    def __init__(self, *, seq: int, tokens: int, kept: int, limit: int) -> None:
+        self.seq = seq
+        self.tokens = tokens
+        what = (
+            f"The prompt is too long: it takes {tokens:,} tokens, and a request holds at most "
+            f"{limit:,}. It was not sent. The log keeps it as entry {seq}."
+        )
+        super().__init__(kept=kept, limit=limit, what=what)
 
 
 class WindowExceeded(ViewError):

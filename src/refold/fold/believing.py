@@ -17,7 +17,7 @@ from refold.fold.write.written import Said, Written
 from refold.view import Counter, Fold
 
 _FROM_THE_LOG = (EARLIER, CHANGED, OPEN, RESULTS)
-"""What the log tells beside a model's words: it is short, and cannot be wrong."""
+"""What the log tells beside a model's words: short, and quoted or counted by code."""
 _MOST_FINDINGS = 100
 _LONGEST_WORDS = 60_000  # characters; far more than a fold shows
 _FIRST_TO_GO = ("notes", "files", "questions", "errors", "decisions", "next", "state", "goal")

@@ -1,8 +1,9 @@
 """The breadcrumb: a summary from the log alone, without a model.
 
-It quotes and counts and says nothing of its own, so it cannot be wrong: the user's messages, the
-names in use, the files that were changed, errors and what came of them, calls without an answer,
-where things stood, and what the model said it would do next.
+It quotes and counts and says nothing of its own: the user's messages, the names in use, the files
+that were changed, errors and what came of them, calls without an answer, where things stood, and
+what the model said it would do next. What it quotes can be false or out of date, and what it leaves
+out can matter.
 """
 
 import re
@@ -16,14 +17,16 @@ from refold.fold.reads import CHANGING, PATHS, TELLING, given, reads_of
 from refold.fold.rules import least_missed
 from refold.fold.summary import HAND, Claim, Directive, Section, Summary
 from refold.log import PartRef
+from refold.view.framing import tool_name
 from refold.wire import Shape
+from refold.wire.harness import users_words
 
 BY = "breadcrumb"
 EARLIER = "From an earlier summary"
 CHANGED = "Files changed"
 ERRORS = "Errors and what came of them"
 OPEN = "Calls without an answer"
-RESULTS = "Large results, which can be read again"
+RESULTS = "Large results, which are left out here"
 STATE = "Where it stood"
 NEXT = "Next, in the model's words"
 
@@ -74,9 +77,10 @@ def breadcrumb(material: Material) -> Summary:
 def _directives(passages: Iterable[Passage]) -> Iterator[Directive]:
     for passage in passages:
         for nth, shape in enumerate(passage.shapes):
-            if shape.kind == "prompt" and shape.text.strip():
-                text = clipped(shape.text, _QUOTED_CHARS)
-                yield Directive(text, passage.ref(nth), len(shape.text.strip()))
+            # What an agent's harness put into the user's message is not the user's.
+            words = users_words(shape.text) if shape.kind == "prompt" else ""
+            if words:
+                yield Directive(clipped(words, _QUOTED_CHARS), passage.ref(nth), len(words))
 
 
 def _in_order(directives: Iterable[Directive]) -> tuple[Directive, ...]:
@@ -147,7 +151,7 @@ def _errors(passages: Sequence[Passage]) -> Iterator[Claim]:
             worked[call] = passage.seq
     for call, error, ref in found:
         later = " (the same call worked later)" if worked.get(call, 0) > ref.seq else ""
-        yield Claim(f"{call}: {error}{later}", (ref,))
+        yield Claim(f'The tool {call} returned: "{error}"{later}', (ref,))
 
 
 def results(passages: Sequence[Passage]) -> Iterator[Claim]:
@@ -213,7 +217,7 @@ def _last_words(passages: Sequence[Passage]) -> tuple[str, PartRef] | None:
 
 def _called(shape: Shape) -> str:
     told = given(shape.text, (*TELLING, *PATHS)) or shape.text
-    return f"{shape.tool or 'a tool'}({one_line(told, _LINE // 2)})"
+    return f"{tool_name(shape.tool)}({one_line(told, _LINE // 2)})"
 
 
 def _parts(passages: Iterable[Passage], kind: str) -> Iterator[tuple[Passage, int, Shape]]:

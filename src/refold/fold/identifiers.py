@@ -34,14 +34,15 @@ def identifiers(text: str) -> list[str]:
     return [found for kind in _KINDS for found in kind.findall(text) if len(found) >= _SHORTEST]
 
 
-def strings(value: JsonValue) -> Iterator[str]:
-    """The texts of a JSON value, keys included: where to look for names in a call's arguments."""
+def strings(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
+    """The texts of a JSON value: where to look for names in a call's arguments."""
     if isinstance(value, list):
         for one in value:
-            yield from strings(one)
+            yield from strings(one, keys=keys)
     elif isinstance(value, dict):
         for key, one in value.items():
-            yield key
-            yield from strings(one)
+            if keys:
+                yield key
+            yield from strings(one, keys=keys)
     elif value is not None:
         yield str(value)

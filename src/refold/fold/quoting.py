@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from refold.view.framing import lines_of, on_one_line
+
 TRUNCATED = "...<truncated>..."
 
 
@@ -22,12 +24,12 @@ def sound(text: str) -> str:
 
 def quoted(text: str) -> str:
     """The text with every line after the first set in, so that none can pass for one of ours."""
-    return text.replace("\n", "\n  > ")
+    return "\n  > ".join(lines_of(text))
 
 
 def one_line(text: str, room: int) -> str:
     """The same, on one line."""
-    return clipped(" ".join(text.split()), room)
+    return clipped(on_one_line(text), room)
 
 
 def fair_clip(lengths: Iterable[int], room: int, most: int) -> int:

@@ -5,7 +5,7 @@ that the user said, it is the last to go.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 _STANDING: Final = re.compile(
@@ -31,8 +31,12 @@ def rules_in(text: str) -> list[str]:
     return [one for one in sentences if 0 < len(one) <= _LONGEST and _STANDING.search(one)]
 
 
-def least_missed(texts: Sequence[str]) -> list[int]:
+Rules = Callable[[str], list[str]]
+"""The rules in a text."""
+
+
+def least_missed(texts: Sequence[str], rules: Rules = rules_in) -> list[int]:
     """The messages by how little they would be missed: the oldest first, those with rules last."""
-    order = [(bool(rules_in(text)), at) for at, text in enumerate(texts)]
+    order = [(bool(rules(text)), at) for at, text in enumerate(texts)]
     newest = len(texts) - 1  # what was said last is what is being done
     return [at for _, at in sorted((ruled or at == newest, at) for ruled, at in order)]

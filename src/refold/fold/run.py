@@ -112,6 +112,12 @@ def context(  # noqa: PLR0913 - all that it carries
     }
 
 
+def is_extractive(job: Job) -> bool:
+    """Whether the log itself writes the summary of this fold, without a model."""
+    given = read_context(job.context)
+    return given.at_once or (given.values.writer == "log" and not given.summariser)
+
+
 class Context(NamedTuple):
     """What a job carries."""
 

@@ -1,9 +1,12 @@
 """Secrets, taken out of a text before anybody else reads it.
 
 Patterns of our own find what is named, or made in a well-known way; where the package
-`bc-detect-secrets` is installed, its detectors find the keys of many more providers.
+`bc-detect-secrets` is installed, its detectors find the keys of many more providers. Where one of
+them fails, nobody knows what the line holds, so all of the line is taken out, and a warning in the
+program's log names the detector.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -11,6 +14,8 @@ from importlib import import_module
 from typing import Final, Protocol, cast
 
 REDACTED: Final = "[redacted]"
+UNCHECKED: Final = "[redacted: this line could not be checked for secrets]"
+_LOGGER: Final = logging.getLogger("refold.fold")
 
 _STRONG = (
     r"(?:passw(?:or)?d|passwd|passphrase|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key"
@@ -125,7 +130,11 @@ def _redacted_line(line: str) -> str:
         line = _MADE.sub(REDACTED, line)
         if "bearer" in lower or "basic" in lower:
             line = _IN_HEADER.sub(rf"\1{REDACTED}", line)
-        found = {secret for window in _windows(line) for secret in _detected(window)}
+        try:
+            found = {secret for window in _windows(line) for secret in _detected(window)}
+        except _DetectorError as error:
+            _warn(error.detector, error.reason)
+            return UNCHECKED + line[len(line.rstrip("\r\n")) :]
         for secret in sorted(found, key=lambda one: (-len(one), one)):
             line = line.replace(secret, REDACTED)
     return line
@@ -160,17 +169,59 @@ def _detected(line: str) -> Iterator[str]:
             continue
         try:
             found = [one for one in detector.analyze_string(line) if len(one) >= _SHORTEST]
-        except Exception:  # noqa: BLE001, S112 - one that fails must not keep others from looking
-            continue
+        except _DetectorError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the line was not checked
+            # Its message may repeat the line, and so a secret.
+            raise _DetectorError(type(detector).__name__, type(error).__name__) from None
         yield from found
+
+
+class _DetectorError(Exception):
+    """A detector failed, so a line may hold a secret that nobody found."""
+
+    def __init__(self, detector: str, reason: str) -> None:
+        super().__init__(detector, reason)
+        self.detector = detector
+        self.reason = reason
+
+
+@cache  # so that each is said once
+def _warn(detector: str, reason: str) -> None:
+    _LOGGER.warning(
+        "The secret detector %s failed (%s). Lines that it could not check are left out of what "
+        "summaries and notes are made from. Update the package that it comes from, and start the "
+        "program again: pip install --upgrade bc-detect-secrets",
+        detector,
+        reason,
+    )
 
 
 @cache
 def detectors() -> tuple[Detector, ...]:
-    """The detectors of the installed package, if it is; they use no network."""
+    """The detectors of the installed package, if it is; they use no network.
+
+    A package that is installed and does not work is one detector that fails.
+    """
     try:
         package = import_module("detect_secrets.core.plugins.util")
-    except ImportError:
+    except ModuleNotFoundError:
         return ()
-    classes = cast("dict[str, type[Detector]]", package.get_mapping_from_secret_type_to_class())
-    return tuple(one() for _, one in sorted(classes.items()) if one.__name__ not in _OURS)
+    except Exception as error:  # noqa: BLE001 - whatever it is, nothing was looked at
+        return (_BrokenPackage(type(error).__name__),)
+    try:
+        classes = cast("dict[str, type[Detector]]", package.get_mapping_from_secret_type_to_class())
+        return tuple(one() for _, one in sorted(classes.items()) if one.__name__ not in _OURS)
+    except Exception as error:  # noqa: BLE001 - see above
+        return (_BrokenPackage(type(error).__name__),)
+
+
+class _BrokenPackage:
+    """Stands for the detectors of a package that cannot be used."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def analyze_string(self, string: str) -> Iterable[str]:  # noqa: ARG002 - as of all detectors
+        """Fail: nothing can be looked for."""
+        raise _DetectorError("bc-detect-secrets", self._reason)

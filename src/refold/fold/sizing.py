@@ -3,12 +3,16 @@
 from refold.view import Fold, Profile, Window
 
 FULL = 100_000
-"""From a limit of this many tokens on, the values of a profile count as they are."""
+"""From room for this many tokens of messages on, the values of a profile count as they are."""
 
 
-def sized(values: Fold, limit: int) -> Fold:
-    """The values, with what is counted in tokens or characters brought down to a smaller limit."""
-    share = min(1.0, limit / FULL)
+def sized(values: Fold, room: int) -> Fold:
+    """The values, with what is counted in tokens or characters brought down to a smaller room.
+
+    The room is what instructions and tools leave of the limit: at a small window they may take most
+    of it, and what suits the limit would leave a fold nothing to free.
+    """
+    share = max(0.0, min(1.0, room / FULL))
     keep = values.keep
     if keep.unit == "tokens":
         keep = keep.model_copy(update={"amount": int(keep.amount * share)})
@@ -27,8 +31,9 @@ def while_folding(profile: Profile) -> Profile:
     """The profile of a session that folds: fixed limits are for those that cannot.
 
     Where few turns are too many tokens, they are reduced to text all the same.
-    The past is then rewritten only beyond the point where a request waits for its fold: two ways
-    of making room at the same point would each cost a provider's cache.
+    The past is then rewritten only where it would be cut otherwise, which is beyond the point where
+    a request waits for its fold: two ways of making room at the same point would each cost a
+    provider's cache.
     """
     limits = profile.window
     window = Window(read=limits.read)
@@ -41,5 +46,5 @@ def while_folding(profile: Profile) -> Profile:
             halve=False,
         )
     if profile.rewrite.sticky and profile.trigger.hard:
-        rewrite = rewrite.model_copy(update={"target": profile.trigger.hard})
+        rewrite = rewrite.model_copy(update={"target": 1.0})
     return profile.model_copy(update={"window": window, "rewrite": rewrite})

@@ -50,6 +50,8 @@ class Name(NamedTuple):
     """How likely it is to be needed again, against the others."""
     last: int
     """The newest entry that holds it."""
+    by_tools: bool = False
+    """Whether only tools returned it: nobody who may ask for something wrote it."""
 
 
 ANY_CHANGE, NO_CHANGE = 0, -1

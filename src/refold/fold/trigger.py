@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from refold.view import Thresholds, Trigger
-from refold.view.bounds import GAIN
+from refold.view.thresholds import GAIN
 
 Act = Literal["continue", "start", "wait"]
 """Go on; begin a fold and go on; have one made (or the one under way finished) first."""
@@ -48,6 +48,7 @@ class Why(NamedTuple):
         "nothing to gain",
         "failed before",
         "under way",
+        "rewritten",
         "short",  # against
     ]
     value: int = 0
@@ -99,11 +100,10 @@ def _reached(
         yield Why("forced", pressure.tokens, marks.limit)
     if marks.hard and pressure.tokens >= marks.hard:
         yield Why("hard", pressure.tokens, marks.hard)
-    if pressure.tokens >= trigger.at_least:
-        if marks.soft and pressure.tokens >= marks.soft:
-            yield Why("soft", pressure.tokens, marks.soft)
-        if trigger.tokens and pressure.tokens - pressure.floor > trigger.tokens:
-            yield Why("tokens", pressure.tokens - pressure.floor, trigger.tokens)
+    if marks.soft and pressure.tokens >= marks.soft:
+        yield Why("soft", pressure.tokens, marks.soft)
+    if marks.fold and pressure.tokens - pressure.floor > marks.fold:
+        yield Why("tokens", pressure.tokens - pressure.floor, marks.fold)
     if trigger.messages and pressure.messages > trigger.messages:
         yield Why("messages", pressure.messages, trigger.messages)
     if trigger.turns and pressure.turns > trigger.turns:

@@ -1,1 +1,1 @@
-"""The gateway: agents change their base URL, and their conversations are governed and logged."""
+"""The gateway: agents change their base URL, and their conversations are managed and logged."""

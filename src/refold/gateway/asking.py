@@ -1,7 +1,7 @@
-"""One governed request: from its place in a session to an answer that the log has."""
+"""One managed request: from its place in a session to an answer that the log has."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,14 +11,16 @@ from typing import Any, Final
 import httpx2
 from starlette.responses import Response
 
-from refold.errors import Conflict, ViewTooLarge
+from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.gateway.aside import Aside
 from refold.gateway.dialects.answered import Answer
+from refold.gateway.large_requests import LargeRequests, UnloggedAnswer, is_large
 from refold.gateway.listening import Listening
 from refold.gateway.place import Place, Wanted
 from refold.gateway.placing import Placing
 from refold.gateway.rendering import NotTheirs, check_theirs, rendered
 from refold.gateway.streamed import Streamed
+from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import AnyResponse, Passing, Upstream, Upstreams, answered_with
 from refold.log import Note
 from refold.models.experience import Experiences
@@ -52,6 +54,11 @@ class Means:
     setup: Callable[[Wanted], Setup]
     later: Later
     aside: Aside
+    unmanaged: UnmanagedTurns
+    large: LargeRequests | None
+    """Logs large answers elsewhere."""
+    recovered: Callable[[], Awaitable[None]] | None
+    """Waits until the store is back; None where nothing is put off until then."""
 
 
 class Asking:
@@ -73,12 +80,27 @@ class Asking:
         self._body_sent = b""
         self._over = False
         """The stream has come to its end, or was left before."""
+        self._is_logged = True
+        self._logged_in = ""
+        """The session in which another process logged the answer."""
+        self._rewritten: set[int] = set()
+        """The entries that the client sends back in another form than the log has."""
 
     async def answer(self) -> Response:
-        """What the client gets."""
+        """What the client gets.
+
+        Raises:
+            StoreError: The store is unavailable, and nothing has been asked of the provider.
+        """
         self._place = await self._means.placing.place(self._wanted)
+        self._means.unmanaged.placed(self._wanted.tenant, self._wanted.chain)
         try:
             return await self._answered()
+        except StoreError:
+            # The client does not wait for a note that cannot be written now.
+            await self._place.leave()
+            self._means.later(self._failed_before("The store was unavailable."))
+            raise
         except BaseException as error:
             await self._surely(
                 self._failed(f"{type(error).__name__}: the request was not answered.")
@@ -90,6 +112,10 @@ class Asking:
         for refusals in range(len(TIGHTER) + 1):
             try:
                 body = await self._body(forced=refusals > 0)
+            except StoreError:
+                if refused is None:
+                    raise
+                break  # the provider has answered: that is what the client gets
             except ViewTooLarge:
                 if refused is not None:
                     break
@@ -103,8 +129,12 @@ class Asking:
                 raise
             if isinstance(answer, Response):
                 return answer
-            self._means.experiences.refused(self._wanted.asked.model, self._sent, answer.said)
+            reserve = self._place.kept.session.setup.budget.reserve
+            model = self._wanted.asked.model
+            self._means.experiences.refused(model, self._sent, answer.said, reserve)
             refused = answer.response
+            if _asks_too_much(answer.said):
+                break  # however short the conversation is made, its answer may not be so long
         assert refused is not None  # noqa: S101 - it was refused each time
         await self._surely(self._failed("The upstream refused the request for its length."))
         return refused
@@ -140,7 +170,7 @@ class Asking:
     def _rendered(self, request: Request) -> Mapping[str, str]:
         """Make the body; the record has its hash, and that of what the client sent."""
         asked, sheet = self._wanted.asked, self._place.kept.session.sheet
-        self._body_sent = rendered(self._wanted.dialect, asked, sheet, request)
+        self._body_sent, self._rewritten = rendered(self._wanted.dialect, asked, sheet, request)
         came = sha256(asked.raw).hexdigest()
         as_it_came = self._body_sent is asked.raw
         return {"client": came, "sent": came if as_it_came else sha256(self._body_sent).hexdigest()}
@@ -155,6 +185,9 @@ class Asking:
         if status != _OK and (said := overflow_of(status, content)) is not None:
             return _TooLong(said, self._told(Response(content, status), response))
         answer = None
+        if status == _OK and self._is_handed_over(content):
+            await self._surely(self._logged_elsewhere((content,), is_response=True))
+            return self._told(Response(content, status), response)
         if status == _OK:
             answer = await self._means.aside(len(content), self._wanted.dialect.answer, content)
         if answer is None:
@@ -209,33 +242,84 @@ class Asking:
     async def _logged(self, answer: Answer, note: Note | None = None) -> None:
         if not answer.payloads:
             return await self._failed("The answer says nothing.")
+        if any(map(self._is_handed_over, answer.payloads)):
+            return await self._logged_elsewhere(
+                answer.payloads, usage=answer.usage, note=note.text if note else ""
+            )
+        self._learn(answer)
         try:
             await self._append(self._place, answer, note)
         except Conflict:  # the same was asked twice, and the other answer came first
             self._place = await self._means.placing.branched(self._place)
             await self._append(self._place, answer, note)
+        except StoreError:
+            # The client gets what was paid for; it is logged when the client sends it again.
+            mark = self._place.answered(answer.payloads)
+            self._means.unmanaged.not_logged(self._wanted.tenant, self._wanted.chain, mark.key)
+            self._is_logged = False
         finally:
             await self._place.leave()
-        self._learn(answer)
         return None
 
+    def _is_handed_over(self, raw: bytes) -> bool:
+        """Whether to read it here would keep others waiting."""
+        return self._means.large is not None and is_large(raw)
+
+    async def _logged_elsewhere(
+        self,
+        pieces: tuple[bytes, ...],
+        *,
+        is_response: bool = False,
+        usage: Usage | None = None,
+        note: str = "",
+    ) -> None:
+        """Have a large answer read and logged in another process."""
+        place, wanted = self._place, self._wanted
+        assert self._means.large is not None  # noqa: S101 - it is handed over
+        name, link = place.kept.session.name, wanted.chain.end
+        unlogged = UnloggedAnswer(
+            *(wanted.tenant, wanted.dialect.path, name, link, place.tip),
+            *(pieces, is_response, usage, note),
+        )
+        try:
+            logged = await self._means.large.log_answer(unlogged)
+        except RefoldError:
+            # It is in the log when the client sends it again, with its next request.
+            self._is_logged = False
+            self._charge_for(usage, sum(map(len, pieces)))
+            await self._failed("The answer could not be logged.")
+            return
+        if not logged.session:
+            await self._failed("The upstream's answer says nothing.")
+            return
+        self._charge_for(logged.usage, logged.size)
+        self._logged_in = logged.session
+        await place.leave()
+
     def _learn(self, answer: Answer) -> None:
-        told = answer.usage
+        self._charge_for(answer.usage, sum(map(len, answer.payloads)))
+
+    def _charge_for(self, told: Usage | None, size: int) -> None:
         if told is not None and told.input and self._sent:
             self._means.experiences.answered(self._wanted.asked.model, self._sent, told.input)
+        elif self._sent:
+            self._means.experiences.took(self._wanted.asked.model, self._sent)
         used = told or Usage(self._sent)
         if not used.output:  # nobody said, or it broke off before they did
-            made = sum(len(one) for one in answer.payloads) // _BYTES
-            used = used._replace(output=made)
+            used = used._replace(output=size // _BYTES)
         self._charge(used, cost_of(used, self._wanted.setup.prices))
 
     async def _append(self, place: Place, answer: Answer, note: Note | None) -> None:
         mark = place.answered(answer.payloads)
+        differing = sorted(self._rewritten - place.kept.noted)
+        if note is None and differing:
+            note = _rewritten_note(differing)
+            place.kept.noted |= self._rewritten
         async with place.kept.turn:
             done = await place.kept.session.answer(
                 *answer.payloads, usage=answer.usage, note=note, mark=mark
             )
-        self._means.placing.answered(place, mark.key, done.first + mark.nth)
+        self._means.placing.answered(place, mark.key, done.first + mark.nth, answer.payloads)
 
     async def _interrupted(self, answer: Answer) -> None:
         """What came before the client left, or the upstream broke off."""
@@ -250,11 +334,17 @@ class Asking:
         place = self._place
         note = Note(words, {"gateway": "failed", "request": self._record})
         try:
-            with suppress(Conflict):  # then others went on meanwhile
+            with suppress(Conflict, StoreError):  # then others went on meanwhile, or nobody can
                 async with place.kept.turn:
                     await place.kept.session.note(note, mark=place.failed())
         finally:
             await place.leave()
+
+    async def _failed_before(self, words: str) -> None:
+        """Note, when the store is back, that nothing was asked: a retry then finds its session."""
+        note = Note(words, {"gateway": "failed", "request": self._record})
+        if self._means.recovered is not None:
+            await self._means.placing.note_failure(self._place, note, self._means.recovered)
 
     async def _surely(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it to its end, also when who waits for it is gone."""
@@ -269,9 +359,22 @@ class Asking:
 
         Its place may be a branch by now; the record of the request stays where it was planned.
         """
-        name = self._place.kept.session.name
+        name = self._logged_in or self._place.kept.session.name
         request = f"{self._planned_in or name}:{self._record}"
-        return answered_with(made, response, session=name, request=request, governed="yes")
+        managed = MANAGED if self._is_logged else NOT_LOGGED
+        return answered_with(made, response, session=name, request=request, managed=managed)
+
+
+def _asks_too_much(said: Overflow) -> bool:
+    """Whether the answer alone was to have more than half of what the provider takes."""
+    return bool(said.limit and said.output and 2 * said.output > said.limit)
+
+
+def _rewritten_note(entries: Sequence[int]) -> Note:
+    """Says that what was sent of these entries is the client's form, without saying it again."""
+    named = ", ".join(map(str, entries))
+    words = f"The client sends back in another form, which is what was sent: entry {named}."
+    return Note(words, {"gateway": "rewritten", "entries": list(entries)})
 
 
 @dataclass(frozen=True, slots=True)

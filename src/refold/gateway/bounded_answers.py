@@ -16,6 +16,13 @@ _ENDS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "def
 """How each packing begins, as zlib says it."""
 
 
+_STATUSES: Final = range(200, 600)
+
+
+class InvalidAnswer(httpx2.RemoteProtocolError):
+    """An upstream's answer that cannot be passed on; its words are for clients."""
+
+
 class BoundedAnswer(httpx2.AsyncByteStream):
     """An answer's bytes, unpacked as they come: a small one cannot become a huge one."""
 
@@ -81,6 +88,8 @@ def bounded(response: httpx2.Response, most: int | None, key: str | None = None)
         most: How many bytes it may have; None where they are passed on and not kept.
         key: A key that is not the client's own: providers repeat those that they refuse.
     """
+    if response.status_code not in _STATUSES:
+        raise InvalidAnswer("answered with a status that HTTP does not have")
     if response.has_redirect_location:  # clients would send their keys along, wherever it leads
         raise httpx2.RemoteProtocolError("The upstream says to ask elsewhere.")
     if key:

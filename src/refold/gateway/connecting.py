@@ -6,11 +6,12 @@ little else but such pieces.
 """
 
 import asyncio
+import select
 import ssl
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, cast
 from urllib.request import getproxies
 
 import httpcore2
@@ -20,7 +21,27 @@ from refold.gateway.joining import Joined
 
 _MOST: Final = 1 << 18
 """Bytes that may wait to be read; then the other end has to."""
+_TURNS: Final = 16
+"""Of the event loop, in which what has come by a deadline is still seen."""
 _FIRST: Final = 0.25  # seconds until another of a host's addresses is tried too
+
+ERRORS: Final[Mapping[type[BaseException], type[httpx2.TransportError]]] = {
+    httpcore2.TimeoutException: httpx2.TimeoutException,
+    httpcore2.ConnectTimeout: httpx2.ConnectTimeout,
+    httpcore2.ReadTimeout: httpx2.ReadTimeout,
+    httpcore2.WriteTimeout: httpx2.WriteTimeout,
+    httpcore2.PoolTimeout: httpx2.PoolTimeout,
+    httpcore2.NetworkError: httpx2.NetworkError,
+    httpcore2.ConnectError: httpx2.ConnectError,
+    httpcore2.ReadError: httpx2.ReadError,
+    httpcore2.WriteError: httpx2.WriteError,
+    httpcore2.ProxyError: httpx2.ProxyError,
+    httpcore2.UnsupportedProtocol: httpx2.UnsupportedProtocol,
+    httpcore2.ProtocolError: httpx2.ProtocolError,
+    httpcore2.LocalProtocolError: httpx2.LocalProtocolError,
+    httpcore2.RemoteProtocolError: httpx2.RemoteProtocolError,
+}
+"""Errors of the connection pool, and what the client's callers expect."""
 
 SocketOption = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -34,9 +55,10 @@ def client(timeout: httpx2.Timeout, limits: httpx2.Limits) -> httpx2.AsyncClient
     return httpx2.AsyncClient(timeout=timeout, transport=_Transport(limits=limits))
 
 
-class _Transport(httpx2.AsyncHTTPTransport):
+class _Transport(httpx2.AsyncBaseTransport):
+    """What `httpx2.AsyncHTTPTransport` does, over connections of our own."""
+
     def __init__(self, limits: httpx2.Limits) -> None:
-        super().__init__(limits=limits)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
             max_connections=limits.max_connections,
@@ -47,10 +69,58 @@ class _Transport(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Ask; what comes is handed on as many pieces at once as are there."""
-        response = await super().handle_async_request(request)
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = Joined(response.stream)
-        return response
+        url = httpcore2.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        )
+        with _as_httpx2():
+            response: Any = await self._pool.handle_async_request(
+                httpcore2.Request(
+                    request.method,
+                    url,
+                    headers=request.headers.raw,
+                    content=cast("httpx2.AsyncByteStream", request.stream),
+                    extensions=request.extensions,
+                )
+            )
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=Joined(_Body(response.stream)),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A response's body, whose errors are those of httpx2."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        with _as_httpx2():
+            async for piece in self._body:
+                yield piece
+
+    async def aclose(self) -> None:
+        with _as_httpx2():
+            await self._body.aclose()
+
+
+@contextmanager
+def _as_httpx2() -> Generator[None]:
+    """Raise errors of httpcore2 as those of httpx2, which has one of the same name for each."""
+    try:
+        yield
+    except tuple(ERRORS) as error:
+        kind = next(ERRORS[base] for base in type(error).__mro__ if base in ERRORS)
+        raise kind(str(error)) from error
 
 
 class Network(httpcore2.AsyncNetworkBackend):
@@ -83,12 +153,43 @@ class Network(httpcore2.AsyncNetworkBackend):
 @asynccontextmanager
 async def _connecting(seconds: float | None) -> AsyncGenerator[None]:
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        async with asyncio.timeout(None) as limit:
+            last_look = _LastLook(limit, seconds)
+            try:
+                yield
+            finally:
+                last_look.cancel()
     except TimeoutError as error:
         raise httpcore2.ConnectTimeout("The server did not answer in time.") from error
     except OSError as error:  # what TLS objects to is one too
         raise httpcore2.ConnectError(str(error)) from error
+
+
+class _LastLook:
+    """Ends a timeout some turns of the event loop after its time.
+
+    Connecting takes several turns. When many requests come at once, a turn may take longer than a
+    connection may: the server has answered, and only the loop did not get to it.
+    """
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._turns = _TURNS
+        self._next: asyncio.Handle | None = None
+        if seconds is not None:
+            self._next = self._loop.call_later(seconds, self._turn)
+
+    def cancel(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+    def _turn(self) -> None:
+        self._turns -= 1
+        if self._turns:
+            self._next = self._loop.call_soon(self._turn)
+        else:
+            self._limit.reschedule(self._loop.time())
 
 
 class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
@@ -200,8 +301,8 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - part of the protocol
     ) -> httpcore2.AsyncNetworkStream:
-        """Go on in private."""
-        if self._came:  # whoever sent it has not shown who they are
+        """Upgrade to TLS."""
+        if self._came or self._unread():  # whoever sent it has not shown who they are
             self._transport.abort()
             raise httpcore2.ConnectError("Something came before the connection was private.")
         try:
@@ -217,11 +318,17 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._transport = private
         return self
 
+    def _unread(self) -> bool:
+        """Whether something came, or the other end closed, that a busy loop has not seen yet."""
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
+
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - part of the protocol
         """What is known of the connection."""
         match info:
             case "is_readable":  # an idle connection with something to read is of no use
-                return self._ended or bool(self._came)
+                return self._ended or bool(self._came) or self._unread()
             case "client_addr":
                 return self._transport.get_extra_info("sockname")
             case "server_addr":

@@ -1,4 +1,4 @@
-"""What an answer that is passed on unread used: nothing is free because it is not governed."""
+"""What an answer that is passed on unread used: nothing is free because it is not managed."""
 
 from typing import Final, cast
 

@@ -1,29 +1,36 @@
-"""The gateway: any client's requests, governed where they can be, passed on where not."""
+"""The gateway: any client's requests, managed where they can be, passed on where not."""
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol, cast
-from urllib.parse import quote
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import httpx2
 from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from refold.errors import RefoldError, UpstreamUnreachable
+from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.aside import Aside
 from refold.gateway.asking import SESSION, Asking, Means
+from refold.gateway.bounded_answers import InvalidAnswer
 from refold.gateway.counting import Counting
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.asked import Asked, Unreadable
 from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.dialects.reading import BOUNDS, Bounds
 from refold.gateway.finding import chain_of
-from refold.gateway.keeping import Keeping
+from refold.gateway.large_requests import LargeRequests, LoggedAnswer, UnloggedAnswer, partial_body
+from refold.gateway.passed_paths import Target
 from refold.gateway.place import Wanted
 from refold.gateway.placing import Placing
+from refold.gateway.recent_answers import Share
+from refold.gateway.sessions import GatewaySessions, Origin
 from refold.gateway.setups import Setups
 from refold.gateway.streamed import Streamed
+from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import Passing, Upstreams, answered_with
 from refold.models.catalogue import NONE, Overrides, facts_of
 from refold.models.experience import Experiences
@@ -33,6 +40,17 @@ from refold.models.spending import Usage, cost_of
 _MOST_TENANTS: Final = 1_000
 _LONGEST_NAME: Final = 200
 _MESSAGES: Final = "/v1/messages"
+TARGET: Final = "refold.target"
+"""Where the scope of a request has its target."""
+_MAX_WAITING: Final = 1_000
+"""Notes that wait for the store to be back."""
+
+
+class Unmanaged(NamedTuple):
+    """Why a request is passed on unmanaged."""
+
+    reason: Reason
+    detail: str = ""
 
 
 class Caller(Protocol):
@@ -48,9 +66,16 @@ class Caller(Protocol):
         """The id of the key."""
         ...
 
+    @property
+    def stale(self) -> bool:
+        """Whether the key was checked against what was known before the store failed."""
+        ...
+
 
 Charge = Callable[[Any, Usage, float | None], None]
 """Is told what a caller's answer used, and what that cost in dollars, if it is known."""
+MayUse = Callable[[Any, Origin], Awaitable[bool]]
+"""Whether a caller may go on in a session that began like this."""
 Refuse = Callable[[Exception, Dialect | None], Response]
 """Says what went wrong, in the words of the dialect's provider."""
 
@@ -60,64 +85,107 @@ class Gateway:
 
     def __init__(  # noqa: PLR0913 - two are choices
         self,
-        keeping: Keeping,
+        sessions: GatewaySessions,
         upstreams: Upstreams,
         *,
         caller_of: Callable[[Request], Awaitable[Caller]],
         refuse: Refuse,
         charge: Charge = lambda _caller, _used, _cost: None,
         models: Overrides = NONE,
+        outages: OutagePolicy | None = None,
+        large: LargeRequests | None = None,
+        may_use: MayUse | None = None,
+        share: Share | None = None,
+        bounds: Bounds = BOUNDS,
     ) -> None:
         """Make one.
 
         Args:
-            keeping: The sessions.
+            sessions: The sessions.
             upstreams: Where the models are.
             caller_of: Who asks; may refuse.
             refuse: Says what went wrong.
             charge: Is told what answers used.
             models: What the settings say of models.
+            outages: What to do while the store is unavailable; else requests are refused.
+            large: Answers large requests elsewhere; else they are answered here.
+            may_use: Whether a caller may go on in a session that it names; else any may.
+            share: Is given what answers are known by, for another process.
+            bounds: How much a managed request may hold; others are passed on as they come.
         """
-        self.keeping = keeping
+        self._bounds = bounds
+        self.sessions = sessions
         self._upstreams = upstreams
         self._caller_of = caller_of
         self._refuse = refuse
         self._charge = charge
         self._models = models
-        self._setups = Setups(keeping.profile, models)
+        self._setups = Setups(sessions.profile, models)
         self._aside = Aside()
         self._working: set[asyncio.Task[None]] = set()
-        self._placing = Placing(keeping)
+        self._closing = asyncio.Event()
+        self._waiting = 0
+        self._placing = Placing(sessions, share=share)
+        self._large = large
+        self._may_use = may_use
+        self._outages = outages or OutagePolicy()
+        self.unmanaged = UnmanagedTurns(
+            self._outages, lambda tenant, keys: sessions.log(tenant).marked(keys)
+        )
         self._means: OrderedDict[str, Means] = OrderedDict()
+
+    def take_answer(self, shared: Sequence[Any]) -> None:
+        """Another process of the service gave an answer, and shares what it is known by."""
+        self._placing.recent.take(shared)
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What the raw paths of requests to the gateway begin with."""
+        return self._upstreams.prefixes
 
     async def ask(self, request: Request) -> Response:
         """A request in one of the formats."""
-        dialect = DIALECTS[request.url.path]
+        dialect = DIALECTS[_target(request).path]
         try:
             caller = await self._caller_of(request)
-            raw = await request.body()
+            raw = await self._small_body(request, caller)
+            if isinstance(raw, Response):
+                return raw
             passing = _passing(request, caller, raw)
             try:
-                asked = await self._aside(len(raw), dialect.read, raw)
+                asked = await self._aside(len(raw), dialect.read, raw, self._bounds)
             except Unreadable as error:
-                why = str(error) or "no JSON object"
+                why = Unmanaged("unreadable-body", str(error) or "no JSON object")
                 return await self._pass(caller, passing, "", dialect, why)
-            if why := asked.ungoverned or _nameless(asked.model):
+            if detail := asked.ungoverned or _nameless(asked.model):
+                reason = "over-bounds" if asked.over_bounds else "unsupported-request"
+                why = Unmanaged(reason, detail)
                 return await self._pass(caller, passing, asked.model, dialect, why)
-            return await self._govern(request, caller, dialect, asked, passing)
+            return await self._manage(request, caller, dialect, asked, passing)
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
             return self._refuse(error, dialect)
 
+    async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
+        """Log the answer to a request that another process has asked."""
+        return await self._placing.log_answer(answer)
+
     async def pass_on(self, request: Request) -> Response:
         """Any other request: it is passed on as it is."""
-        dialect = next((one for path, one in DIALECTS.items() if _under(request, path)), None)
+        asked = _target(request).path
+        dialect = next(
+            (one for path, one in DIALECTS.items() if asked.startswith(f"{path}/")), None
+        )
         try:
             caller = await self._caller_of(request)
-            passing = _passing(request, caller, await request.body())
+            raw = await self._small_body(request, caller)
+            if isinstance(raw, Response):
+                return raw
+            passing = _passing(request, caller, raw)
             model = await self._aside(len(passing.body), _model_in, passing)
-            return await self._pass(caller, passing, model, dialect, "not a conversation")
+            why = Unmanaged("not-a-conversation")
+            return await self._pass(caller, passing, model, dialect, why)
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
@@ -125,30 +193,59 @@ class Gateway:
 
     async def close(self) -> None:
         """Wait for what is still written; the sessions are closed by who opened the store."""
+        self._closing.set()
         while self._working:
             await asyncio.wait(self._working)
+        await self.unmanaged.close()
         self._aside.close()
-        await self.keeping.close()
+        await self.sessions.close()
 
-    async def _govern(
+    async def _small_body(self, request: Request, caller: Caller) -> bytes | Response:
+        """The body, or the answer of another process to a request that is too large for this."""
+        if self._large is None:
+            return await request.body()
+        body = await partial_body(request)
+        if body.is_large:
+            return await self._large.answer(request, caller, body)
+        if body.is_growing:
+            self._large.warm_up(caller.tenant)
+        return body.begun
+
+    async def _manage(
         self, request: Request, caller: Caller, dialect: Dialect, asked: Asked, passing: Passing
     ) -> Response:
-        upstream = self._upstreams.choose(asked.model, dialect.name)
+        upstream = self._upstreams.choose(asked.model, dialect.name, passing.prefix)
         named = request.headers.get(SESSION)
         chain = await self._aside(len(asked.raw), chain_of, dialect, asked, caller.key)
         setup = self._setup_of(asked, caller.tenant)
-        wanted = Wanted(caller.tenant, dialect, asked, chain, setup, named)
+        wanted = Wanted(
+            *(caller.tenant, dialect, asked, chain, setup, named),
+            key=caller.key,
+            may_use=self._may_use and partial(self._may_use, caller),
+        )
 
         def charge(used: Usage, cost: float | None) -> None:
             self._charge(caller, used, cost)
 
         means = self._means_of(caller.tenant)
-        return await Asking(means, wanted, passing, upstream, charge).answer()
+        try:
+            if caller.stale:
+                raise StoreUnavailable("The store did not answer when the key was checked.")
+            return await Asking(means, wanted, passing, upstream, charge).answer()
+        except StoreError:
+            if not self._outages.fail_open:
+                raise
+        why = Unmanaged("store-unavailable")
+        response = await self._pass(caller, passing, asked.model, dialect, why)
+        if response.status_code == HTTPStatus.OK:
+            self.unmanaged.passed(caller.tenant, chain)
+        return response
 
     async def _pass(
-        self, caller: Caller, passing: Passing, model: str, dialect: Dialect | None, why: str
+        self, caller: Caller, passing: Passing, model: str, dialect: Dialect | None, why: Unmanaged
     ) -> Response:
-        upstream = self._upstreams.choose(model, dialect.name if dialect else "")
+        name = dialect.name if dialect else ""
+        upstream = self._upstreams.choose(model, name, passing.prefix)
         response = await self._upstreams.send(upstream, passing, most=None)
         kind = response.headers.get("content-type", "")
         messages = dialect is not None and dialect.path == _MESSAGES
@@ -166,8 +263,9 @@ class Gateway:
                     used = counting.used(len(passing.body) if asks else None)
                     self._charge_for(caller, model, used)
 
+        self._outages.count.passed_unmanaged(why.reason)
         made = Streamed(body(), response.status_code)
-        return answered_with(made, response, governed=f"no; {why}")
+        return answered_with(made, response, managed=not_managed(*why))
 
     def _charge_for(self, caller: Caller, model: str, used: Usage | None) -> None:
         if used is not None:
@@ -184,11 +282,30 @@ class Gateway:
                 self._setup,
                 self._later,
                 self._aside,
+                self.unmanaged,
+                self._large,
+                self._until_recovered if self._outages.recovered else None,
             )
         self._means[tenant] = means
         if len(self._means) > _MOST_TENANTS:
             self._means.popitem(last=False)
         return means
+
+    async def _until_recovered(self) -> None:
+        """Wait until the store is back; not for many at once, and not while we stop."""
+        if self._outages.recovered is None or self._waiting >= _MAX_WAITING:
+            raise StoreUnavailable("Too much waits for the store.")
+        self._waiting += 1
+        try:
+            closing = asyncio.ensure_future(self._closing.wait())
+            back = asyncio.ensure_future(self._outages.recovered())
+            await asyncio.wait({closing, back}, return_when=asyncio.FIRST_COMPLETED)
+            closing.cancel()
+            if not back.done():
+                back.cancel()
+                raise StoreUnavailable("The gateway stops.")
+        finally:
+            self._waiting -= 1
 
     def _setup(self, wanted: Wanted) -> Setup:
         return self._setup_of(wanted.asked, wanted.tenant)
@@ -208,24 +325,21 @@ class Gateway:
             task.exception()
 
 
+def _target(request: Request) -> Target:
+    return request.scope[TARGET]
+
+
 def _passing(request: Request, caller: Caller, body: bytes) -> Passing:
     """The request as it came; what its path says is for the upstream to decode."""
-    scope, headers = request.scope, tuple(request.headers.raw)
-    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    path = raw.partition(b"?")[0].decode("latin-1")
-    query = scope["query_string"].decode("latin-1")
-    return Passing(request.method, path, query, headers, body, caller.tenant)
+    prefix, path, query = _target(request)
+    headers = tuple(request.headers.raw)
+    return Passing(request.method, path, query, headers, body, caller.tenant, prefix)
 
 
 def _nameless(model: str) -> str:
     """Why a model of that name is not known; empty if it may be."""
     odd = len(model) > _LONGEST_NAME or not model.isprintable()
     return "no model is so named" if odd else ""
-
-
-def _under(request: Request, path: str) -> bool:
-    """Whether the request is to an address beneath this one, and so of the same provider."""
-    return request.url.path.startswith(f"{path}/")
 
 
 def _model_in(passing: Passing) -> str:
@@ -239,6 +353,8 @@ def _model_in(passing: Passing) -> str:
 
 
 def _unreachable(error: httpx2.TransportError) -> UpstreamUnreachable:
+    if isinstance(error, InvalidAnswer):
+        return UpstreamUnreachable(f"The model's server {error}.")
     late = isinstance(error, httpx2.TimeoutException)
     what = "took too long" if late else "cannot be reached, or broke the connection off"
     return UpstreamUnreachable(f"The model's server {what}.")

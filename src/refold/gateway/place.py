@@ -1,29 +1,43 @@
 """A request's place in a session: what is said there, and by which marks it is found again."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, cast
 
 from refold.gateway.asker import Asker
 from refold.gateway.dialects.asked import Asked
 from refold.gateway.dialects.dialect import Dialect
-from refold.gateway.finding import Chain, chained, key_of
-from refold.gateway.keeping import Kept
-from refold.log import Mark
+from refold.gateway.finding import Chain, Step, chained, key_of
+from refold.gateway.sessions import GatewaySession, Origin
+from refold.log import Mark, Title
 from refold.models.setup import Setup
 from refold.wire import wire_for
+from refold.wire.harness import users_words
 
 _TITLE: Final = 60
 """How many characters of what was said first are a session's title."""
+_FIRST_MESSAGE: Final = 2
+"""The entry of a session's first message."""
+_LOOKED: Final = 20_000
+"""Characters of a message that are looked through for the words of its title."""
 _OPENING: Final = 16
 """How many texts are looked at for one that a person said."""
+_SCANNED: Final = 200
+"""Messages of a turn that are searched for its prompts: a title is not worth reading 10,000."""
 _PIECE: Final = 500
 """Messages that are said at once where it may be done piece by piece."""
 _PIECE_BYTES: Final = 256 * 1024
+_MARKED_TURNS: Final = 8
+"""Of a history with turns that are not in the log yet, the newest that get marks of their own. Each
+mark is an append, and after an outage all conversations come at once.
+"""
+
+
+MayUse = Callable[[Origin], Awaitable[bool]]
+"""Whether a caller may go on in a session that began like this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +52,10 @@ class Wanted:
     setup: Setup
     session: str | None = None
     """The session's name, where the client says it."""
+    key: str = ""
+    """The id of the caller's key; empty where none is needed."""
+    may_use: MayUse | None = None
+    """Whether the caller may go on in a session that it names; None: in any."""
 
     @property
     def asker(self) -> Asker:
@@ -45,18 +63,55 @@ class Wanted:
         return Asker.of(self.asked.instructions, self.setup.hashes["tools"])
 
     @property
+    def hint(self) -> str:
+        """What the client calls its conversation, where the format has a field for it."""
+        name = self.asked.body.get("prompt_cache_key")
+        return name if isinstance(name, str) else ""
+
+    @property
     def title(self) -> str | None:
-        """What it is about: the first words that a person said, as far as that can be told."""
-        told = [one for one in islice(self._prompts(), _OPENING) if _plain(one[:1_000])]
-        if not told:
+        """What it is about: how the user's own words begin.
+
+        An agent's harness puts text of its own before them, and some agents examples: what comes
+        before an answer that the gateway did not give may be one, so the newest turn counts.
+        """
+        prompts = list(islice(self._prompts(), _OPENING))
+        words = next((one for text in prompts if (one := _plain(users_words(text)[:1_000]))), "")
+        words = words or next((one for text in prompts if (one := _plain(text[:1_000]))), "")
+        if not words:
             return None
-        words = _plain(next((one for one in told if not _tagged(one)), told[0])[:1_000])
         return words if len(words) <= _TITLE else f"{words[:_TITLE]}…"
 
-    def _prompts(self) -> Iterator[str]:
+    @property
+    def sourced_title(self) -> Title | None:
+        """The title, with the entry that will hold its words: it is forgotten with that entry."""
+        title = self.title
+        if title is None:
+            return None
+        words = title.removesuffix("…")
         wire = wire_for(self.dialect.name)
-        for message in self.asked.messages:
+        for index, message in enumerate(self.asked.messages):
+            # A session that is begun gets all messages in order, after its opening.
+            if any(
+                words in _plain(shape.text[:_LOOKED]) for shape in wire.describe(message).shapes
+            ):
+                return Title(title, _FIRST_MESSAGE + index)
+        return Title(title, _FIRST_MESSAGE)
+
+    def _prompts(self) -> Iterator[str]:
+        """What the user said in the newest turn, in order."""
+        wire = wire_for(self.dialect.name)
+        answered = self.chain.answered
+        newest = self.asked.messages[answered[-1] + 1 :] if answered else self.asked.messages
+        said = newest if self._speaks(newest) else self.asked.messages
+        for message in islice(said, _SCANNED):
             yield from (one.text for one in wire.describe(message).shapes if one.kind == "prompt")
+
+    def _speaks(self, messages: Sequence[bytes]) -> bool:
+        wire = wire_for(self.dialect.name)
+        looked_at = islice(messages, _SCANNED)
+        shapes = (shape for message in looked_at for shape in wire.describe(message).shapes)
+        return any(shape.kind == "prompt" and users_words(shape.text) for shape in shapes)
 
 
 @dataclass
@@ -64,7 +119,7 @@ class Place:
     """Where a request has its place, until it is answered."""
 
     wanted: Wanted
-    kept: Kept
+    kept: GatewaySession
     holding: AsyncExitStack = field(repr=False)
     tip: int | None = 0
     """The session's newest mark: the answer comes right after it."""
@@ -78,7 +133,8 @@ class Place:
             async with self.kept.turn:
                 if first is not None:
                     await first()
-                await self._say(messages)
+                for piece, key in self._turns(messages):
+                    await self._say(piece, key)
 
     async def begin(self) -> None:
         """Say all of it in a session that nobody else can know, and so may find unfinished.
@@ -86,12 +142,14 @@ class Place:
         A long past comes piece by piece: others are answered between the pieces. The last has the
         mark by which the session is found.
         """
-        *before, last = _pieces(self._new(0))
+        (opening, first), *turns = self._turns(self._new(0))
+        *before, last = _pieces(opening)
         async with self.kept.turn:
             for piece in before:
                 await self.kept.session.say(*piece)
                 await asyncio.sleep(0)
-            await self._say(last)
+            for messages, key in ((last, first), *turns):
+                await self._say(messages, key)
 
     async def ask_again(self, seq: int) -> None:
         """Ask what was asked there; what came of it stays in the log, and leaves the view."""
@@ -102,8 +160,8 @@ class Place:
 
     def answered(self, payloads: Sequence[bytes]) -> Mark:
         """The mark of an answer, on its last message."""
-        chain = chained(self.wanted.dialect, self.wanted.chain.end, payloads)
-        return Mark(key_of("answered", chain.end), len(payloads) - 1, self.tip)
+        chain = chained(self.wanted.dialect, self.wanted.chain, payloads)
+        return Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, self.tip)
 
     def failed(self) -> Mark:
         """The mark of what was not answered."""
@@ -116,12 +174,37 @@ class Place:
     def _new(self, new: int) -> list[bytes]:
         dialect, messages = self.wanted.dialect, list(self.wanted.asked.messages[new:])
         # Thoughts that came with the answer before are in the log already.
-        while new and messages and not dialect.likeness(messages[0]):
-            del messages[0]
+        if new and dialect.answers(self.wanted.asked.messages[new - 1]):
+            while messages and dialect.blank(messages[0]):
+                del messages[0]
         return messages
 
-    async def _say(self, messages: Sequence[bytes]) -> None:
-        mark = Mark(key_of("asked", self.wanted.chain.end), len(messages) - 1, self.tip)
+    def _turns(self, messages: Sequence[bytes]) -> list[tuple[Sequence[bytes], bytes]]:
+        """The messages turn by turn, each with its mark.
+
+        Turns that were passed on unmanaged get the marks that they would have got, so that clients
+        can go back to them and other gateways see that they are logged.
+        """
+        chain, total = self.wanted.chain, len(self.wanted.asked.messages)
+        first = total - len(messages)
+        prompts = [at for at in chain.prompts[-_MARKED_TURNS:] if first <= at < total - 1]
+        answers = set(chain.answered)
+        ends = [
+            at for at in chain.answered if at + 1 < total and at + 1 not in answers and at >= first
+        ][-_MARKED_TURNS:]
+        steps = sorted([*((at, "asked") for at in prompts), *((at, "answered") for at in ends)])
+        turns: list[tuple[Sequence[bytes], bytes]] = []
+        begun = first
+        for at, step in steps:
+            if at >= begun:
+                piece = messages[begun - first : at + 1 - first]
+                links = chain.links if step == "answered" else chain.content
+                turns.append((piece, key_of(cast("Step", step), links[at])))
+                begun = at + 1
+        return [*turns, (messages[begun - first :], key_of("asked", chain.end))]
+
+    async def _say(self, messages: Sequence[bytes], key: bytes) -> None:
+        mark = Mark(key, len(messages) - 1, self.tip)
         self.tip = (await self.kept.session.say(*messages, mark=mark)).last
         self.said = True
 
@@ -135,12 +218,6 @@ def _pieces(messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
             yield messages[begun:at]
             begun, size = at, len(message)
     yield messages[begun:]
-
-
-def _tagged(text: str) -> bool:
-    """Whether all of it is within one tag: agents put so what they tell the model themselves."""
-    tag = re.match(r"\s*<([\w-]+)", text)
-    return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
 
 
 def _plain(text: str) -> str:

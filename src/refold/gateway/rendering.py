@@ -5,9 +5,8 @@ marks, leave out thoughts. What is shown of a message is the client's own form o
 that was logged when it first came.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
 from typing import Final
 
 from refold.errors import InvalidMessage
@@ -19,6 +18,8 @@ from refold.view.assemble import Edits, assemble
 from refold.view.plan import Layout
 from refold.view.row import Row
 from refold.wire import Kind, Wire
+from refold.wire.fingerprint import similar_arguments
+from refold.wire.history_pairing import Sent, pair_shown
 
 _LEFT_ALONE: Final = frozenset(
     {
@@ -40,17 +41,20 @@ class NotTheirs(Exception):
     """The view is not of what the client sent: others went on in the session meanwhile."""
 
 
-def rendered(dialect: Dialect, asked: Asked, sheet: Sheet, request: Request) -> bytes:
-    """The body of a request.
+def rendered(
+    dialect: Dialect, asked: Asked, sheet: Sheet, request: Request
+) -> tuple[bytes, set[int]]:
+    """The body of a request, and the entries that the client sends in another form than logged.
 
     Raises:
         NotTheirs: What the view holds is not, or not up to its end, the client's.
     """
     layout = request.plan.layout
-    theirs = aligned(dialect, asked.messages, sheet.rows)
+    theirs = aligned(dialect, asked.messages, sheet)
     check_theirs(dialect, asked, sheet, theirs)
+    differing = _rewritten(dialect, asked.messages, sheet, theirs)
     if _untouched(layout, sheet) and len(theirs) == len(asked.messages):
-        return asked.raw
+        return asked.raw, differing
     edited = {ref.seq for ref in layout.changes}
     rows = [
         _as_sent(sheet.wire, row, asked.messages[theirs[row.seq]], edited)
@@ -59,9 +63,8 @@ def rendered(dialect: Dialect, asked: Asked, sheet: Sheet, request: Request) -> 
     ]
     edits: Edits = {}
     messages = assemble(sheet.wire, rows, layout, edits)
-    return dialect.body(
-        asked, marked_again(asked.messages, _sources(messages, rows, edits, theirs))
-    )
+    sources = _sources(messages, rows, edits, theirs)
+    return dialect.body(asked, marked_again(asked.messages, sources)), differing
 
 
 def _untouched(layout: Layout, sheet: Sheet) -> bool:
@@ -70,53 +73,50 @@ def _untouched(layout: Layout, sheet: Sheet) -> bool:
     return not sheet.foldings and reasons <= _LEFT_ALONE
 
 
-def aligned(dialect: Dialect, messages: Sequence[bytes], rows: Sequence[Row]) -> dict[int, int]:
-    """Which of the client's messages each row is, by its seq.
+def aligned(dialect: Dialect, messages: Sequence[bytes], sheet: Sheet) -> dict[int, int]:
+    """Which of the client's messages each row is, by its seq."""
+    rows = sheet.rows
+    if len(rows) == len(messages) and all(
+        row.payload == message for row, message in zip(rows, messages, strict=True)
+    ):
+        return {row.seq: index for index, row in enumerate(rows)}
+    theirs = [_sent(dialect, message) for message in messages]
+    shown = [_sent(dialect, row.payload) for row in rows]
 
-    What is folded lies between the messages; thoughts that the client leaves out, between the rows.
-    """
-    like = dialect.likeness
+    def similar(one: bytes, other: bytes) -> bool:
+        return _similar_calls(sheet.wire, one, other)
 
-    def same(row: int, message: int) -> bool:
-        payload, theirs = rows[row].payload, messages[message]
-        return payload == theirs or like(payload) == like(theirs)
-
-    if len(rows) == len(messages) and all(same(at, at) for at in range(len(rows))):
-        return {row.seq: at for at, row in enumerate(rows)}
-    said = [at for at, message in enumerate(messages) if like(message)]
-    shown = [at for at, row in enumerate(rows) if like(row.payload)]
-    pairs = _paired(said, shown, same)
-    # What identifies nothing is known by what it stands between.
-    bounds = [(-1, -1), *sorted(pairs), (len(rows), len(messages))]
-    for (row, message), (next_row, next_message) in pairwise(bounds):
-        between = zip(range(row + 1, next_row), range(message + 1, next_message), strict=False)
-        pairs += [
-            (one, two)
-            for one, two in between
-            if not like(rows[one].payload) and not like(messages[two])
-        ]
-    return {rows[row].seq: message for row, message in pairs}
+    return {rows[row].seq: index for index, row in pair_shown(theirs, shown, similar)}
 
 
-def _paired(
-    said: Sequence[int], shown: Sequence[int], same: Callable[[int, int], bool]
-) -> list[tuple[int, int]]:
-    """Rows and messages that are the same: from both ends as far as they agree, then between."""
-    short = min(len(said), len(shown))
-    last = 0
-    while last < short and same(shown[-1 - last], said[-1 - last]):
-        last += 1
-    first = 0
-    while first < short - last and same(shown[first], said[first]):
-        first += 1
-    pairs = [*zip(shown[:first], said[:first], strict=True)]
-    pairs += zip(shown[len(shown) - last :], said[len(said) - last :], strict=True)
-    left = iter(reversed(said[first : len(said) - last]))
-    for row in reversed(shown[first : len(shown) - last]):
-        message = next((one for one in left if same(row, one)), None)
-        if message is not None:
-            pairs.append((row, message))
-    return pairs
+def _rewritten(
+    dialect: Dialect, messages: Sequence[bytes], sheet: Sheet, theirs: Mapping[int, int]
+) -> set[int]:
+    """The answers that the client sends back in another form than the log has."""
+    return {
+        row.seq
+        for row in sheet.rows
+        if row.role == "assistant"
+        and row.seq in theirs
+        and dialect.likeness(row.payload) != dialect.likeness(messages[theirs[row.seq]])
+    }
+
+
+def _sent(dialect: Dialect, payload: bytes) -> Sent:
+    facts = dialect.form.seen(payload)
+    return Sent(b"" if facts.blank else facts.likeness, facts.known_by, payload)
+
+
+def _similar_calls(wire: Wire, one: bytes, other: bytes) -> bool:
+    """Whether two messages with calls of the same names may be one that a client rewrote."""
+    first, second = (
+        [shape for shape in wire.describe(payload).shapes if shape.kind == "call"]
+        for payload in (one, other)
+    )
+    return len(first) == len(second) and all(
+        mine.tool == theirs.tool and similar_arguments(mine.text, theirs.text)
+        for mine, theirs in zip(first, second, strict=True)
+    )
 
 
 def check_theirs(
@@ -127,14 +127,14 @@ def check_theirs(
     Raises:
         NotTheirs: It is not so.
     """
-    theirs = aligned(dialect, asked.messages, sheet.rows) if theirs is None else theirs
+    theirs = aligned(dialect, asked.messages, sheet) if theirs is None else theirs
     said = (
-        at for at in reversed(range(len(asked.messages))) if dialect.likeness(asked.messages[at])
+        at for at in reversed(range(len(asked.messages))) if not dialect.blank(asked.messages[at])
     )
     newest = next(said, None)
     if newest is not None and newest not in theirs.values():
         raise NotTheirs
-    if any(row.seq not in theirs and dialect.likeness(row.payload) for row in sheet.rows):
+    if any(row.seq not in theirs and not dialect.blank(row.payload) for row in sheet.rows):
         raise NotTheirs
 
 

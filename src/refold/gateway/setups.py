@@ -14,7 +14,7 @@ _MOST_WEIGHT: Final = 32 * 1024 * 1024
 """Characters of the tools and instructions of all setups that are kept."""
 _OUTPUT: Final = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 
-_Seen = tuple[str, str, tuple[str, ...], str, int | None, float, int | None, float]
+_Seen = tuple[str, str, tuple[str, ...], str, int | None, float, int | None, float, int | None]
 """What a setup was made of."""
 
 
@@ -31,7 +31,7 @@ class Setups:
         """The setup of a tenant's request, with what the tenant's answers have taught."""
         known, output = experiences.of(asked.model), _output(asked)
         facts = (tenant, asked.model, asked.tools, asked.instructions, output)
-        seen = (*facts, known.factor, known.window, known.undercount)
+        seen = (*facts, known.factor, known.window, known.undercount, known.refused)
         setup = self._kept.pop(seen, None)
         if setup is None:
             own = self._models.get(asked.model, ModelSettings())

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Final, TypeVar
 
@@ -12,7 +13,7 @@ from starlette.responses import Response
 
 from refold.errors import InvalidInput
 from refold.gateway.bounded_answers import MOST, bounded
-from refold.gateway.passed_paths import OWN_SECRET, check_allowed, check_path
+from refold.gateway.passed_paths import OWN_SECRET, V1, check_allowed, check_path, prefix_of
 
 Headers = Iterable[tuple[bytes, bytes]]
 """As they came: what they hold need not be text."""
@@ -70,16 +71,50 @@ class Upstream:
     """`pass`: the client's own; `stored`: the tenant's; else the key itself."""
     paths: tuple[str, ...] = ()
     """What else may be asked with a key that is not the client's own: `GET /v1/files/*`."""
+    append_v1: bool = True
+    """Whether `/v1` follows `base_url`, where that does not end with it."""
+
+    @property
+    def prefix(self) -> str:
+        """What paths of clients that send no `/v1` begin with; empty if there is no such prefix."""
+        return prefix_of(_path_of(_parsed(self.base_url)))
+
+    @property
+    def v1_url(self) -> str:
+        """The address that takes the place of the gateway's `/v1`."""
+        base = self.base_url.rstrip("/")
+        return base if base.endswith(V1) or not self.append_v1 else base + V1
 
     def serves(self, model: str, dialect: str) -> bool:
         """Whether it has the model, and speaks the format."""
         speaks = not self.dialects or not dialect or dialect in self.dialects
         return speaks and any(fnmatchcase(model, one) for one in self.models)
 
-    def address(self, path: str) -> str:
-        """Where a path of ours is there."""
-        base = self.base_url.rstrip("/")
-        return base + (path.removeprefix("/v1") if base.endswith("/v1") else path)
+    def url(self, passing: "Passing") -> httpx2.URL:
+        """Where a request is passed on to.
+
+        Only the path and the query come from the request, as components of their own: scheme, host
+        and port are the upstream's by construction, and `Upstreams.send` compares them once more.
+
+        Raises:
+            InvalidInput: There is no such URL.
+        """
+        base = _parsed(self.base_url if passing.prefix != V1 else self.v1_url)
+        own = _path_of(base).rstrip("/")
+        path = own + passing.path.removeprefix(V1)
+        query = f"?{passing.query}" if passing.query else ""
+        try:
+            url = base.copy_with(raw_path=(path + query).encode("ascii"))
+        except (httpx2.InvalidURL, ValueError) as error:
+            raise _no_such_url() from error
+        # A server may take what follows two slashes for a host.
+        if path.startswith("//") or not _path_of(url).startswith(f"{own}/"):
+            raise _no_such_url()
+        return url
+
+    def owns(self, url: httpx2.URL) -> bool:
+        """Whether the URL is of this server."""
+        return _origin(url) == _origin(_parsed(self.base_url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +123,13 @@ class Passing:
 
     method: str
     path: str
-    """As it came, not decoded."""
+    """As it came, not decoded, with `/v1` in place of another prefix."""
     query: str = field(repr=False)
     headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
     body: bytes = field(repr=False)
     tenant: str
+    prefix: str = V1
+    """What its path began with."""
 
 
 class Upstreams:
@@ -117,10 +154,16 @@ class Upstreams:
         client.cookies.jar.set_policy(_NO_COOKIES)
         self._key_of = key_of
 
-    def choose(self, model: str, dialect: str) -> Upstream:
-        """The server for a model."""
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What the paths of requests may begin with, the longest first."""
+        own = {one.prefix for one in self._upstreams} - {""}
+        return (V1, *sorted(own, key=len, reverse=True))
+
+    def choose(self, model: str, dialect: str, prefix: str = V1) -> Upstream:
+        """The server for a model; a prefix other than `/v1` is of some servers only."""
         for one in self._upstreams:
-            if one.serves(model, dialect):
+            if prefix in (V1, one.prefix) and one.serves(model, dialect):
                 return one
         raise InvalidInput(
             f"No upstream serves the model {model[:100]!r}.",
@@ -133,13 +176,14 @@ class Upstreams:
         """Pass a request on; the answer is not read yet, and is no longer than `most` bytes."""
         check_path(passing.path, passing.query)
         key = self._own_key(upstream, passing)
-        query = f"?{passing.query}" if passing.query else ""
         request = self._client.build_request(
             passing.method,
-            upstream.address(passing.path) + query,
+            upstream.url(passing),
             headers=[*_sent(passing, key), (b"accept-encoding", b"identity")],
             content=passing.body,
         )
+        if not upstream.owns(request.url):
+            raise _no_such_url()
         response = await self._client.send(request, stream=True, follow_redirects=False)
         try:
             return bounded(response, most, key)
@@ -170,16 +214,46 @@ class Upstreams:
         return key
 
 
+@lru_cache(256)
+def _parsed(base_url: str) -> httpx2.URL:
+    return httpx2.URL(base_url)
+
+
+def _path_of(url: httpx2.URL) -> str:
+    """The path of a URL, not decoded."""
+    return url.raw_path.partition(b"?")[0].decode("ascii")
+
+
+def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None, bytes]:
+    return url.scheme, url.raw_host, url.port, url.userinfo
+
+
+def _no_such_url() -> InvalidInput:
+    return InvalidInput(
+        "The request's target makes no valid URL at the upstream.",
+        "Send a path beneath /v1, percent-encoded as RFC 3986 says.",
+    )
+
+
 def _sent(passing: Passing, key: str | None) -> Headers:
     """The client's headers, but for those of its connection and our own, with the key."""
+    dropped = _NOT_SENT | _hops_in(passing.headers)
     for name, value in passing.headers:
         lower = name.lower().decode("latin-1")
-        if lower in _NOT_SENT or lower.startswith(_OURS) or _SECRET.search(value):
+        if lower in dropped or lower.startswith(_OURS) or _SECRET.search(value):
             continue
         if lower not in _KEYS or (key is None and OURS.encode() not in value):
             yield name, value
     if key is not None:
         yield from _keyed(key, passing.path)
+
+
+def _hops_in(headers: Headers) -> set[str]:
+    """The headers that `Connection` names: they end here, like `_HOPS` (RFC 9110, 7.6.1)."""
+    options = (value for name, value in headers if name.lower() == b"connection")
+    return {
+        option.strip().lower() for value in options for option in value.decode("latin-1").split(",")
+    }
 
 
 def _keyed(key: str, path: str) -> Headers:
@@ -191,9 +265,10 @@ def _keyed(key: str, path: str) -> Headers:
 
 def answered_with(made: AnyResponse, response: httpx2.Response, **ours: str) -> AnyResponse:
     """The answer with the upstream's headers, but for those of its connection, and with ours."""
+    dropped = _NOT_RETURNED | _hops_in(response.headers.raw)
     for name, value in response.headers.raw:
         lower = name.lower().decode("latin-1")
-        if lower not in _NOT_RETURNED and not lower.startswith(_OURS):
+        if lower not in dropped and not lower.startswith(_OURS):
             made.raw_headers.append((name.lower(), value))
     for name, value in ours.items():
         safe = value.translate(_UNSAFE).encode("ascii", "replace").decode()

@@ -3,15 +3,17 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 
 from refold.errors import InvalidInput
 from refold.lab.measuring import Job, Outcome, measured
 
 _WORTH_A_PROCESS = 400  # messages: fewer are replayed sooner than a process starts
 _MOST_PROCESSES = 8
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
@@ -23,7 +25,7 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
         return
     # Not forked: what draws the progress bar is a thread, and threads and forks do not mix.
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, spawn, _end_quietly) as pool:
+    with _without_current_folder(), ProcessPoolExecutor(processes, spawn, _end_quietly) as pool:
         under_way = {pool.submit(measured, job): job for job in jobs}
         try:
             for done in as_completed(under_way):
@@ -34,7 +36,26 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
                 "Give fewer or shorter sessions.",
             ) from error
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Waited for: the interpreter would end while the pool's thread still closes its pipes.
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_current_folder() -> Generator[None]:
+    """Python processes that start meanwhile import nothing from the current folder.
+
+    A new process looks there first, before it is told where to look. Recordings are often replayed
+    in a folder that was cloned, which may bring a `pickle.py`.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _cores() -> int:

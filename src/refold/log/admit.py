@@ -5,7 +5,8 @@ write and commit. Nothing is written before everything is checked.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from refold.errors import (
@@ -17,18 +18,21 @@ from refold.errors import (
     SessionForgotten,
     SessionNotFound,
 )
-from refold.log.artifact import INLINE_LIMIT, Artifact, lift
+from refold.log.artifact import INLINE_LIMIT, Artifact, Lifted, lift
 from refold.log.codec import CODEC
 from refold.log.entry import Draft, Entry, check_draft, placed
 from refold.log.kinds import Forgotten, Message, Opened, Unknown
 from refold.log.meaning import check_meaning
 from refold.log.names import check_name
 from refold.log.outline import CONTROL_KINDS, Outline
-from refold.log.replaying import REPLAYED_KINDS, advance, replay
+from refold.log.replaying import REPLAYED_KINDS, Replay, advance
 from refold.log.span import subtract
 from refold.log.state import State
 
+_CLOCK_TOLERANCE: Final = 60_000
+"""Milliseconds that the clocks of two writers may differ."""
 _NONE_SEEN: Mapping[UUID, Entry] = {}
+_NONE_LIFTED: Mapping[UUID, Lifted] = {}
 
 
 class Facts(NamedTuple):
@@ -41,6 +45,12 @@ class Facts(NamedTuple):
     """Its control entries, when `needs_controls` says so."""
     forgotten_at: int = 0
     """When a session of this name was forgotten, if there is none now."""
+    lifted: Mapping[UUID, Lifted] = _NONE_LIFTED
+    """The large drafts, by id, as `lift_large` made them before."""
+    now: int = 0
+    """The time by the store's clock, in milliseconds; 0 if it is not known."""
+    replay: Replay | None = None
+    """A replay of the controls, continued here, of whoever admits one draft after another."""
 
 
 class Repeat(NamedTuple):
@@ -64,6 +74,15 @@ def check_drafts(drafts: Sequence[Draft]) -> None:
         raise InvalidInput("There is nothing to append.", "Pass at least one draft.")
     if len(drafts) > 1 and len({draft.id for draft in drafts}) < len(drafts):
         raise InvalidInput("The same draft is there twice.", "Give each entry an id of its own.")
+
+
+def lift_large(drafts: Sequence[Draft]) -> Mapping[UUID, Lifted]:
+    """The large drafts with their artifacts lifted out.
+
+    To find and hash those takes long. A store does it before it takes a lock that others wait for.
+    """
+    large = (draft for draft in drafts if len(draft.body) > INLINE_LIMIT)
+    return {draft.id: lift(draft.body) for draft in large}
 
 
 def missing(session: str, forgotten_at: int) -> LogError:
@@ -96,11 +115,11 @@ def admit_new(session: str, drafts: Sequence[Draft], expected: int | None, facts
         state = _opened(session, drafts[0], facts.forgotten_at)
     elif expected is not None and expected != state.head:
         raise Conflict(session, expected=expected, found=state.head)
-    if min(draft.at for draft in drafts) < state.not_before:
+    if _is_late(min(draft.at for draft in drafts), state.not_before, facts.now):
         raise SessionForgotten(
             f"The drafts are older than the day session {session!r} was forgotten."
         )
-    return _placed(state, drafts, facts.controls)
+    return _placed(state, drafts, facts)
 
 
 def admit_plain(state: State, draft: Draft, expected: int | None) -> State | None:
@@ -125,6 +144,15 @@ def admit_plain(state: State, draft: Draft, expected: int | None) -> State | Non
         state.outline,
         state.not_before,
     )
+
+
+def _is_late(at: int, not_before: int, now: int) -> bool:
+    """Whether a draft was made before the session of this name was forgotten."""
+    if now and not_before > now + _CLOCK_TOLERANCE:
+        # A clock has jumped: that of whoever forgot was ahead, or ours was set back. The name must
+        # not be closed until it has caught up, so a draft is late only if it is old by our clock.
+        not_before = now - _CLOCK_TOLERANCE
+    return at < not_before
 
 
 def _repeated(drafts: Sequence[Draft], seen: Mapping[UUID, Entry]) -> Repeat:
@@ -155,6 +183,7 @@ def _not_begun(
 
 def _opened(session: str, opening: Draft, forgotten_at: int) -> State:
     check_name(session)
+    check_draft(opening)
     form, profile = _format_and_profile(opening)
     return State(0, 0, form, profile, opening.at, opening.at, Outline(), forgotten_at)
 
@@ -169,22 +198,35 @@ def _format_and_profile(opening: Draft) -> tuple[str, str]:
             raise InvalidEntry("This Refold cannot read the session's opening.", "Upgrade Refold.")
 
 
-def _placed(state: State, drafts: Sequence[Draft], controls: Sequence[Entry]) -> Write:
+def _placed(state: State, drafts: Sequence[Draft], facts: Facts) -> Write:
     entries: list[Entry] = []
     artifacts: list[Artifact] = []
     outline, messages, seq = state.outline, state.messages, state.head
-    known = list(controls)
+    known: list[Entry] = []
+    replay = facts.replay
     for draft in drafts:
         seq += 1
         check_draft(draft)
         _check_opening(draft, seq)
-        body, holes, lifted = lift(draft.body)
+        body, holes, lifted = facts.lifted.get(draft.id) or lift(draft.body)
         entry = placed(draft, seq, body, holes)
-        if draft.rests_on and max(span.last for span in draft.rests_on) >= seq:
+        # Only a title may be made of what comes after the entry that it stands in.
+        earlier = draft.kind != Opened.KIND
+        if earlier and draft.rests_on and max(span.last for span in draft.rests_on) >= seq:
             raise InvalidEntry(f"Entry {seq} would rest on entries that are not before it.")
         if draft.kind in CONTROL_KINDS:
             whole = entry._replace(body=draft.body) if holes else entry
-            outline = _moved(outline, whole, known)
+            check_meaning(outline, whole, chain(facts.controls, known))
+            _check_ground(whole)
+            known.append(whole)
+            if replay is not None:
+                replay.take(whole)
+            elif draft.kind in REPLAYED_KINDS:
+                replay = Replay(chain(facts.controls, known))
+            if replay is not None and draft.kind in REPLAYED_KINDS:
+                outline = replay.outline
+            else:
+                outline = advance(outline, whole)
         elif draft.kind == Message.KIND:
             messages += 1
         entries.append(entry)
@@ -219,12 +261,3 @@ def _check_ground(entry: Entry) -> None:
         raise InvalidEntry(
             f"A {entry.kind!r} entry rests on more than it says.", "Make drafts with an Author."
         )
-
-
-def _moved(outline: Outline, entry: Entry, known: list[Entry]) -> Outline:
-    check_meaning(outline, entry, known)
-    _check_ground(entry)
-    known.append(entry)
-    if entry.kind in REPLAYED_KINDS:
-        return replay(known)
-    return advance(outline, entry)

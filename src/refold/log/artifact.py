@@ -52,7 +52,11 @@ class Hole:
     form: Form
 
 
-def lift(body: bytes) -> tuple[bytes, tuple[Hole, ...], tuple[Artifact, ...]]:
+Lifted = tuple[bytes, tuple[Hole, ...], tuple[Artifact, ...]]
+"""A body with its large strings lifted out, the holes they left, and the artifacts."""
+
+
+def lift(body: bytes) -> Lifted:
     """The body with its large strings lifted out, the holes they left, and the artifacts."""
     if len(body) <= INLINE_LIMIT:
         return body, (), ()

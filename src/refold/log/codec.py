@@ -15,6 +15,9 @@ from refold.errors import InvalidEntry
 from refold.log.entry import Draft, Entry, check_json
 from refold.log.kinds import KINDS, Forgotten, Message, Unknown, Value
 
+_MAX_PROBLEMS = 3
+"""That an error names of a body that is none."""
+
 Body = dict[str, JsonValue]
 Upcaster = Callable[[Body], Body]
 """Makes a body of the next version out of one of the version before."""
@@ -54,9 +57,9 @@ class Codec:
         try:
             return self._validated(kind, entry)
         except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[:_MAX_PROBLEMS]
             problems = "; ".join(
-                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-                for problem in error.errors(include_input=False, include_url=False)
+                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in first
             )
             raise InvalidEntry(f"Not a body of kind {entry.kind!r}: {problems}.") from None
 

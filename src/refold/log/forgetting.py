@@ -22,7 +22,8 @@ def fallen(forgotten: Iterable[Span], derived: Iterable[Entry]) -> list[Entry]:
     gone = union(forgotten)
     taken: list[Entry] = []
     for entry in sorted(derived, key=lambda entry: entry.seq):
-        # An entry rests on earlier ones only, so one pass in order is enough.
+        # An entry rests on earlier ones, so one pass in order is enough. Only the opening may rest
+        # on a later one, and nothing rests on the opening.
         if intersect(entry.rests_on, gone) and not intersect([Span(entry.seq, entry.seq)], gone):
             gone = union((*gone, Span(entry.seq, entry.seq)))
             taken.append(entry)

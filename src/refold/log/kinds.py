@@ -12,7 +12,7 @@ An entry of a kind that is not here, or of a newer version, is read as `Unknown`
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -44,6 +44,18 @@ class _Kind:
         return ()
 
 
+def _source(seq: int) -> tuple[Span, ...]:
+    return (Span(seq, seq),) if seq else ()
+
+
+class Title(NamedTuple):
+    """A session's title, and where its words are from."""
+
+    text: str
+    source: int = 0
+    """The entry that it is made of, so that it is forgotten with it; 0: of none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened(_Kind):
     """The first entry of a session: its message format, for life, and its profile."""
@@ -51,11 +63,19 @@ class Opened(_Kind):
     KIND: ClassVar[str] = "session"
     CONTROL: ClassVar[bool] = True
     SEARCHED: ClassVar[bool] = True
-    KEPT: ClassVar[frozenset[str]] = frozenset({"format", "profile"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"format", "profile", "owner"})
 
     format: str
     profile: str
     title: str | None = None
+    title_source: int = 0
+    """The entry whose words the title is made of, a later one; 0: of none. It goes with that."""
+    owner: str | None = None
+    """The id of the key that began it, where it was begun through the service."""
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """Of all kinds, this one alone may rest on a later entry."""
+        return _source(self.title_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +87,12 @@ class Titled(_Kind):
     SEARCHED: ClassVar[bool] = True
 
     title: str
+    source: int = 0
+    """The entry whose words it is made of; 0: of none. It goes with that."""
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """What it is made of."""
+        return _source(self.source)
 
 
 @dataclass(frozen=True, slots=True)

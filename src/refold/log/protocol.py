@@ -118,6 +118,9 @@ class Erased:
     """The entries that were named, and are tombstones now or gone with their session."""
     derived: int = 0
     """The folds, request records and other entries that rested on them, in forks too."""
+    to_scrub: tuple[str, ...] = ()
+    """Where the store's server still has the bytes, though nobody can read them through it. It has
+    noted that, and a scrub by its owner removes them (`refold store scrub`)."""
 
 
 class Held(Protocol):
@@ -242,7 +245,9 @@ class Log(Protocol):
         Entries of a span become tombstones that keep their place. What rested on them (folds,
         request records) goes too. Forgetting a session erases what was written in it, also in its
         forks; what it shares from the session it was forked from stays there.
-        When the call returns, no byte of the text is left in the store.
+        When the call returns, nobody can read or find the text, nor a title that names it as its
+        source. What is left of it on disk depends on the store, and is in `to_scrub`: an SQLite
+        file no longer contains it, PostgreSQL needs a scrub.
         """
         ...
 

@@ -1,6 +1,7 @@
 """A session as JSON lines, and back, byte for byte."""
 
 import base64
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ from refold.errors import (
 )
 from refold.log.admit import Facts, admit_new, needs_controls
 from refold.log.artifact import Artifact
-from refold.log.entry import Draft, Entry
+from refold.log.codec import CODEC
+from refold.log.entry import Draft, Entry, check_draft
 from refold.log.kinds import Requested
 from refold.log.lines import (
     BLANK,
@@ -31,15 +33,26 @@ from refold.log.lines import (
     plain_line,
 )
 from refold.log.names import check_name
-from refold.log.outline import CONTROL_KINDS
+from refold.log.outline import CONTROL_KINDS, Outline
 from refold.log.protocol import Log, SessionInfo
+from refold.log.replaying import Replay
 from refold.log.span import Span
 from refold.log.state import State
 
 FORMAT = 1
 _PAGE = 100
+_IMPORT_PAGE = 1_000
+"""Entries that are appended at once. A page with a rewind makes a store read all control entries
+before it, so there are few pages."""
 _MOST_BYTES = 8 << 20
 _ANOTHER_NAME = "Import it under another name."
+_MAX_RUNNING = 1_000
+_MAX_PINS = 5_000
+_MAX_FOLDS = 256
+_MAX_NESTED_FOLDS = 1_000
+"""What each entry is compared with, or copied with, in a session. Refold itself leaves a few."""
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ class _Appender:
     async def add(self, number: int, draft: Draft) -> None:
         self._pending.append((number, draft))
         self._size += len(draft.body) + sum(len(one.data) for one in draft.attached)
-        full = len(self._pending) >= _PAGE or self._size >= _MOST_BYTES
+        full = len(self._pending) >= _IMPORT_PAGE or self._size >= _MOST_BYTES
         if full or self._done + len(self._pending) == self._head:
             await self.flush()
 
@@ -168,6 +181,7 @@ class _Reader:
         self._named = name is not None
         self._state: State | None = None
         self._controls: list[Entry] = []
+        self._replay: Replay | None = None
         self._artifacts: dict[str, Artifact] = {}
         self._ids: set[UUID] = set()
         self._begun = self._ended = False
@@ -227,7 +241,9 @@ class _Reader:
             raise self._wrong("holds an artifact that is not what its hash says.")
         self._artifacts[artifact.hash] = artifact
 
-    def _end(self, entries: int) -> None:
+    def _end(self, entries: object) -> None:
+        if type(entries) is not int:
+            raise ValueError("no count")
         if entries != self._head or not entries:
             raise self._wrong(f"counts {entries} entries, but {self._head} came before it.")
         self._ended = True
@@ -240,7 +256,8 @@ class _Reader:
         self._ids.add(line.id)
         for hash_ in line.artifacts:
             if hash_ not in self._artifacts:
-                raise self._wrong(f"refers to artifact {hash_}, which no line before it holds.")
+                named = hash_ if _HASH.fullmatch(hash_) else repr(hash_[:64])
+                raise self._wrong(f"refers to artifact {named}, which no line before it holds.")
         draft = Draft(
             id=line.id,
             at=line.at,
@@ -252,16 +269,36 @@ class _Reader:
             attached=tuple(self._artifacts[hash_] for hash_ in line.artifacts),
             forgotten=line.forgotten,
         )
+        check_draft(draft)
+        CODEC.decode(draft)  # who reads it later takes it for what its kind says
         self._follow(draft)
         return draft
 
     def _follow(self, draft: Draft) -> None:
-        controls: Sequence[Entry] = self._controls if needs_controls([draft]) else ()
-        facts = Facts(self._state, {}, controls)
+        controls: Sequence[Entry] = ()
+        if needs_controls([draft]):
+            controls = self._controls
+            self._replay = self._replay or Replay(controls)
+        facts = Facts(self._state, {}, controls, replay=self._replay)
         outcome = admit_new(self.session, [draft], self._head, facts)
         self._state = outcome.state
         if draft.kind in CONTROL_KINDS:
             self._controls.append(_control(outcome.entries[0], draft))
+            self._check_outline(self._state.outline)
+
+    def _check_outline(self, outline: Outline) -> None:
+        nested = self._replay.folds if self._replay else 0
+        for what, count, max_count in (
+            ("folds that have not ended", len(outline.running), _MAX_RUNNING),
+            ("pinned parts", len(outline.pins), _MAX_PINS),
+            ("folds side by side", len(outline.folds), _MAX_FOLDS),
+            ("folds", nested, _MAX_NESTED_FOLDS),
+        ):
+            if count > max_count:
+                raise self._wrong(
+                    f"makes more than {max_count:,} {what} in one session.",
+                    "Check where the file comes from: Refold does not write such sessions.",
+                )
 
     @property
     def _head(self) -> int:

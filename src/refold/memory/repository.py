@@ -1,5 +1,6 @@
 """Which branch of which repository a folder is on, as git says."""
 
+import os
 import subprocess
 from dataclasses import dataclass
 from hashlib import sha256
@@ -7,6 +8,13 @@ from pathlib import Path
 
 _PATIENCE = 5.0  # seconds that git may take
 _DIGITS = 12
+_LOCAL_ONLY = {
+    # A repository's own configuration may name a command to fetch missing objects with.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+"""Git reads what is there, and reaches for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,9 @@ def _git(folder: Path, *asked: str) -> str:
     """What git answers; nothing where it cannot."""
     try:
         done = subprocess.run(  # noqa: S603 - a fixed command, no shell
-            ["git", "-C", str(folder), *asked],  # noqa: S607 - the user's own git
+            # The user's own git; a file system monitor would be a command of the repository's.
+            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *asked],  # noqa: S607
+            env=os.environ | _LOCAL_ONLY,
             capture_output=True,
             text=True,
             errors="replace",

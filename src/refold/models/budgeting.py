@@ -10,8 +10,10 @@ from refold.view.budget import ASSUMED_WINDOW, Budget
 from refold.view.profiles import Profile
 from refold.view.tokens import Counter, tools_tokens
 
-MOST_RESERVED: Final = 4
-"""No answer is kept more room free for than this fraction of the window: a quarter."""
+MAX_ASKED_RESERVE: Final = 2
+"""An answer whose length was asked for is kept room free, up to this fraction of the window."""
+MAX_USUAL_RESERVE: Final = 4
+"""The same for an answer of which nobody says how long it may be."""
 
 
 def budget_for(  # noqa: PLR0913 - all that a budget depends on
@@ -37,10 +39,12 @@ def budget_for(  # noqa: PLR0913 - all that a budget depends on
     """
     counter = counter or counter_for(model)
     facts = facts_of(model, models)
-    most = (facts.window or ASSUMED_WINDOW) // MOST_RESERVED
+    window = facts.window or ASSUMED_WINDOW
+    usual = min(profile.reserve, window // MAX_USUAL_RESERVE)
+    asked = facts.output and min(facts.output, window // MAX_ASKED_RESERVE)
     return Budget(
         window=facts.window,
-        reserve=min(facts.output or profile.reserve, most),
+        reserve=asked or usual,
         instructions=counter.text(instructions, "system"),
         tools=tools_tokens(counter, tools, family_of(model).marks),
         learned=learned,

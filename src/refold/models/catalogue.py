@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from refold.view.budget import Budget
+from refold.view.policy_values import Policy
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
@@ -24,8 +25,10 @@ class ModelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    window: int | None = Field(default=None, gt=0, description="Tokens that one request may have.")
-    output: int | None = Field(
+    window: Policy[int | None] = Field(
+        default=None, gt=0, description="Tokens that one request may have."
+    )
+    output: Policy[int | None] = Field(
         default=None, gt=0, description="Tokens that an answer may have; kept free for it."
     )
     input_price: float | None = Field(

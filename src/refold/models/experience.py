@@ -15,6 +15,8 @@ _MARGIN: Final = 0.98
 """Of a limit that was named, the share that is used: two requests seldom count alike."""
 _STEP: Final = 0.05
 """By how much the correction of a counter must move before everything is counted anew."""
+_LESS: Final = 0.9
+"""Of a request that was refused without a limit that explains it, the share that is tried next."""
 _MOST: Final = 256
 """Models that are known: their names come from clients."""
 
@@ -32,6 +34,11 @@ class Experience:
     """The smallest limit that it named."""
     undercount: float = 1.0
     """In a refusal: its count for each token of the plain counter's."""
+    refused: int | None = None
+    """The smallest request that was refused for a reason that `window` does not explain, and after
+    which a smaller one was taken; in tokens of the plain counter."""
+    suspected: int | None = None
+    """The same, while nothing has been taken since: it may be refused whatever its length is."""
 
 
 class Experiences:
@@ -51,6 +58,7 @@ class Experiences:
 
     def answered(self, name: str, counted: int, reported: int) -> None:
         """A request of so many tokens, by our count and by the model's."""
+        self.took(name, counted)
         known = self.of(name)
         plain = round(counted / known.factor)
         calibration = known.calibration.observed(plain, reported)
@@ -60,9 +68,23 @@ class Experiences:
             known = replace(known, counter=counter, factor=calibration.factor)
         self._learned[name] = known
 
-    def refused(self, name: str, counted: int, said: Overflow) -> None:
-        """A request of so many tokens, by our count, was refused."""
+    def took(self, name: str, counted: int) -> None:
+        """A request of so many tokens was answered, whatever the model says of its length."""
         known = self.of(name)
+        plain = round(counted / known.factor)
+        if known.suspected and plain < known.suspected:
+            least = min(known.suspected, known.refused or known.suspected)
+            known = replace(known, refused=least)
+        if known.refused and plain >= known.refused:
+            known = replace(known, refused=None)  # its length was not the reason
+        self._learned[name] = replace(known, suspected=None)
+
+    def refused(self, name: str, counted: int, said: Overflow, reserve: int = 0) -> None:
+        """A request of so many tokens, by our count, was refused; so many were for its answer."""
+        known = self.of(name)
+        if counted and not _explains(said, counted, reserve):
+            plain = round(counted / known.factor)
+            known = replace(known, suspected=min(plain, known.suspected or plain))
         if said.limit:
             least = min(said.limit, known.window or said.limit)
             known = replace(known, window=least)
@@ -102,4 +124,13 @@ class Experiences:
             room = known.window - budget.reserve
             scale = min(1.0, known.factor / known.undercount)
             budget = budget._replace(learned=int(_MARGIN * scale * room))
+        if known.refused:
+            budget = budget._replace(guessed=int(_LESS * known.refused * known.factor))
         return replace(made, counter=known.counter, budget=budget)
+
+
+def _explains(said: Overflow, counted: int, reserve: int) -> bool:
+    """Whether a limit that was named, or a count, tells how much less the next request must be."""
+    if said.limit is None:
+        return False
+    return bool(said.asked) or counted + reserve > _MARGIN * said.limit

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 
+from refold.view import framing as frames
+
 MARK = "> "
 
 
 def quoted(text: str) -> str:
     """The text with a mark before each of its lines."""
-    return "\n".join(f"{MARK}{line}" for line in text.splitlines())
+    return frames.quoted(text, MARK)
 
 
 def framed(opening: str, text: str, closing: str = "") -> str:

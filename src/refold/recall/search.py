@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Entry, Log, Match, Matches, Message, Outline, SessionInfo
+from refold.log.excerpt import best_excerpt, holds_any
 from refold.log.span import Span
-from refold.log.text import Term
-from refold.recall.excerpt import best_excerpt
+from refold.log.text import Term, text_of
 from refold.recall.query import terms_of
 from refold.recall.ranking import is_message, scores, session_scores, with_neighbours
 from refold.recall.reader import Reader, outline_of, whole
@@ -68,6 +68,8 @@ class _Ranked(NamedTuple):
     session: str
     aside: int = 0
     """How many messages after that entry."""
+    terms: tuple[int, ...] = ()
+    """Which of the terms the entry holds."""
 
 
 async def search(  # noqa: PLR0913 - what to look for, where, how much of it for whom
@@ -78,8 +80,13 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
     limit: int = 10,
     reader: Reader | None = None,
     width: int = WIDTH,
+    neighbors: bool = True,
 ) -> list[Found]:
-    """The messages and notes that answer best, in one session or in all of the tenant's."""
+    """The messages and notes that answer best, in one session or in all of the tenant's.
+
+    With `neighbors`, a message next to a match is found too: an answer by its question. Without
+    them, each excerpt holds something that was looked for.
+    """
     looked_for = terms_of(query)
     if not looked_for or limit <= 0:
         return []
@@ -87,6 +94,8 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
     found = await log.matches(looked_for, session=session)
     hits: list[Found] = []
     for place in _ranking(found, finding.reader):
+        if place.aside and not neighbors:
+            continue
         try:
             hit = await finding.at(place)
         except (SessionForgotten, SessionNotFound):  # since it was found
@@ -123,7 +132,7 @@ def _ranking(found: Matches, reader: Reader) -> list[_Ranked]:
     total = with_neighbours({place: own[match] for place, match in messages.items()})
     ranked = [_beside(messages, place, score) for place, score in total.items()]
     ranked += [
-        _Ranked(score, match.at, match.seq, match.session)
+        _Ranked(score, match.at, match.seq, match.session, 0, match.terms)
         for match, score in own.items()
         if not is_message(match)
     ]
@@ -136,7 +145,7 @@ def _beside(
     session, nth = place
     aside = next(aside for aside in (0, 1, -1) if (session, nth - aside) in messages)
     match = messages[session, nth - aside]
-    return _Ranked(score, match.at, match.seq, session, aside)
+    return _Ranked(score, match.at, match.seq, session, aside, () if aside else match.terms)
 
 
 class _Finding:
@@ -159,7 +168,8 @@ class _Finding:
         here = _index(entries, place.seq) + place.aside
         if not 0 <= here < len(entries) or not self._shown(session, entries[here]):
             return None
-        told = await self._told(session, entries[here])
+        entry = await whole(self._log, session, entries[here])
+        told = tell(self._sessions[session][0], entry)
         if self.reader.scope is not None and _of_recall(told):
             return None
         nearby = [entries[at] for at in (here - 1, here + 1) if 0 <= at < len(entries)]
@@ -176,7 +186,7 @@ class _Finding:
             told.role,
             self._standing(session, told.seq),
             place.score,
-            best_excerpt(told.text, self._terms, self._width),
+            self._excerpt(told.text, entry, place.terms),
             near.get(True, ""),
             near.get(False, ""),
         )
@@ -195,6 +205,14 @@ class _Finding:
 
     async def _told(self, session: str, entry: Entry) -> Told:
         return tell(self._sessions[session][0], await whole(self._log, session, entry))
+
+    def _excerpt(self, text: str, entry: Entry, held: tuple[int, ...]) -> str:
+        """Where the text has most of the terms that the entry is known to hold."""
+        terms = [self._terms[nth] for nth in held]
+        # The index knows strings of a message that its wire does not show, such as metadata.
+        if terms and not holds_any(text, terms):
+            text = text_of(entry)
+        return best_excerpt(text, terms, self._width)
 
     def _line(self, text: str) -> str:
         return best_excerpt(text, (), self._width)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from refold.errors import InvalidMessage, UnknownFormat
 from refold.log import Entry, Note
 from refold.log.text import text_of
+from refold.view.framing import tool_name
 from refold.wire import Described, Shape, Wire, wire_for
 
 FORGOTTEN = "(forgotten)"
@@ -65,7 +66,7 @@ def tell(wire: Wire | None, entry: Entry) -> Told:
 
 def label(shape: Shape) -> str:
     """What a part is."""
-    return f"{shape.kind} {shape.tool}" if shape.tool else shape.kind
+    return f"{shape.kind} {tool_name(shape.tool)}" if shape.tool else shape.kind
 
 
 def _blocks(shape: Shape) -> Iterator[str]:

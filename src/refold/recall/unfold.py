@@ -13,6 +13,7 @@ from refold.log import CODEC, Entry, FoldCompleted, Log, Message
 from refold.log.span import Span, intersect, union
 from refold.recall.reader import Reader, outline_of, whole
 from refold.recall.telling import Told, shapes_of, tell, wire_of
+from refold.view.framing import on_one_line
 from refold.wire import Wire
 
 PAGE = 8_000
@@ -54,8 +55,8 @@ class Piece:
     def heading(self) -> str:
         """Its seq, who speaks, and how much of it this is."""
         told = self.told
-        scope = f" in {told.scope[:_NAME]}" if told.scope != "/" else ""
-        tool = f" ({self.tool[:_NAME]})" if self.tool else ""
+        scope = f" in {on_one_line(told.scope)[:_NAME]}" if told.scope != "/" else ""
+        tool = f" ({on_one_line(self.tool)[:_NAME]})" if self.tool else ""
         cut = self.start or self.end < self.chars
         of = f", characters {self.start + 1}-{self.end} of {self.chars}" if cut else ""
         return f"[{told.seq}] {told.role}{scope}{tool}{of}"

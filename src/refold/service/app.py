@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -66,22 +67,27 @@ def application(service: Service, more: Iterable[BaseRoute] = ()) -> FastAPI:
         redirect_slashes=False,
     )
     made.state.service = service
+    prefixes = service.gateway.prefixes
+    # The gateway's come first: agents ask it all the time, and the API has many routes to try.
+    made.router.routes.extend([*endpoints.routes(service.gateway), *health.routes(), *more])
     made.include_router(router)
-    made.router.routes.extend([*health.routes(), *endpoints.routes(service.gateway), *more])
+    refuse = partial(refused_at, prefixes=prefixes)
+
+    async def refused(request: Request, error: Any) -> Response:  # noqa: ANN401 - as Starlette has it
+        """The answer to a request that ended with an error."""
+        if isinstance(error, RequestValidationError):
+            error = InvalidInput("The request is not as it must be.", f"{_OPENAPI} says how.")
+        # The request's URL would be parsed with whatever its Host header says.
+        return refuse(request.scope["path"], error)
+
     for kind in (RefoldError, HTTPException, RequestValidationError):
-        made.add_exception_handler(kind, _told)
+        made.add_exception_handler(kind, refused)
     made.add_middleware(
         Front,
         settings=service.settings.serve,
-        refuse=refused_at,
+        refuse=refuse,
         measuring=service.measuring,
         traffic=service.traffic,
+        prefixes=prefixes,
     )
     return made
-
-
-async def _told(request: Request, error: Any) -> Response:  # noqa: ANN401 - as Starlette has it
-    """The answer to a request that ended with an error."""
-    if isinstance(error, RequestValidationError):
-        error = InvalidInput("The request is not as it must be.", f"{_OPENAPI} says how.")
-    return refused_at(request.url.path, error)

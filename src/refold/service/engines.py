@@ -24,16 +24,25 @@ def on_server(address: str) -> bool:
     return address.startswith(_SERVERS)
 
 
+def is_shared(address: str) -> bool:
+    """Whether other processes can open the same store."""
+    return on_server(address) or address.startswith("sqlite:///")
+
+
 def engine_of(
-    address: str, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
+    address: str, store: Store, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
 ) -> NewEngine:
-    """What makes the engine of a tenant's log."""
+    """What makes the engine of a tenant's log.
+
+    That log may have deadlines for requests. A fold that is made here reads from the store itself,
+    for as long as it takes.
+    """
     if not on_server(address):
         make = making(settings, upstreams, spending)
-        return lambda log: LocalEngine(log, make(log))
+        return lambda log: LocalEngine(own := store.log(log.tenant), make(own))
     from refold.engine.dbos import DbosEngine  # noqa: PLC0415 - optional
 
-    return lambda log: DbosEngine(log, address)
+    return lambda log: DbosEngine(log, address, extract=makes(store.log(log.tenant), from_the_log))
 
 
 def making(

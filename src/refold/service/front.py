@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Collection, MutableMapping
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from refold.errors import Draining
+from refold.gateway.passed_paths import V1
 from refold.gateway.streamed import BrokenOff
 from refold.service.intake import Intake, WholeIntake
 from refold.service.measuring import Measuring
@@ -19,12 +20,13 @@ from refold.settings.serve import Serve
 
 ACCESS: Final = logging.getLogger("refold.access")
 _LOGGER: Final = logging.getLogger("refold.service")
-GATEWAY, API = "/v1/", "/api/"
+API: Final = "/api/"
 _LEFT: Final = 499  # as others write it of a client that did not wait
 _FAULT: Final = 500
-_DROPPED: Final = 16 << 20
+_DROPPED: Final = 64 << 20
 _SECONDS: Final = 2.0
 _LONGEST: Final = 200
+_LONGEST_METHOD: Final = 20
 
 Refuse = Callable[[str, Exception], Response]
 """The answer to a request to a path that ended with an error."""
@@ -33,7 +35,7 @@ Refuse = Callable[[str, Exception], Response]
 class Front:
     """Bounds what comes in, sees that an answer goes out, and writes the access log."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - made in one place
         self,
         app: ASGIApp,
         *,
@@ -41,8 +43,10 @@ class Front:
         refuse: Refuse,
         measuring: Measuring,
         traffic: "Traffic",
+        prefixes: Collection[str] = (V1,),
     ) -> None:
         self._app = app
+        self._prefixes = prefixes
         self._settings = settings
         self._refuse = refuse
         self._measuring = measuring
@@ -56,8 +60,9 @@ class Front:
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         path: str = scope["path"]
         sizes = self._settings.sizes
-        most = sizes.gateway if path.startswith(GATEWAY) else sizes.api
-        intake = Intake(receive, most, self._settings.times)
+        kind = kind_of(path, self._prefixes)
+        most = sizes.gateway if kind == "gateway" else sizes.api
+        intake = Intake(receive, most, self._settings.times, sizes.headers)
         answer = _Answer(send, intake)
         began = time.perf_counter()
         self._traffic.begin()
@@ -69,7 +74,7 @@ class Front:
                 slot.release()
             self._traffic.end()
             seconds = time.perf_counter() - began
-            self._measuring.answered(kind_of(path), answer.status, seconds)
+            self._measuring.answered(kind, answer.status, seconds)
             if ACCESS.isEnabledFor(logging.INFO):
                 _log(scope, answer.status, seconds)
 
@@ -104,7 +109,9 @@ class Front:
         self, scope: Scope, error: Exception, answer: "_Answer", intake: Intake | None = None
     ) -> None:
         response = self._refuse(scope["path"], error)
-        headers = [*response.raw_headers, (b"connection", b"close")]
+        # Whoever sends `Upgrade` must name it in `Connection`.
+        closing = b"close, upgrade" if "upgrade" in response.headers else b"close"
+        headers = [*response.raw_headers, (b"connection", closing)]
         start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
         await answer.surely(start)
         body = {"type": "http.response.body", "body": bytes(response.body), "more_body": True}
@@ -170,9 +177,9 @@ class Traffic:
         return True
 
 
-def kind_of(path: str) -> str:
+def kind_of(path: str, prefixes: Collection[str]) -> str:
     """What a path is for, in few words: a label."""
-    if path.startswith(GATEWAY):
+    if any(path.startswith(f"{prefix}/") for prefix in prefixes):
         return "gateway"
     return "api" if path.startswith(API) else "other"
 
@@ -184,5 +191,9 @@ def _log(scope: Scope, status: int, seconds: float) -> None:
     caller = scope["state"].get("caller")
     who = f"{caller.tenant} {caller.key or '-'}" if caller else "- -"
     client = (scope.get("client") or ("-",))[0]
-    shown = path if len(path) <= _LONGEST else f"{path[:_LONGEST]}…"
-    ACCESS.info("%s %s %s %d %.0fms %s", client, scope["method"], shown, status, seconds * 1e3, who)
+    method, path = _clipped(scope["method"], _LONGEST_METHOD), _clipped(path, _LONGEST)
+    ACCESS.info("%s %s %s %d %.0fms %s", client, method, path, status, seconds * 1e3, who)
+
+
+def _clipped(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[:max_chars]}…"

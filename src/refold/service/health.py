@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,18 +12,20 @@ from starlette.routing import Route
 from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.log import Log
 from refold.service import prometheus
+from refold.service.keyring import Keyring
 from refold.service.problem import SAFE
-
-if TYPE_CHECKING:
-    from refold.service.serving import Service
+from refold.service.store_guard import StoreGuard
+from refold.settings import Settings
 
 _FRESH: Final = 1.0
-_SECONDS: Final = 2.0
 _SESSION: Final = "keys"
 
 
 class Reaching:
-    """Whether the store answers; asked once a second at most, however many want to know."""
+    """Whether the store answers; asked once a second at most, however many want to know.
+
+    The log has a deadline of its own: see `store_guard`.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -41,33 +43,50 @@ class Reaching:
 
     async def _asked(self) -> bool:
         try:
-            async with asyncio.timeout(_SECONDS):
-                await self._log.head(_SESSION)
+            await self._log.head(_SESSION)
         except (SessionNotFound, SessionForgotten):
             return True
-        except (RefoldError, OSError, TimeoutError):
+        except (RefoldError, OSError):
             return False
         return True
 
 
-async def healthz(_: Request) -> Response:
-    """The process lives."""
-    return JSONResponse({"status": "ok"}, headers=dict(SAFE))
+class ServiceState(Protocol):
+    """What is asked how it is: the service, at `app.state.service`."""
+
+    keyring: Keyring
+    local: bool
+    settings: Settings
+    draining: asyncio.Event
+    guard: StoreGuard
+    reaching: Reaching
+
+
+async def healthz(request: Request) -> Response:
+    """The process lives; what is known of its store, which is not asked."""
+    service = cast("ServiceState", request.app.state.service)
+    store = "available" if service.guard.available else "unavailable"
+    return JSONResponse({"status": "ok", "store": store}, headers=dict(SAFE))
 
 
 async def readyz(request: Request) -> Response:
-    """The process may be asked: its store answers, and it is not about to stop."""
-    service = cast("Service", request.app.state.service)
+    """The process may be asked: its store answers, and it is not about to stop.
+
+    With `fail_open` it may be asked without its store, too: it passes requests on.
+    """
+    service = cast("ServiceState", request.app.state.service)
     if service.draining.is_set():
         return _unready("draining")
-    if not await service.reaching.answers():
+    if await service.reaching.answers():
+        return JSONResponse({"status": "ready", "store": "available"}, headers=dict(SAFE))
+    if not service.settings.serve.fail_open:
         return _unready("the store does not answer")
-    return JSONResponse({"status": "ready"}, headers=dict(SAFE))
+    return JSONResponse({"status": "ready", "store": "unavailable"}, headers=dict(SAFE))
 
 
 async def metrics(request: Request) -> Response:
     """What the process measures, where everybody may read that."""
-    service = cast("Service", request.app.state.service)
+    service = cast("ServiceState", request.app.state.service)
     open_to_all = service.settings.serve.metrics or (service.local and not service.keyring.any)
     if not open_to_all or not prometheus.always_measured():
         raise HTTPException(404)

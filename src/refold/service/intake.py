@@ -3,35 +3,89 @@
 import asyncio
 import time
 
-from pydantic_core import from_json
 from starlette.types import Message, Receive, Scope
 
-from refold.errors import RequestTooDeep, RequestTooLarge, RequestTooSlow, ServiceError
+from refold.errors import (
+    HeadersTooLarge,
+    InvalidFraming,
+    NoWebSockets,
+    RequestTooDeep,
+    RequestTooLarge,
+    RequestTooSlow,
+    ServiceError,
+)
+from refold.gateway.dialects.bounded_json import TooMuch, value_of
+from refold.service.content_coding import BodyDecoder, decoder_for
 from refold.settings.serve import TimeSettings
 
-_TOO_DEEP = "recursion limit"
+_BETWEEN = len(b": \r\n")
+_PIECE = 256 * 1024
+"""Bytes of a packed body that are unpacked at once; then others have their turn."""
 
 
 class Intake:
     """Receives a request's body; once it has refused one, it keeps saying why."""
 
-    def __init__(self, receive: Receive, most: int, times: TimeSettings) -> None:
+    def __init__(self, receive: Receive, most: int, times: TimeSettings, max_headers: int) -> None:
         self._receive = receive
         self._most = most
+        self._max_headers = max_headers
         self._times = times
         self._read = 0
         self._whole = False
         self._until: float | None = None
+        self._decoder: BodyDecoder | None = None
+        self._decoded = 0
         self.refused: ServiceError | None = None
 
     def check(self, scope: Scope) -> None:
-        """Refuse a body that says to be too large, before any of it is read."""
-        for name, value in scope["headers"]:
+        """Refuse what the headers alone give reason to, before any of the body is read.
+
+        A packed body is given unpacked: then the headers that speak of its packing are gone.
+        """
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        for name, value in headers:
             if name == b"content-length" and value.isdigit() and int(value[:20]) > self._most:
                 self.refused = self._too_large()
+        try:
+            check_header_size(scope, self._max_headers)
+            check_framing(scope)
+            self._decoder = decoder_for(headers)
+        except ServiceError as error:
+            self.refused = error
+        if self._decoder is not None:
+            packing = (b"content-encoding", b"content-length")
+            scope["headers"] = [one for one in headers if one[0] not in packing]
 
     async def __call__(self) -> Message:
         """The next piece; when the body is whole, whatever comes from the server then."""
+        if self._decoder is None:
+            return await self._next()
+        try:
+            return await self._unpacked(self._decoder)
+        except ServiceError as error:
+            self.refused = error
+            raise
+
+    async def _unpacked(self, decoder: BodyDecoder) -> Message:
+        """The next piece of a packed body. The limit is of what comes out, as it comes out."""
+        while not (piece := decoder.read(_PIECE)):
+            if self._whole:
+                decoder.finish()
+                self._decoder = None
+                return {"type": "http.request", "body": b"", "more_body": False}
+            message = await self._next()
+            if message["type"] != "http.request":
+                self._decoder = None
+                return message
+            decoder.feed(message.get("body", b""))
+        self._decoded += len(piece)
+        if self._decoded > self._most:
+            raise self._too_large()
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def _next(self) -> Message:
         if self._whole:
             return await self._receive()
         if self.refused is not None:
@@ -73,6 +127,38 @@ class Intake:
         return RequestTooLarge(f"The body of the request has more than {self._most:,} bytes.")
 
 
+def check_header_size(scope: Scope, max_bytes: int) -> None:
+    """Refuse headers that came whole before the server counted them.
+
+    It counts what it has read so far, and reads a quarter of a megabyte at once.
+
+    Raises:
+        HeadersTooLarge: The request line and the headers are larger than `max_bytes`.
+    """
+    line = len(scope["method"]) + len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    size = line + sum(len(name) + len(value) + _BETWEEN for name, value in scope["headers"])
+    if size > max_bytes:
+        raise HeadersTooLarge(f"The headers of the request have more than {max_bytes:,} bytes.")
+
+
+def check_framing(scope: Scope) -> None:
+    """Refuse a body whose end is not certain, and another protocol than HTTP.
+
+    Raises:
+        InvalidFraming: A server before us may have taken the body to end elsewhere.
+        NoWebSockets: The client asks for one.
+    """
+    names = {name for name, _ in scope["headers"]}
+    if b"transfer-encoding" in names:
+        if b"content-length" in names:
+            raise InvalidFraming("The request has both Content-Length and Transfer-Encoding.")
+        if scope.get("http_version") == "1.0":
+            raise InvalidFraming("The request has Transfer-Encoding, which HTTP/1.0 has not.")
+    upgrades = (value for name, value in scope["headers"] if name == b"upgrade")
+    if any(b"websocket" in value.lower() for value in upgrades):
+        raise NoWebSockets("The service does not speak WebSocket.")
+
+
 class WholeIntake:
     """Gives the body in one piece, once it is known that it is not nested beyond measure."""
 
@@ -103,7 +189,9 @@ class WholeIntake:
 def is_too_deep(body: bytes) -> bool:
     """Whether it is JSON that no reader should follow to its end."""
     try:
-        from_json(body)
-    except ValueError as error:
-        return _TOO_DEEP in str(error)
+        value_of(body)
+    except TooMuch:
+        return True
+    except ValueError:
+        return False
     return False

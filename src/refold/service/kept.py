@@ -81,6 +81,9 @@ class Kept:
     stale: set[int] = field(default_factory=set[int])
     """Notes with encrypted keys that nobody needs any more."""
     quotas: dict[str, Quota] = field(default_factory=dict[str, Quota])
+    owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """The keys that sessions were handed over to, by tenant and the id of the log's first entry.
+    Names are not kept here: they may be words that somebody has forgotten."""
 
     def take(self, note: Written) -> None:
         """Take in one note; one that this version does not know changes nothing."""
@@ -101,6 +104,13 @@ class Kept:
                 self.upstreams[a, b] = Sealed(a, b, c, note.at, note.seq)
             case {"event": "upstream.removed", "tenant": str(tenant), "upstream": str(upstream)}:
                 self._replaced(tenant, upstream)
+            case {
+                "event": "session.handed-over",
+                "tenant": str(a),
+                "first_entry": str(b),
+                "key": str(c),
+            }:
+                self.owners[a, b] = c
             case {"event": "quota.set", "tenant": str(tenant)}:
                 self.quotas[tenant] = Quota(
                     _whole(note.data.get("tokens")), _number(note.data.get("cost"))

@@ -5,10 +5,11 @@ import hmac
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.errors import ApiKeyNotFound, Conflict, InvalidInput
+from refold.errors import ApiKeyNotFound, Conflict, InvalidInput, StoreError
 from refold.log import Author, Log, Note, Store
 from refold.log.names import check_name
 from refold.service.journal import TENANT, Journal
@@ -56,6 +57,13 @@ class Keyring:
         self._tick = tick
         self._looking = asyncio.Lock()
         self._looked = float("-inf")
+        self._failed_looks = 0
+        self._failure: StoreError | None = None
+
+    @property
+    def age(self) -> float:
+        """Seconds since the keys were last read."""
+        return self._tick() - self._looked
 
     @property
     def kept(self) -> Kept:
@@ -69,15 +77,23 @@ class Keyring:
 
     async def look(self) -> None:
         """Take in what any process wrote before this call."""
-        asked = self._tick()
+        asked, failed_looks = self._tick(), self._failed_looks
         async with self._looking:
             if self._looked >= asked:
                 return  # who looked while we waited has seen it
+            if self._failure is not None and self._failed_looks > failed_looks:
+                # The look that we waited for failed. One after the other would each wait as long.
+                raise self._failure.with_traceback(None)
             pause = self._looked + _PAUSE - self._tick()
             if pause > 0:
                 await asyncio.sleep(pause)
             began = self._tick()
-            news = await self._journal.news()
+            try:
+                news = await self._journal.news()
+            except StoreError as error:
+                self._failure = error
+                self._failed_looks += 1
+                raise
             if not self._journal.upto:
                 self._kept = Kept()  # nothing was written yet, or all of it was forgotten
             for note in news:
@@ -100,6 +116,10 @@ class Keyring:
             await self.look()  # it may have been made a moment ago, elsewhere
             found = self._valid(hashed)
         return found
+
+    def known(self, secret: str) -> Key | None:
+        """The key that this is a valid secret of, by what was read before."""
+        return self._valid(hash_of(secret)) if is_secret(secret) else None
 
     def keys(self, tenant: str | None = None) -> list[Key]:
         """The keys of a tenant, or of all, oldest first."""
@@ -194,6 +214,31 @@ class Keyring:
         data: dict[str, JsonValue] = {"event": "quota.set", "tenant": tenant, **quota._asdict()}
         data["by"] = by
         await self.write(lambda: [Note(f"Tenant {tenant} has another quota.", data)])
+
+    def owner(self, tenant: str, first_entry: UUID) -> str | None:
+        """The id of the key that a session was handed over to, if it was."""
+        return self._kept.owners.get((tenant, str(first_entry)))
+
+    async def hand_over(self, tenant: str, first_entry: UUID, key: str, *, by: str = "") -> Key:
+        """Let a session belong to another key of its tenant from now on.
+
+        A session is known by the id of its log's first entry: one that is begun again by the same
+        name is another.
+        """
+
+        def notes() -> list[Note]:
+            self._active(key, tenant)
+            data: dict[str, JsonValue] = {
+                "event": "session.handed-over",
+                "tenant": tenant,
+                "first_entry": str(first_entry),
+                "key": key,
+                "by": by,
+            }
+            return [Note(f"A session of tenant {tenant} was handed over to key {key}.", data)]
+
+        await self.write(notes)
+        return self._kept.keys[key]
 
     def key(self, key: str, tenant: str | None = None) -> Key:
         """The key of this id; another tenant's is as if it never was."""

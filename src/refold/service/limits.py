@@ -37,6 +37,7 @@ class Limits:
 
     def __init__(self, settings: LimitSettings, tick: Callable[[], float] = time.monotonic) -> None:
         self._streams = settings.streams
+        self._set = settings.model_fields_set
         self._requests = (
             (Buckets(settings.key_requests, tick), "with this key"),
             (Buckets(settings.tenant_requests, tick), "of this tenant"),
@@ -54,6 +55,8 @@ class Limits:
 
     def admit(self, caller: Caller) -> None:
         """Count a request; raises LimitReached, and then it is not counted."""
+        if not self._counts(caller, "key_requests", "tenant_requests"):
+            return
         names = _names(caller)
         _check("requests", names, self._requests)
         for name, (buckets, _) in zip(names, self._requests, strict=True):
@@ -64,10 +67,17 @@ class Limits:
         names = _names(caller)
         _check("tokens", names, self._tokens)
         under_way = self._under_way[names[0]]
-        if self._streams and under_way >= self._streams:
+        if self._streams and self._counts(caller, "streams") and under_way >= self._streams:
             raise LimitReached("Too many requests with this key are under way.", _AGAIN)
         self._under_way[names[0]] += 1
         return Slot(self._under_way, names[0])
+
+    def _counts(self, caller: Caller, *limits: str) -> bool:
+        """Whether these limits are for the caller.
+
+        Where no key is needed there is nobody to be crowded out: only what somebody has set counts.
+        """
+        return bool(caller.key) or not self._set.isdisjoint(limits)
 
     def used(self, caller: Caller, tokens: int) -> None:
         """Take the tokens of an answer, more than there are if need be."""

@@ -1,12 +1,14 @@
 """Listening on a port, and stopping without breaking anything off."""
 
 import asyncio
+import gc
 import logging
 import math
+import resource
 import signal
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Final
 
@@ -17,13 +19,17 @@ from refold.errors import InvalidInput
 from refold.log import Store
 from refold.service.keyring import keyring_of
 from refold.service.patience import patient
+from refold.service.secrets import NoSecrets
 from refold.service.serving import Service
+from refold.service.uvicorn_compat import check, is_news
 from refold.settings.serve import Serve
 
 _WAITING: Final = 2_048  # connections that nobody has taken yet
+_SEND_BUFFER: Final = 512 << 10
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_NEW_VALUES: Final = 20_000
+"""How many more values than before there are when garbage is looked for."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
-_SAID: Final = "ASGI callable returned without completing response."
 
 
 class _Server(uvicorn.Server):
@@ -44,6 +50,8 @@ def bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise _not_there(host, port, error) from error
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Connections inherit it. The system would else take megabytes for a client that reads nothing.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     try:
         sock.bind(where)
         sock.listen(_WAITING)
@@ -51,6 +59,42 @@ def bound(host: str, port: int) -> socket.socket:
         sock.close()
         raise _not_there(host, port, error) from error
     return sock
+
+
+def raise_file_limit() -> None:
+    """Allow this process as many open files as the system lets it have.
+
+    Each request under way takes a connection of its client and one to its model. Most systems let a
+    process have 1,024 unless it asks for more.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems report more than they allow
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def calm_garbage_collection() -> None:
+    """Collect garbage less often: each message is many small values, and few of them are garbage.
+
+    The usual thresholds made reading a request of many values take three times as long. What was
+    imported is not looked at again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_VALUES, 20, 50)
+
+
+def log_to_standard_error() -> None:
+    """Write what the service logs to standard error, without secrets."""
+    # Of an outage, the service itself tells once; the driver would for each connection it tries.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
+    handler = logging.StreamHandler()
+    handler.addFilter(NoSecrets())
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    for name, level in (("refold", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.addHandler(handler)
+        logger.propagate = False
 
 
 def is_local(sock: socket.socket) -> bool:
@@ -86,7 +130,9 @@ async def serve(
 ) -> None:
     """Answer requests until a signal comes, and then until those under way have ended."""
     service: Service = app.state.service
-    server = _Server(_config(app, service.settings.serve))
+    config = _config(app, service.settings.serve)
+    check(config)
+    server = _Server(config)
     loop = asyncio.get_running_loop()
     draining: list[asyncio.Task[None]] = []
 
@@ -96,7 +142,7 @@ async def serve(
         else:
             draining.append(asyncio.create_task(_drained(service, server)))
 
-    _UVICORN.addFilter(_unsaid)
+    _UVICORN.addFilter(is_news)
     try:
         async with service:
             for one in _SIGNALS:
@@ -104,16 +150,11 @@ async def serve(
             started()
             await server.serve(sockets=[sock])
     finally:
-        _UVICORN.removeFilter(_unsaid)
+        _UVICORN.removeFilter(is_news)
         for one in _SIGNALS:
             loop.remove_signal_handler(one)
         for task in draining:
             task.cancel()
-
-
-def _unsaid(record: logging.LogRecord) -> bool:
-    """Whether it is news: who breaks an answer off on purpose has said why."""
-    return record.msg != _SAID
 
 
 async def _drained(service: Service, server: uvicorn.Server) -> None:

@@ -1,10 +1,11 @@
 """Connections that are too slow: whoever sends no headers, or takes nothing of what is sent."""
 
 import asyncio
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from refold.service.uvicorn_compat import request_is_under_way
 from refold.settings.serve import Serve
 
 
@@ -27,8 +28,7 @@ class _Patience(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Either a request is under way now, or its headers are not whole yet."""
         super().data_received(data)
-        cycle: Any = getattr(self, "cycle", None)
-        if cycle is not None and not cycle.response_complete:
+        if request_is_under_way(self):
             self._came = 0
             self._headers = _stopped(self._headers)
             return

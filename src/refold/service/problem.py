@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from refold import errors
 from refold.errors import LimitReached, RefoldError
+from refold.service.content_coding import ACCEPTED
 from refold.service.secrets import without_secrets
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -45,18 +46,29 @@ _STATUS: Final[Mapping[type[RefoldError], int]] = {
     errors.TransferError: 422,
     errors.KeyNeeded: 401,
     errors.RoleNeeded: 403,
+    errors.SessionOwned: 403,
     errors.NotLocal: 403,
     errors.NotPassedOn: 403,
     errors.LimitReached: 429,
     errors.RequestTooLarge: 413,
+    errors.HeadersTooLarge: 431,
     errors.RequestTooSlow: 408,
     errors.RequestTooDeep: 400,
+    errors.InvalidEncoding: 400,
+    errors.InvalidFraming: 400,
+    errors.UnsupportedEncoding: 415,
+    errors.NoWebSockets: 426,
     errors.Draining: 503,
+    errors.OffloadLost: 503,
     errors.UpstreamUnreachable: 502,
     errors.MasterKeyWrong: 503,
 }
 _NOT_FOR_CALLERS: Final = (errors.StoreError, errors.MasterKeyWrong, errors.WrittenByNewer)
 """Who runs the service can mend these; who asks learns nothing of files and servers."""
+_UNAVAILABLE_FIX: Final = (
+    "Retry after the seconds in Retry-After. If it stays so, ask the operator of this gateway to "
+    "check its store; with `serve.fail_open` it passes requests on without one."
+)
 _SOON: Final = 1
 _LOGGER: Final = logging.getLogger("refold.service")
 
@@ -71,6 +83,9 @@ def status_of(error: Exception) -> int:
 
 def words_of(error: Exception) -> tuple[str, str, str]:
     """Its code, what happened and what to do, as they may be told to whoever asks."""
+    if isinstance(error, errors.StoreUnavailable):
+        what = "Refold's store is unavailable, so the request was not carried out."
+        return error.code, what, _UNAVAILABLE_FIX
     if isinstance(error, _NOT_FOR_CALLERS):
         what = "The service cannot reach or read what it keeps."
         return error.code, what, "Ask again in a moment; who runs the service finds why in its log."
@@ -87,10 +102,14 @@ def headers_of(error: Exception) -> dict[str, str]:
     headers = dict(SAFE)
     if isinstance(error, HTTPException):
         headers |= error.headers or {}
-    if isinstance(error, LimitReached):
+    if isinstance(error, LimitReached | errors.StoreUnavailable):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     elif status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = str(_SOON)
+    elif isinstance(error, errors.UnsupportedEncoding):
+        headers["Accept-Encoding"] = ACCEPTED
+    elif isinstance(error, errors.NoWebSockets):
+        headers["Upgrade"] = "HTTP/1.1"  # RFC 9110: a 426 names what would do
     elif isinstance(error, errors.KeyNeeded):
         headers["WWW-Authenticate"] = 'Bearer realm="refold"'
     return headers
@@ -119,6 +138,8 @@ def answer(error: Exception) -> Response:
 
 def tell(error: Exception) -> None:
     """Write to the log what those who ask are not told."""
+    if isinstance(error, errors.StoreUnavailable):
+        return  # the guard has told of the outage, once
     if isinstance(error, _NOT_FOR_CALLERS):
         _LOGGER.error("%s: %s", error.code, without_secrets(str(error)))
     elif status_of(error) == HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -27,6 +27,8 @@ from refold.settings.serve import LimitSettings
 EVERY: Final = 3.0
 """Seconds between two times that processes tell each other."""
 _DAY: Final = 24 * 60 * 60
+_DAYS: Final = 3
+"""How many days are known here at once."""
 _LOGGER: Final = logging.getLogger("refold.service")
 
 
@@ -48,15 +50,18 @@ class _Day:
     def __init__(self, number: int, journal: Journal) -> None:
         self.number = number
         self.journal = journal
+        self.process = uuid4().hex
+        """Another one each time that a day begins here: where a clock is set back to a day that is
+        no longer known, what this process wrote of it then counts like another's."""
         self.ours: dict[str, Used] = {}
         self.untold: set[str] = set()
         self.others: dict[str, dict[str, Used]] = {}
         """By tenant and process: the newest that it said, which is all it used that day."""
 
-    def take(self, note: Written, process: str) -> None:
+    def take(self, note: Written) -> None:
         """Take in what a process said."""
         match note.data:
-            case {"process": str(other), "used": dict(shares)} if other != process:
+            case {"process": str(other), "used": dict(shares)} if other != self.process:
                 for tenant, share in shares.items():
                     match share:
                         case [int(tokens), int() | float() as cost]:
@@ -97,20 +102,21 @@ class Quotas:
         self._quota_of = quota_of
         self._every = every
         self._now = now
-        self._process = uuid4().hex
-        self._day = self._begun()
+        self._days: dict[int, _Day] = {}
+        """Today, and days that the clock showed before: it may be set back to one of them."""
+        self._today()
         self._telling: asyncio.Task[None] | None = None
 
     def used(self, tenant: str) -> Used:
         """What a tenant used today, as far as it is known here."""
-        return self._day.used(tenant)
+        return self._today().used(tenant)
 
     def check(self, tenant: str) -> None:
         """Refuse a tenant that has used up its quota."""
         quota = self._quota_of(tenant)
         if not quota.tokens and not quota.cost:
             return
-        used = self._day.used(tenant) if self._number() == self._day.number else Used()
+        used = self._today().used(tenant)
         if quota.tokens and used.tokens >= quota.tokens:
             raise QuotaUsedUp("The tenant has used up its tokens of the day.", self._left())
         if quota.cost and used.cost >= quota.cost:
@@ -118,7 +124,7 @@ class Quotas:
 
     def add(self, tenant: str, used: Used) -> None:
         """Count what an answer used."""
-        day = self._day
+        day = self._today()
         day.ours[tenant] = day.ours.get(tenant, Used()).and_also(used)
         day.untold.add(tenant)
 
@@ -138,23 +144,27 @@ class Quotas:
             with suppress(asyncio.CancelledError):
                 await self._telling
             with suppress(RefoldError):
-                await self.exchange()
+                await self._write_all()
 
     async def exchange(self) -> None:
         """Write what was used here, read what was used elsewhere, and begin a day when it does."""
-        day = self._day
-        if self._number() != day.number:
-            self._day = self._begun()
-        await self._write(day)
-        for note in await self._day.journal.news():
-            self._day.take(note, self._process)
+        today = self._today()
+        await self._write_all()
+        for number in sorted(self._days, key=lambda number: abs(number - today.number))[_DAYS:]:
+            del self._days[number]
+        for note in await today.journal.news():
+            today.take(note)
+
+    async def _write_all(self) -> None:
+        for day in [*self._days.values()]:
+            await self._write(day)
 
     async def _write(self, day: _Day) -> None:
         told = sorted(one for one in day.untold if any(self._quota_of(one)))
         if not told:
             return
         shares: dict[str, JsonValue] = {one: [*day.ours[one]] for one in told}
-        data: dict[str, JsonValue] = {"process": self._process, "used": shares}
+        data: dict[str, JsonValue] = {"process": day.process, "used": shares}
         with suppress(Conflict):  # then another process was first
             await day.journal.begin()
         day.untold.difference_update(told)
@@ -165,17 +175,24 @@ class Quotas:
             raise
 
     async def _tell(self) -> None:
+        failing = False
         while True:
             await asyncio.sleep(self._every)
             try:
                 await self.exchange()
             except RefoldError as error:
-                _LOGGER.warning("What was used could not be told: %s", error.code)
+                if not failing:  # one line for each outage of the store
+                    _LOGGER.warning("What was used could not be told: %s", error.code)
+                failing = True
+            else:
+                failing = False
 
-    def _begun(self) -> _Day:
+    def _today(self) -> _Day:
         number = self._number()
-        name = time.strftime("used %Y-%m-%d", time.gmtime(number * _DAY))
-        return _Day(number, Journal(self._log, name))
+        if number not in self._days:
+            name = time.strftime("used %Y-%m-%d", time.gmtime(number * _DAY))
+            self._days[number] = _Day(number, Journal(self._log, name))
+        return self._days[number]
 
     def _number(self) -> int:
         return int(self._now() // _DAY)

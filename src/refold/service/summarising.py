@@ -4,15 +4,20 @@ A key that a client passed with its requests is used for these alone. So where a
 key of its own, stored or from a variable, nobody can be asked, and the log's own summary stands.
 """
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from typing import Final
 
 from pydantic_ai.models import Model
 
 from refold.errors import InvalidInput, NoModel
-from refold.fold.job import Job
-from refold.fold.run import Write, read_context
+from refold.fold.job import Job, Steps
+from refold.fold.material import Material
+from refold.fold.run import Write, is_extractive, read_context
+from refold.fold.summary import Summary
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.models.asking import by_name
 from refold.service.spending import FREE, Spending
@@ -22,6 +27,7 @@ from refold.settings import Settings
 _CHAT: Final = "openai-chat"
 _MESSAGES: Final = "anthropic-messages"
 _KNOWN: Final = 256
+_CLIENTS: Final = ("pydantic_ai.models.openai", "pydantic_ai.models.anthropic")
 
 
 def writing_with(
@@ -32,7 +38,26 @@ def writing_with(
     def resolve(tenant: str, name: str, job: Job) -> Model:
         return _resolved(upstreams, tenant, name, job)
 
-    return writing_by(resolve, settings, spending)
+    write_of = writing_by(resolve, settings, spending)
+
+    def write_for(tenant: str) -> Write:
+        write = write_of(tenant)
+
+        async def with_clients(material: Material, job: Job, steps: Steps) -> Summary:
+            # The first import takes seconds on a busy machine: requests are answered meanwhile.
+            if not is_extractive(job):
+                await asyncio.to_thread(_import_clients)
+            return await write(material, job, steps)
+
+        return with_clients
+
+    return write_for
+
+
+def _import_clients() -> None:
+    for name in _CLIENTS:
+        with suppress(ImportError):  # an extra that is not installed
+            import_module(name)
 
 
 def _resolved(upstreams: Upstreams, tenant: str, name: str, job: Job) -> Model:
@@ -68,13 +93,15 @@ def _served(upstreams: Upstreams, tenant: str, name: str) -> Model | None:
 
 @lru_cache(_KNOWN)
 def _model(dialect: str, name: str, upstream: Upstream, key: str) -> Model:
-    base = upstream.base_url.rstrip("/").removesuffix("/v1")
+    base = upstream.v1_url
     if dialect == _MESSAGES:
         from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
 
-        return AnthropicModel(name, provider=AnthropicProvider(base_url=base, api_key=key))
+        return AnthropicModel(
+            name, provider=AnthropicProvider(base_url=base.removesuffix("/v1"), api_key=key)
+        )
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - slow
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
 
-    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=f"{base}/v1", api_key=key))
+    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base, api_key=key))

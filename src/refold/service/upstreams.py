@@ -10,7 +10,9 @@ from refold.settings import UpstreamSettings
 def upstreams(settings: tuple[UpstreamSettings, ...]) -> list[Upstream]:
     """The servers that the settings name, each with its key where that is in a variable."""
     return [
-        Upstream(one.name, one.base_url, one.models, one.dialects, _key(one), one.paths)
+        Upstream(
+            one.name, one.base_url, one.models, one.dialects, _key(one), one.paths, one.append_v1
+        )
         for one in settings
     ]
 

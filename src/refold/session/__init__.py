@@ -4,6 +4,7 @@ from refold.models.setup import Setup
 from refold.models.spending import Usage
 from refold.session.asked import Compacted
 from refold.session.flow import Session
+from refold.session.forecast import Forecast
 from refold.session.measuring import Filled, Spent, spent
 
-__all__ = ["Compacted", "Filled", "Session", "Setup", "Spent", "Usage", "spent"]
+__all__ = ["Compacted", "Filled", "Forecast", "Session", "Setup", "Spent", "Usage", "spent"]

@@ -10,28 +10,32 @@ from contextlib import suppress
 from typing import Final, NamedTuple, Self
 
 from refold.engine import Engine, LocalEngine
-from refold.errors import InvalidInput, StoreClosed
+from refold.errors import InvalidInput, PromptTooLarge, StoreClosed
 from refold.fold.preview import Preview
 from refold.fold.run import Folder, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
 from refold.fold.workspace import Workspace
-from refold.log import MAIN_SCOPE, Artifact, Author, Log, Mark, Message, Note, Opened, Span
+from refold.log import MAIN_SCOPE, Artifact, Author, Log, Mark, Message, Note, Span, Title
 from refold.models.setup import Setup
 from refold.models.spending import Usage
 from refold.session.asked import Compacted
 from refold.session.emergency import LAST, Emergencies
 from refold.session.folds import Folds, Hook, Host
-from refold.session.follow import Following, begin
+from refold.session.follow import Following, begin, opened
+from refold.session.forecast import Forecast, forecast
 from refold.session.previewing import previewed
 from refold.session.steering import Steering
 from refold.session.telling import Telling, Watch
 from refold.session.using import used
 from refold.session.watching import Watching
 from refold.view import Budget, Previous, Request, Sheet, View, events, record
+from refold.view.project import check_prompt
 
 TIGHTER = (0.9, 0.7, 0.5, 0.25)
 """Of what a provider refused for its length, the share that is tried next, refusal by refusal."""
 _JSON: Final = "application/json"
+_REWRITES: Final = frozenset({"limit", "target"})
+"""Why a request changes what was sent before: to make room."""
 
 
 class _Sent(NamedTuple):
@@ -49,7 +53,7 @@ class Session(Steering):
         following: Following,
         folds: Folds,
         telling: Telling,
-        engine: Engine | None,
+        engine: LocalEngine | None,
         watch: Watch,
         *,
         emergencies: Emergencies,
@@ -83,7 +87,8 @@ class Session(Steering):
         write: Write | None = None,
         remember: Remember | None = None,
         author: Author | None = None,
-        title: str | None = None,
+        title: str | Title | None = None,
+        owner: str | None = None,
         new: bool = False,
     ) -> Self:
         """Open a session, or begin one.
@@ -102,28 +107,35 @@ class Session(Steering):
             write: Writes the summaries of folds that are made here; else the log itself does.
             remember: Keeps what those summaries say for other sessions.
             author: Makes the entries; tests give it a clock.
-            title: What it is about, where it is begun now.
+            title: What it is about, where it is begun now; a `Title` is forgotten with its entry.
+            owner: The id of the key that begins it, where it is begun now.
             new: Nobody has a session of that name yet: what is said first begins it.
         """
         author = author or Author()
         if not new:
-            await begin(log, name, format, setup.profile.name, author, title)
+            await begin(log, name, format, setup.profile.name, author, title, owner)
         can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
         folding = scope == MAIN_SCOPE and can_fold
         folder = Folder(log, setup.counter, write or from_the_log, remember)
         own = folder if engine is None else None
-        engine = engine or LocalEngine(log, folder)
+        mine: LocalEngine | None = None
+        if engine is None:
+            engine = mine = LocalEngine(log, folder)
         following = Following(log, name, setup, folding=folding, scope=scope, author=author)
         telling = Telling(following, watch, workspace)
         folds = Folds(following, engine, telling, before=before, host=host, folder=own)
         if new and format is not None:
-            following.begin(Opened(format, setup.profile.name, title))
+            following.begin(opened(format, setup.profile.name, title, owner))
         else:
-            await folds.recover()
-            await following.open()
+            try:
+                await folds.recover()
+                await following.open()
+            except BaseException:
+                if mine is not None:  # it may be finishing a fold that a dead process left
+                    await mine.close()
+                raise
         following.heard = folds.heard
         emergencies = Emergencies(following, folds, telling, remember, folder)
-        mine = engine if own else None
         return cls(following, folds, telling, mine, watch, emergencies=emergencies)
 
     async def catch_up(self) -> None:
@@ -142,15 +154,26 @@ class Session(Steering):
         """The messages that the model would be sent now, though nothing is sent or recorded."""
         following = self._following
         await following.catch_up()
-        if (since := self._since()) is not None:
+        if not self._refused and (since := self._since()) is not None:
             return since
-        if following.folding:  # else a long past would be shortened only to be folded at once
+        # Else a long past would be shortened only to be folded at once. A prompt that no request
+        # can hold is no reason to fold: the next one has only a line in its place.
+        if following.folding and self._prompt_fits():
             await self._folds.make_room()
         return (await self._watching.fitting(self._looked_at)).messages
 
     def _looked_at(self) -> Request:
         view, setup = self._following.view, self._following.setup
-        return View(view.sheet, view.profile, view.plan).request(setup.budget)
+        looked_at = View(view.sheet, view.profile, view.plan)
+        return looked_at.request(setup.budget, prompt_follows=True)
+
+    def _prompt_fits(self) -> bool:
+        view = self._following.view
+        try:
+            check_prompt(view.sheet, view.profile, self._following.setup.budget)
+        except PromptTooLarge:
+            return False
+        return True
 
     def _since(self) -> Sequence[bytes] | None:
         """What was sent last and said since, if nothing else happened and no call is open."""
@@ -187,14 +210,19 @@ class Session(Steering):
         if not caught_up:
             await following.catch_up()
         self._refused = self._refused + 1 if forced else 0
+        self._last = None
+        budget = self._budget()
+        if not (forced and self._emergencies.on):
+            check_prompt(following.view.sheet, following.view.profile, budget)
         if forced and self._emergencies.on:
             await self._emergencies.refused(self._refused)
         elif following.folding:
             await self._folds.make_room(forced=forced)
         await self._watching.looked()
         self._known = following.previous.plan.head if following.previous else 0
-        budget = self._budget()
         request = await self._watching.fitting(lambda: following.view.request(budget))
+        if request.plan.cause in _REWRITES:
+            self._folds.rewritten(request.plan)
         await self._emergencies.trimmed(request.plan)
         await self._record(request, beside or {}, hashes(request))
         self._last = _Sent(request, following.view.sheet)
@@ -272,6 +300,27 @@ class Session(Steering):
     async def preview(self) -> Preview:
         """What `compact` would do: what goes, what stays, what is lost, what it saves."""
         return await previewed(self._following, self._folds)
+
+    @property
+    def busy(self) -> bool:
+        """Whether this session makes a fold itself, which would be lost with it."""
+        return self._engine is not None and self._engine.busy
+
+    async def drain(self) -> None:
+        """Return when it makes no fold any more; whoever watches was told how it ended."""
+        if self._engine is not None:
+            await self._engine.drain()
+        with suppress(StoreClosed):
+            await self._following.catch_up()
+
+    async def forecast(
+        self, spans: Sequence[Span], said: bytes, *, unfold: bool = False
+    ) -> Forecast:
+        """How these entries would be in the next request, after the user said this.
+
+        With `unfold`, as if the folds over them were opened. Nothing is sent or written.
+        """
+        return await forecast(self._following, spans, said, unfold=unfold)
 
     async def close(self) -> None:
         """Stop; a fold that is under way here is given up, and the log says so.

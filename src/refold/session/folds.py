@@ -1,6 +1,8 @@
 """The folds of a session: when they begin, and what is waited for."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from pydantic import JsonValue
@@ -22,8 +24,13 @@ from refold.session.guards import Guards
 from refold.session.recovering import Recovering
 from refold.session.telling import Telling
 from refold.session.timing import Timing, fold_values
+from refold.telemetry import Instrumented
 from refold.view import Fold
 from refold.view.budget import PER_MESSAGE
+from refold.view.plan import Plan
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Histogram, Meter
 
 Hook = Callable[[Job], Awaitable[None]]
 """Runs before a fold is made, and may refuse it by raising an error."""
@@ -180,14 +187,19 @@ class Folds:
             fold = await self._tried(where, decision.why[0].what)
         if fold is None or decision.act != "wait":
             return
-        if not await self._waited(fold):
+        if not await self._waited(fold, decision.why[0].what):
             await self._at_once(fold, decision.why[0].what)
 
-    async def _waited(self, fold: UUID) -> bool:
+    async def _waited(self, fold: UUID, cause: str) -> bool:
         """Wait for a fold, as long as a request may; whether it has ended."""
         following = self._following
-        ended = await self._engine.wait(following.name, fold, following.setup.profile.fold.wait)
-        await following.catch_up()
+        start = perf_counter()
+        try:
+            ended = await self._engine.wait(following.name, fold, following.setup.profile.fold.wait)
+            await following.catch_up()
+        finally:
+            if (waits := WAITS.installed()) is not None:
+                waits.record(perf_counter() - start, {"refold.fold.trigger": cause})
         return ended is not None
 
     async def _at_once(self, slow: UUID, cause: str) -> None:
@@ -204,7 +216,7 @@ class Folds:
         where = boundary(following.view.sheet, self.values().keep)
         if where.messages:
             fold = await self._tried(where, cause, at_once=True)
-            if fold is not None and not await self._waited(fold):
+            if fold is not None and not await self._waited(fold, cause):
                 self._timing.go_on(failed=True)
 
     async def _is_asked_for(self, fold: UUID) -> bool:
@@ -214,6 +226,10 @@ class Folds:
         entries = await following.log.read(following.name, Span(begun, begun)) if begun else []
         values = map(CODEC.decode, entries)
         return any(isinstance(one, FoldStarted) and one.trigger in _ASKED for one in values)
+
+    def rewritten(self, plan: Plan) -> None:
+        """A request changed what had been sent, to make room."""
+        self._timing.rewritten(plan.account.sent)
 
     def hold(self) -> None:
         """Somebody took a fold back: do not make it again at once."""
@@ -251,7 +267,8 @@ class Folds:
         needs = needed(spans, outline) if self.running is None else None
         job = Job(following.name, fold, spans, cause, focus, given, following.head, needs)
         self._telling.begins(fold, cause)
-        self._taken = {fold: where.tokens}
+        omitted = following.view.omitted(where.spans, following.setup.budget)
+        self._taken = {fold: where.tokens - omitted}
         if cause in _ASKED:
             self._asked.add(fold)
         try:
@@ -268,5 +285,15 @@ class Folds:
         return fold
 
 
+def _wait_histogram(meter: "Meter") -> "Histogram":
+    return meter.create_histogram(
+        "refold.fold.wait.duration",
+        "s",
+        "How long requests waited for a fold, by the mark that they had reached.",
+        explicit_bucket_boundaries_advisory=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+    )
+
+
+WAITS: Final = Instrumented(_wait_histogram)
 _ENDS = {FoldCompleted.KIND, FoldFailed.KIND}
 _ASKED = {MANUAL, "model switch", "memory pressure"}

@@ -23,13 +23,14 @@ from refold.log import (
     Running,
     SessionInfo,
     Span,
+    Title,
     Value,
 )
 from refold.log.entry import placed
 from refold.log.span import intersect
 from refold.models.setup import Setup
 from refold.recall.records import last_record
-from refold.view import Previous, Profile, Sheet, View
+from refold.view import Previous, Profile, Sheet, Thresholds, View, thresholds
 from refold.view.budget import PER_MESSAGE
 from refold.view.row import weight
 from refold.view.sheet import MOVING
@@ -45,7 +46,8 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
     format: str | None,  # noqa: A002 - the glossary's word
     profile: str,
     author: Author,
-    title: str | None = None,
+    title: str | Title | None = None,
+    owner: str | None = None,
 ) -> SessionInfo:
     """The session of that name; a new one where there is none and a format is given."""
     try:
@@ -55,10 +57,25 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
             raise
         wire_for(format)  # a session has its format for life: one that nobody knows begins none
         with suppress(Conflict):  # another process began it in this moment
-            await log.append(name, [author.draft(Opened(format, profile, title))], expected=0)
+            begun = opened(format, profile, title, owner)
+            await log.append(name, [author.draft(begun)], expected=0)
         info = await log.info(name)
     check_format(name, info.format, format)
     return info
+
+
+def opened(
+    format: str,  # noqa: A002 - see above
+    profile: str,
+    title: str | Title | None,
+    owner: str | None = None,
+) -> Opened:
+    """The first entry of a session."""
+    match title:
+        case Title(text, source):
+            return Opened(format, profile, text, source, owner)
+        case _:
+            return Opened(format, profile, title, owner=owner)
 
 
 def check_format(name: str, held: str, wanted: str | None) -> None:
@@ -104,6 +121,13 @@ class Following:
     def head(self) -> int:
         """The newest entry that the view has taken in."""
         return self.view.sheet.head
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """At how many tokens this session acts: as it is planned, and as its folds begin."""
+        setup, given = self.setup, self.view.sheet.instructions
+        spread = setup.counter.spread
+        return thresholds(self.profile(), setup.budget, spread, instructions=given)
 
     def weight_of(self, payload: bytes) -> int:
         """What a message costs in a request; nothing when nobody can read it."""

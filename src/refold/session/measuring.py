@@ -45,10 +45,10 @@ def filled(following: Following) -> Filled:
     beside = max(budget.instructions, sheet.instructions)
     # Before the first request of a program, the newest of another tells of tools and instructions.
     system = max(told + beside, 0 if budget.tools else last.system)
-    size = view.size(budget)
-    if size + budget.floor > budget.limit:  # it would be cut
+    size = view.size(budget, prompt_follows=True)
+    if size > following.thresholds.room:  # it would be cut
         with suppress(ViewTooLarge):
-            size = project(sheet, view.profile, budget, view.plan).tokens
+            size = project(sheet, view.profile, budget, view.plan, prompt_follows=True).tokens
     return Filled(system, budget.tools or last.tools, max(folds, size - told), folds)
 
 

@@ -23,8 +23,10 @@ async def previewed(following: Following, folds: Folds) -> Preview:
     given = context(folds.values(), folds.host(), where.whole)
     job = Job(following.name, uuid4(), where.spans, MANUAL, context=given)
     summary = parse(await Folder(following.log, setup.counter)(job, LocalSteps()))
-    size = following.view.size(setup.budget)
-    found = preview(where, summary, size, len(sheet.rows), setup.counter)
+    view, budget = following.view, setup.budget
+    size = view.size(budget, prompt_follows=True)
+    sent = where._replace(tokens=where.tokens - view.omitted(where.spans, budget))
+    found = preview(sent, summary, size, len(sheet.rows), setup.counter)
     beside = setup.budget.tools + max(setup.budget.instructions, sheet.instructions)
     before, after = found.before + beside, found.after + beside
     return found._replace(

@@ -12,7 +12,6 @@ _PATIENCE = 1.0
 _LOOK = 15.0
 """Seconds after which it is looked whether a fold that is still under way has a process."""
 _Recovery: TypeAlias = "asyncio.Future[tuple[Ended, ...]]"
-_UNDER_WAY: set[_Recovery] = set()
 
 
 class Recovering:
@@ -23,6 +22,8 @@ class Recovering:
         self._engine = engine
         self._seen: tuple[UUID | None, float] = (None, 0.0)
         """The fold that was under way at the last look, and when that was."""
+        self._under_way: set[_Recovery] = set()
+        """So that none is collected as garbage before it has ended."""
 
     async def recover(self) -> None:
         """Have them finished or closed; who opens a session waits for no model.
@@ -46,12 +47,11 @@ class Recovering:
 
     def _begun(self) -> _Recovery:
         recovery = asyncio.ensure_future(self._engine.recover(self._following.name))
-        recovery.add_done_callback(_let_go)
-        _UNDER_WAY.add(recovery)
+        recovery.add_done_callback(self._let_go)
+        self._under_way.add(recovery)
         return recovery
 
-
-def _let_go(recovery: _Recovery) -> None:
-    _UNDER_WAY.discard(recovery)
-    if not recovery.cancelled():
-        recovery.exception()  # the log says how each fold ended, or that it has not
+    def _let_go(self, recovery: _Recovery) -> None:
+        self._under_way.discard(recovery)
+        if not recovery.cancelled():
+            recovery.exception()  # the log says how each fold ended, or that it has not

@@ -98,9 +98,10 @@ class Steering(Standing):
 
     def must_fold_for(self, setup: Setup) -> bool:
         """Whether the view is too large for another model, so that a switch folds first."""
-        marks = thresholds(setup.profile, setup.budget, setup.counter.spread)
-        size = self._following.view.size(setup.budget) + setup.budget.floor
-        return size >= (marks.hard or marks.limit)
+        view = self._following.view
+        given = view.sheet.instructions
+        marks = thresholds(setup.profile, setup.budget, setup.counter.spread, instructions=given)
+        return view.size(setup.budget) + marks.floor >= (marks.hard or marks.limit)
 
     async def switch(self, setup: Setup) -> None:
         """Go on with another model; when its window is too small for the view, fold first.

@@ -23,7 +23,7 @@ def used(
     account, prices = request.plan.account, following.setup.prices
     usage = told or Usage(account.sent, sum(map(following.weight_of, answer)))
     beside = account.sent - request.plan.tokens
-    whole = following.whole + beside
+    whole = following.whole + beside - _unsendable(following, request)
     # All but what is new since the request before, as a cache would have it.
     sheet = following.view.sheet
     before = whole - sum(map(weight, sheet.rows[sheet.at(known + 1) :]))
@@ -31,3 +31,12 @@ def used(
     other = {**instead._asdict(), "cost": cost_of(instead, prices)}
     marked = {} if told else {"estimated": True}
     return Used(request.seq, {**usage._asdict(), **marked}, cost_of(usage, prices), other)
+
+
+def _unsendable(following: Following, request: Previous) -> int:
+    """The tokens of prompts that are too long for the window: nobody could have sent them."""
+    sheet = following.view.sheet
+    seqs = {
+        ref.seq for ref, edit in request.plan.layout.changes.items() if edit.reason == "oversized"
+    }
+    return sum(weight(row) for row in sheet.rows if row.seq in seqs) if seqs else 0

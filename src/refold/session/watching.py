@@ -25,9 +25,10 @@ from refold.fold.watchdog import (
 )
 from refold.log import CODEC, FoldCompleted, PartRef, Pinned, Span, Unpinned, Value
 from refold.session.follow import Following
-from refold.view import Sheet, thresholds
+from refold.view import Sheet
 from refold.view.budget import PER_MESSAGE
 from refold.view.row import Row, weight
+from refold.view.thresholds import effective_limit
 
 _TRIES = 3
 _LABELS = 16
@@ -109,7 +110,7 @@ class Watching:
     def _settled(self, wanted: list[Read]) -> Pins:
         sheet, setup = self._following.view.sheet, self._following.setup
         outline = sheet.outline
-        room = int(setup.profile.watch.share * thresholds(setup.profile, setup.budget).limit)
+        room = int(setup.profile.watch.share * effective_limit(setup.profile, setup.budget))
         people = {*outline.pins} - {*outline.watched}
         found = pins(outline.watched, self._dog.reads, wanted, partial(_cost, sheet), room)
         return found._replace(pin=tuple(one for one in found.pin if one not in people))

@@ -4,6 +4,7 @@ from refold.settings.given import Level, Source
 from refold.settings.keys import ALIASES, KEYS, SERVE_KEYS, Alias, variable_of
 from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
 from refold.settings.serve import Serve, UpstreamSettings
+from refold.settings.trust import LeftOut, Trust
 from refold.settings.writing import Kept, set_setting, unset_setting
 
 __all__ = [
@@ -13,10 +14,12 @@ __all__ = [
     "SERVE_KEYS",
     "Alias",
     "Kept",
+    "LeftOut",
     "Level",
     "Serve",
     "Settings",
     "Source",
+    "Trust",
     "UpstreamSettings",
     "load_settings",
     "set_setting",

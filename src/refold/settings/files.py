@@ -1,16 +1,18 @@
 """Settings in files: TOML of ours, and a `config.json` that other programs may share."""
 
+import errno
 import json
 import os
 import re
-import sys
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from refold.errors import InvalidSetting
-from refold.settings.given import Given, Level, Source, expanded
+from refold.settings.given import Given, Level, Source, expanded, printable
 from refold.settings.keys import (
     FILE_ALIASES,
     KEYS,
@@ -20,8 +22,13 @@ from refold.settings.keys import (
     leaves,
     nearest,
 )
+from refold.user_folders import config_folder
 
 Table = Mapping[str, object]
+_MAX_BYTES: Final = 1 << 20
+"""A larger file is no file of settings."""
+_NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+"""There is none, or a link leads nowhere, or it is a socket."""
 
 
 class File(NamedTuple):
@@ -33,35 +40,30 @@ class File(NamedTuple):
     table: Table
     within: tuple[str, ...] = ()
     """The tables of the file that the settings stand in."""
+    sha256: str = ""
+    """Of the bytes that were read, once: they are what is judged, applied and trusted."""
 
 
 def project_files(folder: Path) -> list[File]:
-    """The files of a project: those of the folder, or of the nearest one above that has any."""
-    for one in (folder, *folder.parents):
+    """The files of a project: those of the folder, or of the nearest one above that has any.
+
+    The search ends with the folder that holds a repository: what lies above is another project.
+    """
+    for candidate in (folder, *folder.parents):
         found = [
-            *_read(one / "refold.toml", "project"),
-            *_read(one / "pyproject.toml", "project", within=("tool", "refold")),
-            *_shared(one / "config.json"),
+            *_read(candidate / "refold.toml", "project"),
+            *_read(candidate / "pyproject.toml", "project", within=("tool", "refold")),
+            *_shared(candidate / "config.json"),
         ]
-        if found:
+        if found or os.path.lexists(candidate / ".git"):
             return found
     return []
 
 
 def user_files() -> list[File]:
     """The user's own files."""
-    folder = user_folder()
+    folder = config_folder()
     return [*_read(folder / "config.toml", "user"), *_read(folder / "config.json", "user")]
-
-
-def user_folder() -> Path:
-    """Where the user's own files lie: where the platform wants them, or in ~/.config."""
-    if configured := os.environ.get("XDG_CONFIG_HOME"):
-        return Path(configured) / "refold"
-    library = Path.home() / "Library" / "Application Support" / "refold"
-    if sys.platform == "darwin" and library.is_dir():
-        return library
-    return Path.home() / ".config" / "refold"
 
 
 def given_in(file: File) -> Iterator[Given]:
@@ -88,23 +90,46 @@ def _models_in(file: File, models: object) -> Iterator[Given]:
 def _tables(file: File, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping):
         raise InvalidSetting(
-            f"In `models` of {file.path}, {value!r} stands where a table should.",
+            f"In `models` of {printable(file.path)}, {value!r} stands where a table should.",
             'Write [models."openai:gpt-4o"] and window = 128000 below it.',
         )
     return list(cast("Table", value).items())
 
 
 def _read(path: Path, level: Level, within: tuple[str, ...] = ()) -> Iterator[File]:
-    if not path.is_file():
+    content = _content(path)
+    if content is None:
         return
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    text = content.decode("utf-8-sig", errors="replace")
     if within and within[-1] not in text:
         return
     table: Table | None = _parsed(path, text)
     for name in within:
         table = _table(table or {}, name)
     if table is not None:
-        yield File(path, level, text, table, within)
+        yield File(path, level, text, table, within, sha256(content).hexdigest())
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a regular file, read once; None if there is none."""
+    try:
+        # A pipe would wait for somebody to write to it.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise InvalidSetting(
+            f"{printable(path)} is larger than 1 MB, so its settings are not read.",
+            "Make it smaller, or run this in another folder.",
+        )
+    return content
 
 
 def _table(within: Table, name: str) -> Table | None:
@@ -114,16 +139,17 @@ def _table(within: Table, name: str) -> Table | None:
 
 def _shared(path: Path) -> Iterator[File]:
     """Of a file that may belong to another program: the seeds' names, and the table `refold`."""
-    if not path.is_file():
+    content = _content(path)
+    if content is None:
         return
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    text = content.decode("utf-8-sig", errors="replace")
     if not any(f'"{name}"' in text for name in (*FILE_ALIASES, "refold")):
         return
     table = _parsed(path, text)
     known = {name: value for name, value in table.items() if name in FILE_ALIASES}
     known |= _table(table, "refold") or {}
     if known:
-        yield File(path, "project", text, known)
+        yield File(path, "project", text, known, sha256=sha256(content).hexdigest())
 
 
 def _parsed(path: Path, text: str) -> Table:
@@ -131,14 +157,18 @@ def _parsed(path: Path, text: str) -> Table:
         value = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         kind = path.suffix.removeprefix(".").upper()
-        raise InvalidSetting(f"{path} is no {kind}: {error}.", "Correct the file.") from error
+        raise InvalidSetting(
+            f"{printable(path)} is no {kind}: {printable(error)}.", "Correct the file."
+        ) from error
     if not isinstance(value, dict):
-        raise InvalidSetting(f"{path} holds no settings.", "Write one JSON object into it.")
+        raise InvalidSetting(
+            f"{printable(path)} holds no settings.", "Write one JSON object into it."
+        )
     return cast("Table", value)
 
 
 def _unknown(name: str, source: Source) -> InvalidSetting:
-    what = f"{source.place} sets {name}, which is no setting."
+    what = f"{source.place} sets {printable(name)}, which is no setting."
     inside = [key for key in (*KEYS, *SERVE_KEYS) if key.startswith(f"{name}.")]
     if inside:
         return InvalidSetting(what, f"It is a table: set {', '.join(inside[:3])}.")
@@ -148,7 +178,8 @@ def _unknown(name: str, source: Source) -> InvalidSetting:
 
 def _place(file: File, path: list[str]) -> str:
     line = _line_of(file, path)
-    return f"{file.path}, line {line}" if line else str(file.path)
+    shown = printable(file.path)
+    return f"{shown}, line {line}" if line else shown
 
 
 def _line_of(file: File, path: list[str]) -> int | None:

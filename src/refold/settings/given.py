@@ -59,7 +59,17 @@ def settled(level: Iterable[Given]) -> dict[str, Given]:
     return found
 
 
-def shown(value: object) -> str:
+def shown(value: object, max_chars: int = _SHOWN) -> str:
     """A value, not too long to read."""
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+
+
+def printable(name: object) -> str:
+    """A name from a folder or file of somebody else, with what a terminal would obey escaped."""
+    text = str(name)
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )

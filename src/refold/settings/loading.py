@@ -22,6 +22,8 @@ from refold.settings.keys import (
     nested,
 )
 from refold.settings.serve import Serve
+from refold.settings.trust import LeftOut, Trust, Verdict, right_of
+from refold.view.policy_values import ProjectRight
 from refold.view.profiles import Profile, profile
 
 DEFAULT_PROFILE = "balanced"
@@ -38,6 +40,8 @@ class Settings:
     """Where each value comes from, by its dotted name."""
     serve: Serve = field(default_factory=Serve)
     """What `refold serve` does."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What the project's files set and may not, because nobody trusts them."""
 
     def values(self) -> dict[str, object]:
         """Every value by its dotted name, the profile's name first."""
@@ -66,36 +70,88 @@ def load_settings(chosen: str | None = None, *, folder: Path | None = None) -> S
     """The settings that apply in a folder.
 
     The environment goes before the project's files, those before the user's, those before what the
-    profile says.
+    profile says. Of project files that the user does not trust, only policy values count; the rest
+    is in `left_out`.
 
     Args:
         chosen: The profile, whatever is set elsewhere.
         folder: Where the search for the project's files begins, upwards; else the current one.
     """
-    found = _found((folder or Path.cwd()).resolve())
+    found, left_out = _found((folder or Path.cwd()).resolve())
     if chosen is not None:
-        found[PROFILE] = Given(PROFILE, chosen, Source("argument", "--profile"))
-    base = _profile(found.get(PROFILE))
+        found.values[PROFILE] = Given(PROFILE, chosen, Source("argument", "--profile"))
+    named = found.values.get(PROFILE)
+    base = _profile(named)
     default = Source("profile", f"profile {base.name}")
     sources = {PROFILE: Source("profile", "default"), **dict.fromkeys(KEYS, default)}
+    if named is not None and named == found.foreign_profile:
+        own_base = _profile(found.own_profile)
+        closed = _closed_to_projects(base, own_base)
+        left_out += tuple(
+            LeftOut(key, value, named.source, found.foreign_verdict, None)
+            for key, (value, _) in closed.items()
+            if key not in found.values
+        )
+        base = _with_values(base, {key: own for key, (_, own) in closed.items()})
+        sources |= dict.fromkeys(closed, Source("profile", f"profile {own_base.name}"))
     sources |= dict.fromkeys(SERVE_KEYS, sources[PROFILE])
-    sources |= {key: one.source for key, one in found.items()}
-    own = {key: one for key, one in found.items() if key in KEYS}
-    models = {key: one for key, one in found.items() if key.startswith(f"{MODELS}.")}
-    served = {key: one for key, one in found.items() if key in SERVE_KEYS}
-    return Settings(_applied(base, own, sources), _models(models), sources, _served(served))
+    sources |= {key: one.source for key, one in found.values.items()}
+    own = {key: one for key, one in found.values.items() if key in KEYS}
+    models = {key: one for key, one in found.values.items() if key.startswith(f"{MODELS}.")}
+    served = {key: one for key, one in found.values.items() if key in SERVE_KEYS}
+    return Settings(
+        _applied(base, own, sources), _models(models), sources, _served(served), left_out
+    )
 
 
-def _found(folder: Path) -> dict[str, Given]:
+@dataclass(slots=True)
+class _Found:
     """What somebody set, the strongest of each."""
+
+    values: dict[str, Given]
+    own_profile: Given | None
+    """The profile that the user names, whatever a project does."""
+    foreign_profile: Given | None = None
+    """The profile that a project's file names which the user does not trust."""
+    foreign_verdict: Verdict = "unknown"
+
+
+def _found(folder: Path) -> tuple[_Found, tuple[LeftOut, ...]]:
     from refold.settings.environment import (  # noqa: PLC0415 - slow, and comes with an extra
         given_in_environment,
     )
 
-    found: dict[str, Given] = {}
-    for files in (user_files(), project_files(folder)):
-        found |= settled(one for file in files for one in given_in(file))
-    return found | settled(given_in_environment())
+    values = settled(one for file in user_files() for one in given_in(file))
+    found = _Found(values, values.get(PROFILE))
+    trust = Trust.load()
+    admitted: list[Given] = []
+    left_out: list[LeftOut] = []
+    for file in project_files(folder):
+        verdict = trust.verdict(file)
+        for one in given_in(file):
+            if not trust.admits(file, one):
+                left_out.append(LeftOut(one.key, one.value, one.source, verdict, file.path))
+                continue
+            admitted.append(one)
+            if one.key == PROFILE and verdict != "trusted":
+                found.foreign_profile, found.foreign_verdict = one, verdict
+    environment = settled(given_in_environment())
+    found.values = values | settled(admitted) | environment
+    return found, tuple(one for one in left_out if one.key not in environment)
+
+
+def _closed_to_projects(chosen: Profile, own: Profile) -> dict[str, tuple[object, object]]:
+    """What a profile would change that a project's file may not: its value, and the user's."""
+    theirs, ours = dict(leaves(chosen.model_dump())), dict(leaves(own.model_dump()))
+    return {
+        key: (theirs[key], ours[key])
+        for key in KEYS
+        if right_of(key) is ProjectRight.NONE and theirs[key] != ours[key]
+    }
+
+
+def _with_values(base: Profile, values: Mapping[str, object]) -> Profile:
+    return Profile.model_validate(nested({**dict(leaves(base.model_dump())), **values}))
 
 
 def _profile(given: Given | None) -> Profile:

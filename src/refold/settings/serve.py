@@ -24,6 +24,16 @@ class UpstreamSettings(Values):
     paths: tuple[str, ...] = ()
     """What else may be asked with a key that is not the client's own, such as
     `GET /v1/files/*`; without it, only answers of models may be."""
+    append_v1: bool = True
+    """Whether `/v1` is appended to `base_url`, where it does not end with that."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, value: str) -> str:
+        """A request's path and query follow it, so it has no query and no fragment."""
+        if "?" in value or "#" in value or "\\" in value:
+            raise ValueError("a base URL has no query, no fragment and no backslash")
+        return value
 
     @field_validator("key")
     @classmethod
@@ -35,18 +45,22 @@ class UpstreamSettings(Values):
 
 
 class LimitSettings(Values):
-    """How much each key and each tenant may use; 0 means no limit."""
+    """How much each key and each tenant may use; 0 means no limit.
 
-    key_requests: int = Field(default=0, ge=0, description="Requests per minute with one key.")
+    What is limited unless somebody says otherwise keeps one key from crowding out the others. How
+    many tokens and dollars somebody may spend is for the operator to say.
+    """
+
+    key_requests: int = Field(default=6_000, ge=0, description="Requests per minute with one key.")
     key_tokens: int = Field(default=0, ge=0, description="Tokens per minute with one key.")
     tenant_requests: int = Field(
-        default=0, ge=0, description="Requests per minute of one tenant, in one process."
+        default=12_000, ge=0, description="Requests per minute of one tenant, in one process."
     )
     tenant_tokens: int = Field(
         default=0, ge=0, description="Tokens per minute of one tenant, in one process."
     )
     streams: int = Field(
-        default=0, ge=0, description="Requests to models under way at once with one key."
+        default=128, ge=0, description="Requests to models under way at once with one key."
     )
     day_tokens: int = Field(
         default=0, ge=0, description="Tokens per day (UTC) of one tenant, over all processes."
@@ -57,12 +71,24 @@ class LimitSettings(Values):
 
 
 class SizeSettings(Values):
-    """How large a request may be, in bytes."""
+    """How large a request may be: bodies and headers in bytes."""
 
     gateway: int = Field(
-        default=64 * _MEGABYTE, ge=1_024, description="The body of a request to a model."
+        default=32 * _MEGABYTE, ge=1_024, description="The body of a request to a model."
     )
     api: int = Field(default=_MEGABYTE, ge=1_024, description="The body of a request to the API.")
+    items: int = Field(
+        default=20_000,
+        ge=1,
+        description="Messages, tools or content items of a request that is managed; one with more "
+        "is passed on unmanaged.",
+    )
+    objects: int = Field(
+        default=1_000_000,
+        ge=1_000,
+        description="JSON objects and arrays of a request that is managed; one with more is passed "
+        "on unmanaged.",
+    )
     headers: int = Field(
         default=64 * 1_024, ge=4_096, description="What comes before the body, all together."
     )
@@ -85,6 +111,24 @@ class TimeSettings(Values):
     upstream: float = Field(
         default=600, gt=0, description="For the next piece of an upstream's answer."
     )
+    store: float = Field(
+        default=2,
+        gt=0,
+        description="For one call to the store while a request waits for it, connecting and "
+        "queueing included.",
+    )
+    stale_keys: float = Field(
+        default=900,
+        ge=0,
+        description="With `serve.fail_open`, while the store is unavailable: that keys read before "
+        "stay valid.",
+    )
+    unmanaged: float = Field(
+        default=3_600,
+        gt=0,
+        description="After an outage of the store: for a client to send its history again, before "
+        "its unmanaged turns count as lost.",
+    )
     drain_delay: float = Field(
         default=0,
         ge=0,
@@ -106,6 +150,11 @@ _USUAL: Final = (
         base_url="https://api.openai.com/v1",
         dialects=("openai-chat", "openai-responses"),
     ),
+    UpstreamSettings(
+        name="chatgpt",  # for Codex signed in with ChatGPT, at the path of its own
+        base_url="https://chatgpt.com/backend-api/codex",
+        dialects=("openai-responses",),
+    ),
 )
 
 
@@ -120,14 +169,30 @@ class Serve(Values):
         "`base_url`, `models` (patterns), `dialects` (formats), and `key`: `pass` the client's, "
         "one `stored` for the tenant, or the name of an environment variable. With a key that is "
         "not the client's own, only answers of models are asked for, and what `paths` names: "
-        "`GET /v1/files/*`.",
+        "`GET /v1/files/*`. `/v1` is appended to a `base_url` that doesn't end with it, unless "
+        "`append_v1` is false. A path in `base_url` is also a prefix that clients can use in "
+        "place of `/v1`: `/backend-api/codex/responses`.",
     )
     open_sessions: int = Field(
-        default=500, ge=1, description="Sessions kept open in memory, of all tenants."
+        default=500,
+        ge=1,
+        description="Sessions kept open in memory while no request uses them, of all tenants.",
+    )
+    offload_processes: int = Field(
+        default=2,
+        ge=0,
+        le=64,
+        description="Processes that answer large requests, so that nobody else waits for them; 0 "
+        "answers everything in one process. They need a store that processes can share.",
     )
     metrics: bool = Field(
         default=False,
         description="Whether `/metrics` answers everybody who reaches the port, without a key.",
+    )
+    fail_open: bool = Field(
+        default=False,
+        description="Whether requests to models are passed on unmanaged while the store is "
+        "unavailable; else they get 503.",
     )
     limits: LimitSettings = LimitSettings()
     sizes: SizeSettings = SizeSettings()

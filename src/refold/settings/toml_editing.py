@@ -1,36 +1,20 @@
-"""Small, safe edits of TOML files that people write: comments and order stay.
+"""Edits one value of a TOML file that a person wrote. Comments and order stay.
 
-The text is read as statements: a header, a key with its value, or lines that say nothing. Whatever
-is done to them, the result is parsed again and must differ from what was there in that one value;
-else nothing is changed, and None is given.
+tomlkit reads and spells TOML; where a new line goes is decided here, because tomlkit puts it below
+the comment that introduces the next table. An edit counts only if `tomllib` reads it back as the
+same file with that one value changed, and if every line of comments is still there, in its order.
+Otherwise nothing is changed, and the caller gets None.
 """
 
 import json
-import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, Final, NamedTuple, cast
+from itertools import chain, takewhile, zip_longest
+from typing import Any, cast
 
 Path = tuple[str, ...]
 """The names that lead to a value."""
-
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_LONGEST: Final = 400
-"""A value that spans more lines is not read: the file is for its author to edit."""
-
-
-class _Statement(NamedTuple):
-    """Lines that belong together."""
-
-    text: str
-    """With their line ends."""
-    table: Path
-    """The table that it stands in; of a header, the one that it opens."""
-    key: Path = ()
-    """What it sets, from the table on; none: it is a header, or says nothing."""
-    header: bool = False
 
 
 def with_value(text: str, path: Path, value: object) -> str | None:
@@ -39,144 +23,109 @@ def with_value(text: str, path: Path, value: object) -> str | None:
     if text and not text.endswith("\n"):
         text += end
     try:
-        there = _statements(text)
-        changed = _replaced(there, path, value, end) or _inserted(there, path, value, end)
+        plain = json.loads(json.dumps(value, allow_nan=False))
+        held = _holds(tomllib.loads(text), path)
     except ValueError:
         return None
-    return changed if _is_so(text, changed, path, value) else None
+    edits = () if held else _new_lines(text, path, plain, end)
+    every = chain(edits, _by_tomlkit(text, path, plain))
+    return next((edit for edit in every if _is_safe(text, edit, path, plain)), None)
 
 
 def without_value(text: str, path: Path) -> str | None:
     """The text without the value; None if that cannot be done safely."""
     try:
-        there = _statements(text)
-    except ValueError:
+        held = _holds(tomllib.loads(text), path)
+    except tomllib.TOMLDecodeError:
         return None
-    changed = "".join(one.text for one in there if (*one.table, *one.key) != path or not one.key)
-    return changed if _is_so(text, changed, path, None) else None
+    edits = _by_tomlkit(text, path, None) if held else [text]
+    return next((edit for edit in edits if _is_safe(text, edit, path, None)), None)
 
 
-def written(value: object) -> str:
-    """A value as TOML spells it."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(written, cast('Sequence[object]', value)))}]"
-    if isinstance(value, str):
-        plain = json.dumps(value, ensure_ascii=False)
-        return plain.replace("\x7f", "\\u007f")
-    return json.dumps(value)
+def _by_tomlkit(text: str, path: Path, value: object) -> Iterator[str]:
+    """The edit that tomlkit makes, if it can; None as value removes it."""
+    import tomlkit  # noqa: PLC0415 - needed by few, and slow to import
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
-
-def _statements(text: str) -> list[_Statement]:
-    found: list[_Statement] = []
-    table: Path = ()
-    lines = _LINE.findall(text)
-    at = 0
-    while at < len(lines):
-        some, parsed = _next(lines, at)
-        joined = "".join(some)
-        at += len(some)
-        if joined.lstrip().startswith("["):
-            table = _names(parsed)
-            found.append(_Statement(joined, table, header=True))
+    try:
+        document = tomlkit.parse(text)
+        inner: Any = document
+        for part in path[:-1]:
+            inner = inner.setdefault(part, tomlkit.table())
+        if value is None:
+            del inner[path[-1]]
         else:
-            found.append(_Statement(joined, table, _names(parsed)))
-    return found
+            inner[path[-1]] = value
+        edit = tomlkit.dumps(document)
+        # tomlkit ends new lines with a line feed alone.
+        crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
+        yield edit.replace("\r\n", "\n").replace("\n", "\r\n") if crlf else edit
+    except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError):
+        # A value where a table should be, or a layout that tomlkit cannot edit.
+        return
 
 
-def _next(lines: list[str], at: int) -> tuple[list[str], dict[str, Any]]:
-    """The fewest lines that are TOML by themselves."""
-    for more in range(1, min(_LONGEST, len(lines) - at) + 1):
-        some = lines[at : at + more]
-        try:
-            return some, tomllib.loads("".join(some))
-        except tomllib.TOMLDecodeError:
-            pass
-    raise ValueError("no statement begins here")
+def _new_lines(text: str, path: Path, value: object, end: str) -> Iterator[str]:
+    """Places for a line that sets the value, the best first; each must still be checked."""
+    import tomlkit  # noqa: PLC0415 - needed by few, and slow to import
+
+    *table, name = path
+    line = f"{tomlkit.key(name).as_string()} = {tomlkit.item(value).as_string()}{end}"
+    yield from _in_its_table(text, line)
+    if table:
+        gap = end if text.strip() else ""
+        yield f"{text}{gap}[{tomlkit.key(table).as_string()}]{end}{line}"
+    else:
+        yield _before_tables(text, line, end)
 
 
-def _names(parsed: object) -> Path:
-    """The names that a statement holds, as far as there is one alone."""
-    names: list[str] = []
-    while True:
-        if isinstance(parsed, list) and len(cast("list[object]", parsed)) == 1:
-            parsed = cast("list[object]", parsed)[0]  # of a header with two brackets
-        if not isinstance(parsed, dict) or len(cast("dict[str, object]", parsed)) != 1:
-            return tuple(names)
-        [(name, parsed)] = cast("dict[str, object]", parsed).items()
-        names.append(name)
+def _in_its_table(text: str, line: str) -> Iterator[str]:
+    """The line behind the last statement of each table; only its own table passes the check."""
+    lines = _lines(text)
+    statements = [at for at, each in enumerate(lines) if each.strip() and not _is_comment(each)]
+    for at, following in reversed(list(zip_longest(statements, statements[1:]))):
+        if following is None or lines[following].lstrip().startswith("["):
+            yield "".join((*lines[: at + 1], line, *lines[at + 1 :]))
 
 
-def _replaced(there: list[_Statement], path: Path, value: object, end: str) -> str | None:
-    """With the value that is there replaced."""
-    for at, one in enumerate(there):
-        if one.key and (*one.table, *one.key) == path:
-            key = one.text.partition("=")[0].rstrip()
-            new = f"{key} = {written(value)}{_comment(one.text)}{end}"
-            return "".join((*(s.text for s in there[:at]), new, *(s.text for s in there[at + 1 :])))
-    return None
+def _before_tables(text: str, line: str, end: str) -> str:
+    """The line above the first header and the comment that introduces it."""
+    lines = _lines(text)
+    header = next((at for at, each in enumerate(lines) if each.lstrip().startswith("[")), None)
+    if header is None:
+        return text + line
+    introduction = list(takewhile(str.strip, reversed(lines[:header])))
+    at = header - len(introduction)
+    return "".join((*lines[:at], line, end, *lines[at:]))
 
 
-def _comment(text: str) -> str:
-    """The comment behind a value, with the space before it."""
-    line = text.rstrip("\r\n")
-    for at in (at for at, char in enumerate(line) if char == "#"):
-        try:
-            same = tomllib.loads(line[:at]) == tomllib.loads(line)
-        except tomllib.TOMLDecodeError:
-            continue
-        if same:
-            bare = line[:at].rstrip()
-            return line[len(bare) :]
-    return ""
+def _lines(text: str) -> list[str]:
+    """Lines as TOML has them, with their ends; `splitlines` knows more kinds of ends."""
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _inserted(there: list[_Statement], path: Path, value: object, end: str) -> str:
-    """With the value as a new line: in its table, beside one like it, or in a table of its own."""
-    table, name = path[:-1], path[-1]
-    line = f"{_key(name)} = {written(value)}{end}"
-    for at in reversed(range(len(there))):
-        one = there[at]
-        if one.table == table and (one.key or one.header):
-            return _after(there, at, line)
-    for at, one in enumerate(there):
-        full = (*one.table, *one.key)
-        if one.key and len(one.table) < len(table) < len(full) and full[: len(table)] == table:
-            beside = ".".join(_key(part) for part in path[len(one.table) :])
-            return _after(there, at, f"{beside} = {written(value)}{end}")
-    if not table:
-        return _before_tables(there, line, end)
-    text = "".join(one.text for one in there)
-    gap = end if text.strip() else ""
-    return f"{text}{gap}[{'.'.join(map(_key, table))}]{end}{line}"
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
 
 
-def _before_tables(there: list[_Statement], line: str, end: str) -> str:
-    """At the end of what stands before the first header, or of the comments at the top."""
-    first = next((at for at, one in enumerate(there) if one.header), len(there))
-    if first == len(there):
-        return "".join(one.text for one in there) + line
-    # What is written right above a header belongs to it.
-    while first and there[first - 1].text.strip():
-        first -= 1
-    above, below = there[:first], there[first:]
-    return "".join((*(one.text for one in above), line, end, *(one.text for one in below)))
+def _holds(table: object, path: Path) -> bool:
+    for part in path:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = cast("dict[str, object]", table)[part]
+    return True
 
 
-def _after(there: list[_Statement], at: int, line: str) -> str:
-    return "".join((*(s.text for s in there[: at + 1]), line, *(s.text for s in there[at + 1 :])))
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else written(name)
-
-
-def _is_so(before: str, after: str, path: Path, value: object) -> bool:
-    """Whether the texts differ in this one value, and in no other."""
+def _is_safe(before: str, after: str, path: Path, value: object) -> bool:
+    """Whether the texts differ in this one value alone, and its lines of comments stay."""
     try:
         old, new = tomllib.loads(before), tomllib.loads(after)
     except tomllib.TOMLDecodeError:
         return False
-    return _pruned(_changed(old, path, value)) == _pruned(new)
+    following = iter(_lines(after))
+    comments_stay = all(line in following for line in _lines(before) if _is_comment(line))
+    return comments_stay and _pruned(_changed(old, path, value)) == _pruned(new)
 
 
 def _changed(table: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
@@ -190,7 +139,7 @@ def _changed(table: dict[str, Any], path: Path, value: object) -> dict[str, Any]
     if value is None:
         last.pop(path[-1], None)
     else:
-        last[path[-1]] = json.loads(json.dumps(value))
+        last[path[-1]] = value
     return changed
 
 

@@ -4,17 +4,21 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from refold.errors import InvalidSetting
 from refold.settings.checking import Name, checked, named
-from refold.settings.files import File, given_in, project_files, user_files, user_folder
-from refold.settings.given import settled
+from refold.settings.files import File, given_in, project_files, user_files
+from refold.settings.given import printable, settled
 from refold.settings.keys import FILE_ALIASES
 from refold.settings.loading import Settings, load_settings
 from refold.settings.toml_editing import with_value, without_value
+from refold.settings.trust import Trust
+from refold.user_folders import config_folder
 from refold.whole_file import write_whole
 
 Names = tuple[str, ...]
@@ -56,7 +60,7 @@ def set_setting(key: str, value: str, *, project: bool = False) -> Kept:
             text = _with(file, text, path, old)
     text = _with(file, text, name.path, found)
     _check(file, text, project=project)
-    _write(file.path, text)
+    _write(file, text)
     return _told(Kept(name.stored, found, before, file.path), name, project=project)
 
 
@@ -67,7 +71,7 @@ def unset_setting(key: str, *, project: bool = False) -> Kept:
     if not _holds(file.table, name.path):
         raise InvalidSetting(f"{name.stored} is not set in {file.path}.", _where_it_is(name))
     before = _applying(name)
-    _write(file.path, _without(file, file.text, name.path))
+    _write(file, _without(file, file.text, name.path))
     return Kept(name.stored, _applying(name), before, file.path)
 
 
@@ -86,9 +90,14 @@ def _applying(name: Name) -> object:
 def _told(kept: Kept, name: Name, *, project: bool) -> Kept:
     """With what goes before it, if anything does."""
     settings = _loaded()
-    source = settings.sources.get(name.keys[0]) if settings else None
+    if settings is None:
+        return kept
+    if any(one.key == name.keys[0] and one.file == kept.path for one in settings.left_out):
+        where = printable(kept.path)
+        return replace(kept, instead=f"{where} is not trusted (`refold trust` asks)")
+    source = settings.sources.get(name.keys[0])
     level = "project" if project else "user"
-    if settings is None or source is None or source.level == level:
+    if source is None or source.level == level:
         return kept
     value = settings.values().get(name.keys[0])
     return replace(kept, instead=f"{source} sets it to {value!r}")
@@ -123,18 +132,22 @@ def _file(name: Name, *, project: bool) -> File:
     toml = [file for file in ours if file.path.suffix == ".toml"]
     chosen = next(iter((*holding, *toml)), None)
     if chosen is not None:
-        return chosen._replace(text=_exactly(chosen.path))
+        content = chosen.path.read_bytes()
+        digest = sha256(content).hexdigest()
+        return chosen._replace(text=_exactly(chosen.path, content), sha256=digest)
     folder = files[0].path.parent if files else _here()
-    path = folder / "refold.toml" if project else user_folder() / "config.toml"
+    path = folder / "refold.toml" if project else config_folder() / "config.toml"
     return File(path, "project" if project else "user", "", {})
 
 
-def _exactly(path: Path) -> str:
+def _exactly(path: Path, content: bytes) -> str:
     """The text as it is; a file that is not text is not for us to edit."""
     try:
-        return path.read_bytes().decode()
+        return content.decode()
     except UnicodeDecodeError as error:
-        raise InvalidSetting(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
+        raise InvalidSetting(
+            f"{printable(path)} is not UTF-8 text.", "Save it as UTF-8."
+        ) from error
 
 
 def _holds(table: Mapping[str, object], path: Names) -> bool:
@@ -200,7 +213,19 @@ def _where_it_is(name: Name) -> str:
     return f"It comes from {source}." if source else "`refold config` shows where it is set."
 
 
-def _write(path: Path, text: str) -> None:
-    path = Path(os.path.realpath(path))
+def _write(file: File, text: str) -> None:
+    """Write the file. One that was trusted, or did not exist, is the user's own work also now."""
+    path = Path(os.path.realpath(file.path))
+    if file.level == "project" and path.parent != file.path.parent:
+        raise InvalidSetting(
+            f"{printable(file.path)} is a link to {printable(path)}, outside its folder.",
+            "Nothing was changed: edit that file yourself, or replace the link by a file.",
+        )
+    trust = Trust.load()
+    own = not file.text or trust.verdict(file) == "trusted"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text.encode())
+    content = text.encode()
+    write_whole(path, content)
+    if file.level == "project" and own:
+        with suppress(InvalidSetting):  # it is written, and `refold config` says what is left out
+            trust.grant([file._replace(sha256=sha256(content).hexdigest())])

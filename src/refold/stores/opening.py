@@ -12,30 +12,33 @@ _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_store(address: str = "memory:", *, create: bool = True) -> Store:
+def open_store(
+    address: str = "memory:", *, create: bool = True, connect: float | None = None
+) -> Store:
     """Find the store at an address; `async with` opens it.
 
     `memory:` keeps nothing; `sqlite:///refold.db` is a file beside the program, and
     `sqlite:////home/me/refold.db` one with its whole path. With `create=False` it must be there.
-    `postgresql://user@host/database` is a database that `refold store migrate` has made ready.
+    `postgresql://user@host/database` is a database that `refold store migrate` has made ready;
+    `connect` is how many seconds its server may take to take a connection.
     """
     if address == "memory:":
         return MemoryStore()
     if address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         return SqliteStore(Path(address.removeprefix(_SQLITE)), create=create)
     if address.startswith(_POSTGRES):
-        return _postgres(address)
+        return _postgres(address, connect)
     raise InvalidInput(
         f"{without_password(address)!r} is no store's address.",
         "Use 'memory:', 'sqlite:///path/to/file.db' or 'postgresql://user@host/database'.",
     )
 
 
-def _postgres(address: str) -> Store:
+def _postgres(address: str, connect: float | None) -> Store:
     try:
-        from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - only who uses it has it
+        from refold.stores.postgres import Pool, PostgresStore  # noqa: PLC0415 - only who uses it has it
     except ImportError as error:
         raise InvalidInput(
             "The driver for PostgreSQL is not installed.", 'Run: pip install "refold[postgres]"'
         ) from error
-    return PostgresStore(address)
+    return PostgresStore(address, pool=Pool(connect=connect))

@@ -16,6 +16,7 @@ from refold.errors import InvalidInput
 POINTS: Final = (
     "migrate.written",
     "migrate.committed",
+    "upload.begun",
     "append.begun",
     "commit.written",
     "commit.done",

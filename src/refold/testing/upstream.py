@@ -8,10 +8,20 @@ import json
 from collections.abc import Awaitable, Callable
 from itertools import count
 
+from refold.testing.upstream_checks import RequestChecker
 from refold.testing.upstream_replies import Rendered
 from refold.testing.upstream_script import Call, Got, Json, Refusal, Reply
 
-__all__ = ["Broken", "Call", "Got", "Refusal", "Reply", "Replying", "ScriptedUpstream"]
+__all__ = [
+    "Broken",
+    "Call",
+    "Got",
+    "Refusal",
+    "Reply",
+    "Replying",
+    "RequestChecker",
+    "ScriptedUpstream",
+]
 
 Send = Callable[[Json], Awaitable[None]]
 
@@ -20,10 +30,16 @@ Replying = Callable[[Got], "Reply | Refusal | Awaitable[Reply | Refusal]"]
 
 
 class ScriptedUpstream:
-    """Answers each request by a function, and keeps what it got."""
+    """Answers each request by a function, and keeps what it got.
 
-    def __init__(self, reply: Replying, *, keep: bool = True) -> None:
+    With `checker` it refuses what the real API would refuse.
+    """
+
+    def __init__(
+        self, reply: Replying, *, keep: bool = True, checker: RequestChecker | None = None
+    ) -> None:
         self._reply = reply
+        self.checker = checker
         self._keep = keep
         self._ids = count(1)
         self.got: list[Got] = []
@@ -38,12 +54,16 @@ class ScriptedUpstream:
         got = Got(scope["path"], headers, await _body(receive))
         if self._keep:
             self.got.append(got)
-        reply = self._reply(got)
+        refused = self.checker.check(got) if self.checker else None
+        reply = refused or self._reply(got)
         told = reply if isinstance(reply, Reply | Refusal) else await reply
         if isinstance(told, Refusal):
             await _whole(send, told.status, json.dumps(told.body).encode(), told.headers)
             return
-        made = Rendered(got, told, next(self._ids))
+        number = next(self._ids) if told.number is None else told.number
+        made = Rendered(got, told, number)
+        if self.checker:
+            self.checker.answered(made.whole())
         if got.body.get("stream"):
             await _streamed(send, [*made.events()], told)
         else:

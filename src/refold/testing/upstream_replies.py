@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, cast
 
+from refold.testing.upstream_checks import signature_of
 from refold.testing.upstream_script import Call, Got, Json, Reply
 
 
@@ -26,6 +27,8 @@ class Rendered:
         self._reply = reply
         self._model = str(got.body.get("model", "scripted"))
         self._id = f"{nth:08d}"
+        include = got.body.get("include")
+        self._encrypted = isinstance(include, list) and "reasoning.encrypted_content" in include
         kinds = {"/v1/chat/completions": "chat", "/v1/responses": "responses"}
         self._kind = kinds.get(got.path, "messages")
 
@@ -99,7 +102,10 @@ class Rendered:
         items: list[Json] = []
         if self._reply.thought:
             summary = [{"type": "summary_text", "text": self._reply.thought}]
-            items.append({"type": "reasoning", "id": f"rs_{self._id}", "summary": summary})
+            thought: Json = {"type": "reasoning", "id": f"rs_{self._id}", "summary": summary}
+            if self._encrypted:
+                thought["encrypted_content"] = signature_of(self._id, self._reply.thought)
+            items.append(thought)
         if self._reply.text:
             content: list[Json] = [
                 {"type": "output_text", "text": self._reply.text, "annotations": []}
@@ -192,8 +198,10 @@ class Rendered:
     # Messages.
 
     def _blocks(self) -> list[Json]:
-        thought = {"type": "thinking", "thinking": self._reply.thought, "signature": "c2ln"}
-        blocks: list[Json] = [thought] if self._reply.thought else []
+        thinking = self._reply.thought
+        signature = signature_of(self._id, thinking)
+        thought = {"type": "thinking", "thinking": thinking, "signature": signature}
+        blocks: list[Json] = [thought] if thinking else []
         blocks += [{"type": "text", "text": self._reply.text}] if self._reply.text else []
         blocks += [
             {"type": "tool_use", "id": one.id, "name": one.tool, "input": one.arguments}

@@ -48,6 +48,8 @@ class Reply:
     """In how many pieces the text comes."""
     pause: Callable[[], Awaitable[object]] | None = None
     """Is waited for when half of the events were sent."""
+    number: int | None = None
+    """Which answer it is, where its ids are to be those of a recording; else they are counted."""
 
 
 @dataclass(frozen=True, slots=True)

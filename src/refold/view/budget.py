@@ -21,6 +21,9 @@ class Budget(NamedTuple):
     """A limit that the provider named when it refused a request."""
     configured: int | None = None
     """A limit of the user's own."""
+    guessed: int | None = None
+    """What a refusal that named no limit suggests. Requests stay below it where they can; nothing
+    is refused because of it, since only a longer request could ever show it wrong."""
     refused: int = 0
     """How often in a row the provider refused it for its length: see a profile's emergency."""
 
@@ -28,7 +31,7 @@ class Budget(NamedTuple):
     def limit(self) -> int:
         """The effective limit: everything that is sent must stay within it."""
         window = ASSUMED_WINDOW if self.window is None else self.window
-        bounds = (window - self.reserve, self.learned, self.configured)
+        bounds = (window - self.reserve, self.learned, self.configured, self.guessed)
         return max(0, min(bound for bound in bounds if bound is not None))
 
     @property

@@ -19,12 +19,8 @@ from refold.view.profiles import Profile
 from refold.view.reasons import STICKY, Gone, Reason
 from refold.view.row import Row
 from refold.view.sheet import Sheet
+from refold.view.thresholds import effective_limit
 from refold.wire import Change, Insert
-
-
-def limit_of(profile: Profile, budget: Budget) -> int:
-    """The limit that applies: the budget's, or the profile's own if that is smaller."""
-    return min(budget.limit, profile.budget) if profile.budget else budget.limit
 
 
 def drawn_up(desk: Desk, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
@@ -155,11 +151,13 @@ def _system(desk: Desk, rows: list[Row]) -> int:
 
 def _account(sheet: Sheet, profile: Profile, budget: Budget, tokens: int, system: int) -> Account:
     instructions = max(budget.instructions, sheet.instructions)
+    limit = effective_limit(profile, budget)
+    left = max(0, limit - tokens - instructions - budget.tools)
     return Account(
         system=system + instructions,
         conversation=tokens - system,
         tools=budget.tools,
         reserve=budget.reserve,
-        limit=limit_of(profile, budget),
-        headroom=int(tokens * sheet.counter.spread),
+        limit=limit,
+        headroom=min(int(tokens * sheet.counter.spread), left),
     )

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.log import PartRef
+from refold.view.framing import on_one_line, plain, tool_name
 from refold.view.rendering import render_tool_result
 from refold.wire import Shape, Wire
 from refold.wire.splice import written
@@ -56,11 +57,11 @@ class Delegation:
                     call, source = self._calls.pop((scope, shape.call), (None, None))
                     tool = shape.tool or (call.tool if call else None) or ""
                     given = _json(call.text if call else "")
-                    text = render_tool_result(tool, given, _json(shape.text))
+                    text = render_tool_result(tool and tool_name(tool), given, _json(shape.text))
                     sources = (source, ref) if source else (ref,)
-                    yield Quote(seq, f"[{scope}]\n{text}", sources)
+                    yield Quote(seq, f"[{on_one_line(scope)}]\n{plain(text)}", sources)
                 case "prompt" | "text" if shape.text:
-                    yield Quote(seq, f"[{scope}]\n{shape.text}", (ref,))
+                    yield Quote(seq, f"[{on_one_line(scope)}]\n{plain(shape.text)}", (ref,))
                 case _:
                     pass
 

@@ -1,10 +1,41 @@
 """The values that policies go by, in groups: what each means, and what it is unless told."""
 
-from typing import Literal
+from enum import Enum
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from refold.errors import InvalidSetting
+
+T = TypeVar("T")
+
+
+class ProjectRight(Enum):
+    """What the files of a project may do about a setting, trusted or not.
+
+    A project's files come with a clone, so anybody may have written them. A setting that declares
+    nothing is closed to them: whoever adds one must say so to open it.
+    """
+
+    VALUE = "value"
+    """Set any value: it only changes what is kept of a conversation, never where it goes."""
+    PROFILE = "profile"
+    """Choose between the values that Refold ships, by naming a profile."""
+    NONE = "none"
+    """Nothing."""
+
+
+Policy = Annotated[T, ProjectRight.VALUE]
+"""A setting that a project's files may set."""
+Shipped = Annotated[T, ProjectRight.PROFILE]
+"""A setting that a project's files may only choose, with a profile."""
+
+
+def project_right(field: FieldInfo) -> ProjectRight:
+    """What a project's files may do about this setting."""
+    declared = (one for one in field.metadata if isinstance(one, ProjectRight))
+    return next(declared, ProjectRight.NONE)
 
 
 class Values(BaseModel):
@@ -16,26 +47,30 @@ class Values(BaseModel):
 class Trigger(Values):
     """When the past is folded: any one of these suffices, 0 means never."""
 
-    soft: float = Field(
+    soft: Policy[float] = Field(
         default=0.8, ge=0, le=1, description="Share of the limit that starts a fold."
     )
-    hard: float = Field(
+    hard: Policy[float] = Field(
         default=0.95, ge=0, le=1, description="Share of the limit that waits for it."
     )
-    messages: int = Field(default=0, ge=0, description="Fold when there are more messages.")
-    turns: int = Field(default=0, ge=0, description="Fold when there are more turns.")
-    tokens: int = Field(default=0, ge=0, description="Fold when there are more tokens.")
-    generation: tuple[tuple[int, float], ...] = Field(
+    messages: Policy[int] = Field(default=0, ge=0, description="Fold when there are more messages.")
+    turns: Policy[int] = Field(default=0, ge=0, description="Fold when there are more turns.")
+    tokens: Policy[int] = Field(default=0, ge=0, description="Fold when there are more tokens.")
+    generation: Policy[tuple[tuple[int, float], ...]] = Field(
         default=(),
         description="For delegated work, by window size: from this many tokens on, this share.",
     )
-    at_least: int = Field(
-        default=0, ge=0, description="Fewer tokens wait for `hard`: short sessions are left alone."
+    at_least: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Fewer tokens wait for `hard`: short sessions are left alone. Where the limit "
+        "is so small that this would leave less than a tenth of it below `hard`, it does not "
+        "count.",
     )
-    min_messages: int = Field(
+    min_messages: Policy[int] = Field(
         default=4, ge=0, description="Fewer messages are never folded by themselves."
     )
-    min_messages_manual: int = Field(
+    min_messages_manual: Policy[int] = Field(
         default=2, ge=0, description="Fewer are not folded when asked to."
     )
 
@@ -52,22 +87,24 @@ class Trigger(Values):
 class Keep(Values):
     """What a fold leaves as it is: the beginning, and the newest."""
 
-    head: Literal["first run", "none"] = Field(
+    head: Policy[Literal["first run", "none"]] = Field(
         default="none", description="Which beginning stays: up to the first answer, or none."
     )
-    head_tokens: int = Field(
+    head_tokens: Policy[int] = Field(
         default=0,
         ge=0,
         description="Of a longer first run only the first prompt stays; 0 is no limit.",
     )
-    unit: Literal["messages", "turns", "tokens", "none"] = Field(
+    unit: Policy[Literal["messages", "turns", "tokens", "none"]] = Field(
         default="none", description="What `amount` counts; none: nothing but the open step."
     )
-    amount: float = Field(
+    amount: Policy[float] = Field(
         default=0, ge=0, description="How much of the newest stays; of turns, their share."
     )
-    least: int = Field(default=0, ge=0, description="Of messages or turns, at least so many.")
-    snap: Literal["step", "turn"] = Field(
+    least: Policy[int] = Field(
+        default=0, ge=0, description="Of messages or turns, at least so many."
+    )
+    snap: Policy[Literal["step", "turn"]] = Field(
         default="step", description="Where the tail begins: with a step, or a turn if one is near."
     )
 
@@ -76,73 +113,73 @@ class Fold(Values):
     """What a fold shows in the place of what it stands for."""
 
     keep: Keep = Keep()
-    placement: Literal["message", "replacement", "merge"] = Field(
+    placement: Policy[Literal["message", "replacement", "merge"]] = Field(
         default="message",
         description="The summary as a message with a marker, as a full replacement, or in front of "
         "the first prompt that stays.",
     )
-    apply: Literal["inline", "background", "next turn"] = Field(
+    apply: Policy[Literal["inline", "background", "next turn"]] = Field(
         default="background", description="Whether a request waits for a fold that it started."
     )
-    wait: float = Field(
+    wait: Policy[float] = Field(
         default=60, ge=0, description="Seconds that a request waits for a fold at most."
     )
-    breadcrumb: bool = Field(
+    breadcrumb: Policy[bool] = Field(
         default=False,
         description="Without a model, fold to what the log itself says, rather than not at all.",
     )
-    writer: Literal["log", "model"] = Field(
+    writer: Shipped[Literal["log", "model"]] = Field(
         default="model",
         description="Who writes summaries where no summariser is named: the log itself, without a "
         "model, or the primary model.",
     )
-    ground: Literal["check", "report"] = Field(
+    ground: Shipped[Literal["check", "report"]] = Field(
         default="report",
         description="What a model wrote is put right by the log before it is used, or what is "
         "wrong with it is only written down.",
     )
-    coverage: float = Field(
+    coverage: Policy[float] = Field(
         default=0,
         ge=0,
         le=1,
         description="A model's summary must hold this share of the salient names that one from the "
         "log would hold; else that one is used.",
     )
-    call_limit: float = Field(
+    call_limit: Policy[float] = Field(
         default=120, gt=0, description="Seconds that one call of the summariser may take."
     )
-    references: bool = Field(
+    references: Policy[bool] = Field(
         default=False,
         description="Beside a model's words, name the large results that can be read again.",
     )
-    max_tokens: int = Field(default=8_000, ge=200, description="What a fold shows at most.")
-    ledger_tokens: int = Field(
+    max_tokens: Policy[int] = Field(default=8_000, ge=200, description="What a fold shows at most.")
+    ledger_tokens: Policy[int] = Field(
         default=4_500, ge=0, description="Of that, for names of what was folded."
     )
-    user_chars: int = Field(
+    user_chars: Policy[int] = Field(
         default=12_000, ge=0, description="Characters of the user's own messages that stay."
     )
-    user_messages: int = Field(default=60, ge=0, description="How many of them.")
-    user_clip: int = Field(default=700, ge=40, description="Characters of a single one.")
+    user_messages: Policy[int] = Field(default=60, ge=0, description="How many of them.")
+    user_clip: Policy[int] = Field(default=700, ge=40, description="Characters of a single one.")
 
 
 class Rewrite(Values):
     """When what was already sent may change, and how much must then be gained."""
 
-    sticky: bool = Field(
+    sticky: Policy[bool] = Field(
         default=True,
         description="Decisions stay until the next rewrite, so a provider's cache stays warm.",
     )
-    target: float = Field(
+    target: Policy[float] = Field(
         default=0.5, gt=0, le=1, description="Share of the limit above which the past is rewritten."
     )
-    target_tokens: int = Field(
+    target_tokens: Policy[int] = Field(
         default=0, ge=0, description="The same in tokens; the smaller one counts."
     )
-    at_least: int = Field(
+    at_least: Policy[int] = Field(
         default=20_000, ge=0, description="Smaller views are left alone as long as they fit."
     )
-    low_water: float = Field(
+    low_water: Policy[float] = Field(
         default=0.5, gt=0, le=0.9, description="Share of the target that a rewrite cuts to."
     )
 
@@ -150,32 +187,38 @@ class Rewrite(Values):
 class Trim(Values):
     """Long tool results of earlier turns, cut."""
 
-    max_chars: int = Field(
+    max_chars: Policy[int] = Field(
         default=0, ge=0, description="Longer tool results are cut; 0 leaves them."
     )
-    style: Literal["head", "head-tail"] = Field(default="head", description="Which end is kept.")
-    marker: str = Field(
+    style: Policy[Literal["head", "head-tail"]] = Field(
+        default="head", description="Which end is kept."
+    )
+    marker: Shipped[str] = Field(
         default="\n[…truncated, {length} chars total]",
         description="What marks the cut; {length} is known.",
     )
-    protect: Literal["last", "turn"] = Field(
+    protect: Policy[Literal["last", "turn"]] = Field(
         default="turn", description="What is never cut: the last messages, or the current turn."
     )
-    last: int = Field(default=2, ge=0, description="How many last messages are safe.")
-    inflate: bool = Field(default=False, description="Cut even where the marker makes it longer.")
+    last: Policy[int] = Field(default=2, ge=0, description="How many last messages are safe.")
+    inflate: Policy[bool] = Field(
+        default=False, description="Cut even where the marker makes it longer."
+    )
 
 
 class Archive(Values):
     """Large tool results of earlier turns, replaced by a short reference; recall reads them."""
 
-    min_chars: int = Field(
+    min_chars: Policy[int] = Field(
         default=0, ge=0, description="Larger results are archived; 0 leaves them."
     )
-    excerpt: int = Field(default=0, ge=0, description="Characters of the beginning that stay.")
-    names: int = Field(
+    excerpt: Policy[int] = Field(
+        default=0, ge=0, description="Characters of the beginning that stay."
+    )
+    names: Policy[int] = Field(
         default=0, ge=0, description="Characters of names from the result that stay."
     )
-    recent: float = Field(
+    recent: Policy[float] = Field(
         default=0.2, ge=0, le=1, description="Share of the target at the end that is left alone."
     )
 
@@ -183,9 +226,13 @@ class Archive(Values):
 class Arguments(Values):
     """Long arguments of old calls, clipped value by value."""
 
-    max_chars: int = Field(default=0, ge=0, description="Longer values are clipped; 0 leaves them.")
-    keep: int = Field(default=0, ge=0, description="Characters of a clipped value that stay.")
-    names: float = Field(
+    max_chars: Policy[int] = Field(
+        default=0, ge=0, description="Longer values are clipped; 0 leaves them."
+    )
+    keep: Policy[int] = Field(
+        default=0, ge=0, description="Characters of a clipped value that stay."
+    )
+    names: Policy[float] = Field(
         default=0, ge=0, le=1, description="Share of a clipped value that may stay as names."
     )
 
@@ -193,33 +240,33 @@ class Arguments(Values):
 class Window(Values):
     """Fixed limits, for when nothing summarises."""
 
-    max_messages: int = Field(
+    max_messages: Policy[int] = Field(
         default=0,
         ge=0,
         description="More messages: the first run and the newest stay; 0 is no limit.",
     )
-    max_turns: int = Field(
+    max_turns: Policy[int] = Field(
         default=0, ge=0, description="More turns: the older half goes; 0 is no limit."
     )
-    max_tokens: int = Field(
+    max_tokens: Policy[int] = Field(
         default=0,
         ge=0,
         description="More tokens: few turns are reduced to text, many halved; 0: no limit.",
     )
-    text_below: int = Field(
+    text_below: Policy[int] = Field(
         default=5, ge=1, description="Fewer turns than this are reduced to text."
     )
-    halve: bool = Field(
+    halve: Policy[bool] = Field(
         default=True,
         description="Whether many turns are halved; where folds are made, those do it instead.",
     )
-    recent_messages: int = Field(
+    recent_messages: Policy[int] = Field(
         default=0, ge=0, description="Only the newest are seen; 0 is no limit."
     )
-    recent_tokens: int = Field(
+    recent_tokens: Policy[int] = Field(
         default=0, ge=0, description="Of those, at most this many tokens before the latest prompt."
     )
-    read: int = Field(
+    read: Policy[int] = Field(
         default=0, ge=0, description="How many messages are read at all; 0 is no limit."
     )
 
@@ -237,8 +284,10 @@ class Window(Values):
 class Fit(Values):
     """What a request leaves out when it would not fit otherwise."""
 
-    low_water: float = Field(default=0.9, gt=0, le=1, description="Share of the limit it cuts to.")
-    marker: str = Field(
+    low_water: Policy[float] = Field(
+        default=0.9, gt=0, le=1, description="Share of the limit it cuts to."
+    )
+    marker: Shipped[str] = Field(
         default="", description="What stands for what is left out; {count} is known."
     )
 
@@ -246,7 +295,7 @@ class Fit(Values):
 class Watch(Values):
     """What is done about the same files and searches read again after a fold."""
 
-    share: float = Field(
+    share: Policy[float] = Field(
         default=0,
         ge=0,
         le=0.5,
@@ -262,13 +311,13 @@ class Emergency(Values):
     too, only the latest prompt is sent, and the view begins anew with it.
     """
 
-    result_chars: int = Field(
+    result_chars: Policy[int] = Field(
         default=0, ge=0, description="Longer tool results are cut, the newest too; 0 leaves them."
     )
-    user_chars: int = Field(
+    user_chars: Policy[int] = Field(
         default=0, ge=0, description="Longer prompts are cut, but the latest; 0 leaves them."
     )
-    turns: int = Field(default=0, ge=0, description="How many turns stay; 0 is no limit.")
+    turns: Policy[int] = Field(default=0, ge=0, description="How many turns stay; 0 is no limit.")
 
     @property
     def on(self) -> bool:

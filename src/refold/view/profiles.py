@@ -16,6 +16,7 @@ from refold.view.policy_values import (
     Fit,
     Fold,
     Keep,
+    Policy,
     Retention,
     Rewrite,
     Trigger,
@@ -54,10 +55,10 @@ class Profile(Values):
     """A named set of policy values."""
 
     name: str
-    budget: int = Field(
+    budget: Policy[int] = Field(
         default=0, ge=0, description="A limit of your own, in tokens; 0 is no limit."
     )
-    reserve: int = Field(
+    reserve: Policy[int] = Field(
         default=0, ge=0, description="Tokens of the window that are kept free for the answer."
     )
     trigger: Trigger = Trigger()
@@ -66,7 +67,7 @@ class Profile(Values):
     trim: Trim = Trim()
     archive: Archive = Archive()
     arguments: Arguments = Arguments()
-    dedupe: bool = Field(
+    dedupe: Policy[bool] = Field(
         default=False, description="Results that a later one repeats or replaces go."
     )
     window: Window = Window()
@@ -74,7 +75,7 @@ class Profile(Values):
     emergency: Emergency = Emergency()
     watch: Watch = Watch()
     retention: Retention = Retention()
-    delegates: Literal["apart", "shared"] = Field(
+    delegates: Policy[Literal["apart", "shared"]] = Field(
         default="shared",
         description="Delegated agents see their own work alone, or the top level beside it; who "
         "delegated sees their results alone, or all they did, as text.",
@@ -84,7 +85,7 @@ class Profile(Values):
         description="When a session is read for the board of its branch: when a person asks for "
         "it, or also when they leave a chat.",
     )
-    max_steps: int = Field(
+    max_steps: Policy[int] = Field(
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
     summariser: str = Field(

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from refold.errors import InvalidMessage, ViewTooLarge
+from refold.errors import InvalidMessage, PromptTooLarge, ViewTooLarge
 from refold.log import MAIN_SCOPE
-from refold.view.bounds import Bounds, bounds_of
 from refold.view.budget import Account, Budget
-from refold.view.closing import drawn_up, limit_of
+from refold.view.closing import drawn_up
 from refold.view.desk import Desk, Proposal
 from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
 from refold.view.policies.archive import archive
@@ -22,6 +21,7 @@ from refold.view.policies.dedupe import dedupe
 from refold.view.policies.emergency import emergency, untold
 from refold.view.policies.fit import fit, marked
 from refold.view.policies.folds import folds
+from refold.view.policies.oversized import exceeds, oversized
 from refold.view.policies.pair import OPENING, opening, pair
 from refold.view.policies.pins import pins
 from refold.view.policies.scope import scope
@@ -30,51 +30,141 @@ from refold.view.policies.window import window
 from refold.view.profiles import STATIC_MARKER, Profile
 from refold.view.reasons import LASTING, STICKY
 from refold.view.sheet import Sheet
-from refold.wire import Drop, Insert
+from refold.view.thresholds import Thresholds, thresholds
+from refold.wire import Drop, Insert, Replace
 
 
-def project(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None = None) -> Plan:
+def project(  # noqa: PLR0913 - the last two are choices
+    sheet: Sheet,
+    profile: Profile,
+    budget: Budget,
+    before: Plan | None = None,
+    *,
+    prompt_follows: bool = False,
+    continued: Plan | None = None,
+) -> Plan:
     """The plan for the next request.
+
+    With `prompt_follows` it is planned before the next prompt is known: the newest one so far may
+    be replaced like any earlier one. `continued` is what `continuation` gives for the same, where
+    that is known already.
 
     Raises ViewTooLarge when what must be kept alone exceeds the limit.
     """
+    try:
+        return _plan(sheet, profile, budget, before, continued, prompt_follows=prompt_follows)
+    except ViewTooLarge:
+        if budget.guessed is None:
+            raise
+        certain = budget._replace(guessed=None)
+        return _plan(sheet, profile, certain, before, prompt_follows=prompt_follows)
+
+
+def _plan(  # noqa: PLR0913 - one is a choice
+    sheet: Sheet,
+    profile: Profile,
+    budget: Budget,
+    before: Plan | None,
+    continued: Plan | None = None,
+    *,
+    prompt_follows: bool,
+) -> Plan:
     if not sheet.rows and "unreadable" in sheet.hidden.values():
         raise InvalidMessage(f"None of its messages is in the format {sheet.wire.name!r}.")
-    bounds = bounds_of(sheet, profile, budget)
+    marks = _marks(sheet, profile, budget)
+    refused = budget.refused if profile.emergency.on else 0
     if before is not None and _repeats(before, sheet, profile, budget):
         return replace(before, cause="", left_out=NOTHING)
-    added = None
-    known = None if bounds.refused else before
-    if known is not None and known.closed is not None and _continues(known, sheet, profile):
-        added = _added(sheet, profile, budget, known, known.closed)
-        if not bounds.due(added.tokens, known.tried):
-            return added
-    draft = _steady(sheet, profile, bounds, before, due=added is not None)
-    if bounds.refused:
+    known = None if refused else before
+    added = known and continued
+    if added is None:
+        added = continuation(sheet, profile, budget, known, prompt_follows=prompt_follows)
+    if added is not None and known is not None and not marks.rewrite_due(added.tokens, known.tried):
+        return added
+    begun = _begun(sheet, profile, marks, before, refused, prompt_follows=prompt_follows)
+    draft = _steady(begun, profile, marks, before, due=added is not None)
+    if refused:
         draft = draft._replace(cause=draft.cause or "limit")
-    if added is not None and not draft.cause and added.tokens <= bounds.room:
+    if added is not None and not draft.cause and added.tokens <= marks.room:
         return replace(added, tried=draft.tried)
-    return _anew(draft, profile, budget, bounds, before)
+    return _anew(draft, profile, budget, marks, before)
 
 
-def unrewritten(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None) -> int:
-    """The tokens that the next request would have if nothing were rewritten to make room."""
-    if before is not None and before.closed is not None and _continues(before, sheet, profile):
-        return _added(sheet, profile, budget, before, before.closed).tokens
-    desk = _begun(sheet, profile, before)
+def continuation(
+    sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None, *, prompt_follows: bool
+) -> Plan | None:
+    """The plan before with what is new; None where the next plan does not begin with it."""
+    if before is None or not _continues(before, sheet, profile):
+        return None
+    marks = _marks(sheet, profile, budget)
+    return _added(sheet, profile, budget, marks, before, prompt_follows=prompt_follows)
+
+
+def unrewritten(
+    sheet: Sheet,
+    profile: Profile,
+    budget: Budget,
+    before: Plan | None,
+    *,
+    prompt_follows: bool = False,
+) -> int:
+    """The tokens that a request which continues no plan would have if nothing were rewritten."""
+    marks = _marks(sheet, profile, budget)
+    desk, _ = _begun(sheet, profile, marks, before, prompt_follows=prompt_follows)
     desk.apply(window(desk, profile.window, STATIC_MARKER))
     desk.apply(pair(desk))
     return desk.total
 
 
-def _added(sheet: Sheet, profile: Profile, budget: Budget, before: Plan, closed: Closed) -> Plan:
-    """The plan before, with what is new."""
+def weigh(sheet: Sheet, profile: Profile, budget: Budget, before: Plan | None) -> Desk:
+    """A desk that weighs each row as it is sent, if nothing more were rewritten to make room."""
+    return _begun(sheet, profile, _marks(sheet, profile, budget), before, prompt_follows=True)[0]
+
+
+def check_prompt(sheet: Sheet, profile: Profile, budget: Budget) -> None:
+    """Raise PromptTooLarge when the latest prompt alone is more than any request could hold."""
+    if sheet.prompt is None:
+        return
+    row = sheet.rows[sheet.prompt]
+    marks = _marks(sheet, profile, budget._replace(guessed=None))
+    if exceeds(Desk(sheet), row, marks.room):
+        kept, limit = row.tokens + marks.floor, marks.limit
+        raise PromptTooLarge(seq=row.seq, tokens=row.tokens, kept=kept, limit=limit)
+
+
+def _marks(sheet: Sheet, profile: Profile, budget: Budget) -> Thresholds:
+    return thresholds(profile, budget, sheet.counter.spread, instructions=sheet.instructions)
+
+
+def _added(  # noqa: PLR0913 - the last is a choice
+    sheet: Sheet,
+    profile: Profile,
+    budget: Budget,
+    marks: Thresholds,
+    before: Plan,
+    *,
+    prompt_follows: bool,
+) -> Plan:
+    """The plan before, which is closed, with what is new."""
+    closed = before.closed
+    assert closed is not None  # noqa: S101 - it would not be continued
     desk = Desk(sheet, closed.rows)
     desk.untold = before.untold
     desk.apply(_lasting(before, desk, STICKY))
+    left_out = _left_out_oversized(desk, marks, prompt_follows=prompt_follows)
     desk.apply(scope(desk, closed.quotes))
     desk.apply(pair(desk, closed.rows))
-    return drawn_up(desk, closed, profile, budget, replace(before, cause="", left_out=NOTHING))
+    made = replace(before, cause="", left_out=left_out)
+    return drawn_up(desk, closed, profile, budget, made)
+
+
+def _left_out_oversized(desk: Desk, marks: Thresholds, *, prompt_follows: bool) -> LeftOut:
+    """Replace prompts that no request could hold, and say how much that left out."""
+    before = desk.total
+    found = [*oversized(desk, marks.room, prompt_follows=prompt_follows)]
+    desk.apply(found)
+    count = sum(isinstance(change, Replace) for _, change in found)
+    return LeftOut(count, before - desk.total, count)
 
 
 def _terms(sheet: Sheet, profile: Profile) -> Terms:
@@ -104,24 +194,24 @@ def _repeats(before: Plan, sheet: Sheet, profile: Profile, budget: Budget) -> bo
 
 
 def _anew(
-    draft: "_Draft", profile: Profile, budget: Budget, bounds: Bounds, before: Plan | None
+    draft: "_Draft", profile: Profile, budget: Budget, marks: Thresholds, before: Plan | None
 ) -> Plan:
     """A plan in which every policy has its say."""
     desk = draft.desk
     sheet = desk.sheet
-    beside = budget.tools + max(budget.instructions, sheet.instructions)
-    reserved = _reserved(desk, profile)
     cause = draft.cause
-    left_out = NOTHING
-    if desk.total > bounds.room - reserved:
+    left_out = draft.left_out
+    reserved = _reserved(desk, profile)
+    if desk.total > marks.room - reserved and _marked_total(desk, profile) > marks.room:
         cause = "limit"
-        left_out = _fitted(desk, profile, bounds.room - reserved)
+        fitted = _fitted(desk, profile, marks.room - reserved)
+        left_out = LeftOut(*map(sum, zip(left_out, fitted, strict=True)))
     else:
         _mark(desk, profile)
-    if desk.total > bounds.room:
-        raise ViewTooLarge(kept=desk.total + beside, limit=limit_of(profile, budget))
+    if desk.total > marks.room:
+        raise ViewTooLarge(kept=desk.total + marks.floor, limit=marks.limit)
     # What a rewrite leaves above the target, another one right after it would leave too.
-    rewritten = draft.cause == "target" and desk.total > bounds.target
+    rewritten = draft.cause == "target" and desk.total > marks.target
     tried = desk.total if rewritten else draft.tried
     earlier = before.rewrites if before else 0
     start = Closed(
@@ -162,6 +252,13 @@ def _fitted(desk: Desk, profile: Profile, room: int) -> LeftOut:
     return LeftOut(gone, whole.total - desk.total, gone - fewer)
 
 
+def _marked_total(desk: Desk, profile: Profile) -> int:
+    """What it counts with the marks that say what was left out."""
+    marked = desk.copy()
+    _mark(marked, profile)
+    return marked.total
+
+
 def _mark(desk: Desk, profile: Profile) -> None:
     desk.apply(marked(desk, profile.fit.marker))
     desk.apply(opening(desk))
@@ -178,34 +275,48 @@ class _Draft(NamedTuple):
     desk: Desk
     cause: str
     tried: int
+    left_out: LeftOut
 
 
 def _steady(
-    sheet: Sheet, profile: Profile, bounds: Bounds, before: Plan | None, *, due: bool
+    start: tuple[Desk, LeftOut],
+    profile: Profile,
+    marks: Thresholds,
+    before: Plan | None,
+    *,
+    due: bool,
 ) -> _Draft:
     """What stands without rewriting, or what a rewrite makes of it where that is worth it."""
     tried = before.tried if before else 0
-    begun = _begun(sheet, profile, before, bounds.refused)
+    begun, out = start
     desk = begun.copy()
     if not profile.rewrite.sticky:
-        moved = _ruled(desk, profile, bounds)
+        moved = _ruled(desk, profile, marks)
         desk.apply(pair(desk))
-        return _Draft(desk, "rule" if moved else "", tried)
+        return _Draft(desk, "rule" if moved else "", tried, out)
     limited = desk.apply(window(desk, profile.window, STATIC_MARKER))
     desk.apply(pair(desk))
     cause = "window" if limited else ""
-    if not (due or bounds.due(desk.total, tried)):
-        return _Draft(desk, cause, tried)
+    if not (due or marks.rewrite_due(desk.total, tried)):
+        return _Draft(desk, cause, tried, out)
     smaller = begun
-    _shrunk(smaller, profile, bounds)
+    _shrunk(smaller, profile, marks)
     smaller.apply(window(smaller, profile.window, STATIC_MARKER))
     smaller.apply(pair(smaller))
-    if smaller.total <= desk.total - bounds.gain:
-        return _Draft(smaller, "target", 0)
-    return _Draft(desk, cause, desk.total)
+    if smaller.total <= desk.total - marks.gain:
+        return _Draft(smaller, "target", 0, out)
+    return _Draft(desk, cause, desk.total, out)
 
 
-def _begun(sheet: Sheet, profile: Profile, before: Plan | None, refused: int = 0) -> Desk:
+def _begun(  # noqa: PLR0913 - two are choices
+    sheet: Sheet,
+    profile: Profile,
+    marks: Thresholds,
+    before: Plan | None,
+    refused: int = 0,
+    *,
+    prompt_follows: bool,
+) -> tuple[Desk, LeftOut]:
     """What was decided for good, now or before, and what the log itself says."""
     reasons = STICKY if profile.rewrite.sticky else LASTING
     desk = Desk(sheet)
@@ -216,51 +327,52 @@ def _begun(sheet: Sheet, profile: Profile, before: Plan | None, refused: int = 0
         desk.untold = before.untold
     if refused:
         desk.apply(emergency(desk, profile, refused))
+    left_out = _left_out_oversized(desk, marks, prompt_follows=prompt_follows)
     desk.apply(folds(desk))
     desk.apply(pins(desk))
     desk.apply(scope(desk))
     desk.apply(untold(desk) if refused else ())
-    return desk
+    return desk, left_out
 
 
-def _ruled(desk: Desk, profile: Profile, bounds: Bounds) -> bool:
+def _ruled(desk: Desk, profile: Profile, marks: Thresholds) -> bool:
     """Each rule to the letter, whatever it moves."""
     moved = desk.apply(trim(desk, profile.trim))
     sheet = desk.sheet
     turn = sheet.turn()
     if sheet.scope != MAIN_SCOPE and profile.trigger.generation:
-        if desk.total > bounds.generation and sheet.steps:
+        if desk.total + marks.floor > marks.generation and sheet.steps:
             moved |= desk.apply(archive(desk, profile.archive, sheet.steps[-1], 0, turn))
-    elif desk.total > profile.trigger.soft * bounds.room:
+    elif desk.total + marks.floor >= marks.soft:
         moved |= profile.dedupe and desk.apply(dedupe(desk, turn))
         moved |= desk.apply(archive(desk, profile.archive, turn, 0))
         moved |= desk.apply(arguments(desk, profile.arguments, turn, 0))
     return desk.apply(window(desk, profile.window, STATIC_MARKER)) or moved
 
 
-def _shrunk(desk: Desk, profile: Profile, bounds: Bounds) -> None:
+def _shrunk(desk: Desk, profile: Profile, marks: Thresholds) -> None:
     """Old results and arguments, down to the low-water mark: first what is said twice."""
-    end = _settled(desk, profile, bounds)
+    end = _settled(desk, profile, marks)
     desk.apply(trim(desk, profile.trim))
     if profile.dedupe:
         desk.apply(dedupe(desk, end))
-    desk.apply(archive(desk, profile.archive, end, bounds.low))
-    desk.apply(arguments(desk, profile.arguments, end, bounds.low))
+    desk.apply(archive(desk, profile.archive, end, marks.low_water))
+    desk.apply(arguments(desk, profile.arguments, end, marks.low_water))
 
 
-def _settled(desk: Desk, profile: Profile, bounds: Bounds) -> int:
+def _settled(desk: Desk, profile: Profile, marks: Thresholds) -> int:
     """The row before which results may be rewritten: the current turn and the newest tokens stay.
 
     A turn that alone exceeds the low-water mark is protected by its newest tokens only.
     """
     sheet = desk.sheet
-    tail = int(profile.archive.recent * bounds.target)
+    tail = int(profile.archive.recent * marks.target)
     at = len(sheet.rows)
     while at and tail > 0:
         at -= 1
         tail -= desk.weight(sheet.rows[at])
     turn = sheet.turn()
-    if sum(desk.weight(row) for row in sheet.rows[turn:]) <= bounds.low:
+    if sum(desk.weight(row) for row in sheet.rows[turn:]) <= marks.low_water:
         at = min(at, turn)
     return sheet.steps[at] if at < len(sheet.rows) else at
 

@@ -23,6 +23,7 @@ Reason = Literal[
     "window",
     "text only",
     "fitted",
+    "oversized",
     "emergency",
     "orphan",
     "parted",
@@ -51,6 +52,7 @@ SENTENCES: dict[Reason, str] = {
     "window": "outside the fixed limits",
     "text only": "an old turn, reduced to its prompt and its reply",
     "fitted": "left out so that the request fits",
+    "oversized": "a prompt too long for the context window, replaced by one line",
     "emergency": "cut or left out because the provider refused a request for its length",
     "orphan": "a result whose call is not in the view",
     "parted": "belongs with an item of its response that is not in the view",
@@ -62,7 +64,15 @@ SENTENCES: dict[Reason, str] = {
 
 LASTING: frozenset[str] = frozenset({"window", "text only", "emergency"})
 """What stays decided in every profile: what fixed limits, or a refusal, took out once."""
-STICKY = LASTING | {"trimmed", "archived", "arguments", "repeated", "superseded", "fitted"}
+STICKY = LASTING | {
+    "trimmed",
+    "archived",
+    "arguments",
+    "repeated",
+    "superseded",
+    "fitted",
+    "oversized",
+}
 
 
 class Gone(NamedTuple):

@@ -27,6 +27,7 @@ from refold.log import (
 from refold.log.span import Span, intersect, spans_of, subtract, union, up_to
 from refold.view.delegation import Delegation, Quote, Sight, seen
 from refold.view.foldings import Folding, foldings
+from refold.view.framing import plain, tool_name
 from refold.view.reasons import Gone, Reason
 from refold.view.row import Row, described
 from refold.view.tokens import Counter
@@ -284,4 +285,6 @@ class Sheet:
 def _labelled(shape: Shape) -> str:
     """The text of a part; where it stands in the user's place and is not the user's, it says so."""
     whose = {"call": "A call of", "return": "A result of"}.get(shape.kind)
-    return f"[{whose} {shape.tool or 'a tool'}]\n{shape.text}" if whose else shape.text
+    # It is a message of its own, to whose end all is the tool's: its lines need no mark each.
+    text = plain(shape.text)
+    return f"[{whose} {tool_name(shape.tool)}]\n{text}" if whose else text

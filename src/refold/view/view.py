@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, islice
-from typing import overload
+from operator import is_
+from typing import NamedTuple, overload
 
-from refold.log import Entry
+from refold.log import Entry, Span
 from refold.view.assemble import Edits, assemble
 from refold.view.budget import Budget
 from refold.view.plan import Layout, Plan
 from refold.view.profiles import Profile
-from refold.view.project import project, unrewritten
+from refold.view.project import continuation, project, unrewritten, weigh
+from refold.view.row import weight
 from refold.view.sheet import Sheet
 from refold.wire import Wire
 
@@ -66,6 +68,7 @@ class View:
         self.profile = profile
         self.plan = before
         self._rendered = _Rendered()
+        self._next: _Continued | None = None
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Take in what was appended; `reset` where an entry changed the outline."""
@@ -75,17 +78,53 @@ class View:
         """Go on with another sheet of the session: after a fold, a rewind, a pin."""
         self.sheet = sheet
 
-    def size(self, budget: Budget) -> int:
+    def size(self, budget: Budget, *, prompt_follows: bool = False) -> int:
         """The tokens of the next request's messages if nothing were rewritten to make room."""
-        return unrewritten(self.sheet, self.profile, budget, self.plan)
+        follows = prompt_follows
+        continued = self._continued(budget, prompt_follows=follows)
+        if continued is not None:
+            return continued.tokens
+        return unrewritten(self.sheet, self.profile, budget, self.plan, prompt_follows=follows)
 
-    def request(self, budget: Budget) -> Request:
-        """The next request."""
-        plan = project(self.sheet, self.profile, budget, self.plan)
+    def omitted(self, spans: Sequence[Span], budget: Budget) -> int:
+        """Tokens of the messages in these spans that the next request would not send anyway."""
+        desk = weigh(self.sheet, self.profile, budget, self.plan)
+        rows = (row for row in self.sheet.rows if any(row.seq in span for span in spans))
+        return sum(weight(row) - desk.weight(row) for row in rows)
+
+    def request(self, budget: Budget, *, prompt_follows: bool = False) -> Request:
+        """The next request; with `prompt_follows`, as far as it is known before the next prompt."""
+        plan = project(
+            self.sheet,
+            self.profile,
+            budget,
+            self.plan,
+            prompt_follows=prompt_follows,
+            continued=self._continued(budget, prompt_follows=prompt_follows),
+        )
         if self.plan is None or not _adds(self.plan, plan):
             self._rendered = _Rendered(_still(self._rendered.edits, plan))
         self.plan = plan
         return self._rendered.request(self.sheet, plan)
+
+    def _continued(self, budget: Budget, *, prompt_follows: bool) -> Plan | None:
+        """See `continuation`; a request is measured before it is made, and planned once."""
+        facts = (self.sheet.head, budget, prompt_follows)
+        bases = (self.sheet, self.profile, self.plan)
+        known = self._next
+        if known is None or known.facts != facts or not all(map(is_, known.bases, bases)):
+            sheet, profile, before = bases
+            plan = continuation(sheet, profile, budget, before, prompt_follows=prompt_follows)
+            known = self._next = _Continued(facts, bases, plan)
+        return known.plan
+
+
+class _Continued(NamedTuple):
+    """A plan that continues the one before, and what it was made of."""
+
+    facts: tuple[int, Budget, bool]
+    bases: tuple[Sheet, Profile, Plan | None]
+    plan: Plan | None
 
 
 def _adds(before: Plan, plan: Plan) -> bool:

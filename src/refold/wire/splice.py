@@ -149,7 +149,8 @@ def _value(raw: bytes) -> JsonValue:
     try:
         return from_json(raw)
     except ValueError:  # it refuses lone surrogates and very long numbers, which are legal JSON
-        if _depth(raw) > _DEEPEST:
+        # It stops where it gets too deep: what comes after may be long.
+        if any(depth > _DEEPEST for depth, _ in _brackets(raw, 0)):
             raise
         return json.loads(raw.decode(), parse_int=_whole)
 
@@ -159,10 +160,6 @@ def _whole(digits: str) -> int | float:
         return int(digits)
     except ValueError:
         return float(digits)
-
-
-def _depth(raw: bytes) -> int:
-    return max(depth for depth, _ in _brackets(raw, 0))
 
 
 def _brackets(raw: bytes, start: int) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from refold.cli.chat import commands
 from refold.cli.chat.conversation import Conversation
-from refold.cli.chat.naming import name_for
+from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
+from refold.cli.chat.naming import new_name
 from refold.cli.chat.news import Newsboy
 from refold.cli.chat.surface import Listening, Surface
 from refold.cli.chat.tail import tail
@@ -38,6 +39,7 @@ class Chat:
         self._leaving = False
         self._loop = asyncio.get_running_loop()
         self._news = Newsboy(conversation, surface)
+        self._endpoints = EndpointNotes()
 
     async def run(self, first: Callable[[], Coroutine[Any, Any, None]] | None = None) -> int:
         """Talk until the person leaves; how the program ends.
@@ -55,6 +57,8 @@ class Chat:
         )
         await self.conversation.look()
         await self._know()
+        with suppress(RefoldError):
+            await self._news.look()  # from here on: what was said before was shown already
         watching = asyncio.create_task(self._watch())
         try:
             if first is not None:
@@ -68,6 +72,11 @@ class Chat:
             with suppress(asyncio.CancelledError):
                 await watching
         return 0
+
+    async def note_endpoint(self) -> None:
+        """Have the session say which model answers in it now."""
+        talk = self.conversation
+        await self._endpoints.note(talk.log, talk.name, endpoint_of(talk.model))
 
     async def show_tail(self) -> None:
         """Show the last words of the session that was gone to."""
@@ -109,12 +118,16 @@ class Chat:
     async def _turn(self, prompt: str) -> None:
         conversation, surface = self.conversation, self.surface
         if not conversation.name:
-            conversation.name = name_for(prompt)
+            conversation.name = new_name()
+        turn = self._news.own_turn()
         with suppress(RefoldError):
             await self._news.look()  # what others said before this turn is not part of it
-        with self._news.quiet(prompt):
-            end = await conversation.turn(prompt, surface.hear)
-            surface.settle()
+        endpoint = endpoint_of(conversation.model)
+        try:
+            async with self._endpoints.during_turn(conversation.log, conversation.name, endpoint):
+                end = await conversation.turn(prompt, turn.hear, run_id=turn.run_id)
+        finally:
+            await turn.end()
         _show_end(surface, end)
 
     def _interrupt(self) -> bool:

@@ -4,6 +4,7 @@ Models and tools may say escape sequences: nothing they say may move the cursor,
 colour, or the direction of writing.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -32,6 +33,11 @@ def cleaned(text: str) -> str:
     if "\x1b" in text:
         text = _SEQUENCE.sub("", text)
     return _BROKEN.sub("\ufffd", _OBEYED.sub("", text))
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON with the same values, in which all that `cleaned` would take out is an escape."""
+    return _OBEYED.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 class Cleaner:

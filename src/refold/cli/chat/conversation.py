@@ -12,6 +12,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
+from refold.cli.chat.endpoint import Endpoint
 from refold.cli.chat.heard import Happened, Heard
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.status import Status
@@ -44,6 +45,8 @@ class Parts:
     settings: Callable[[], Settings]
     """Reads them anew."""
     model_named: Callable[[str], Model]
+    model_at: Callable[[Endpoint], Model] | None = None
+    """The model that a session is resumed with."""
     toolsets: Sequence[AbstractToolset[Any]] = field(default_factory=tuple)
     own: Refold | None = None
     """The memory that the agent has already."""
@@ -124,12 +127,13 @@ class Conversation:
         except SessionNotFound:
             return None
 
-    async def turn(self, prompt: str, hear: Hear) -> TurnEnd:
+    async def turn(self, prompt: str, hear: Hear, *, run_id: str | None = None) -> TurnEnd:
         """One turn: what the person says, and the agent's work until it answers.
 
-        It can be interrupted; what was said and done by then stays, and the next turn works.
+        It can be interrupted; what was said and done by then stays, and the next turn works. The
+        messages of the turn name its run: the one given, or one of its own.
         """
-        self._turn = asyncio.ensure_future(self._ran(prompt, hear))
+        self._turn = asyncio.ensure_future(self._ran(prompt, hear, run_id))
         try:
             return await self._turn
         except asyncio.CancelledError:
@@ -178,19 +182,28 @@ class Conversation:
     async def must_fold_for(self, model: Model) -> bool:
         """Whether the view is too large for another model, so that a switch folds first."""
         session = await self.session()
-        return session is not None and session.must_fold_for(self._memory.setup_for(model))
+        return session is not None and session.must_fold_for(
+            self._memory.setup_for(model, self.name)
+        )
 
     async def switch(self, model: Model) -> None:
         """Go on with another model; when its window is too small for the view, fold first."""
         session = await self.session()
         if session is not None:  # folded by who answered until now
-            await session.switch(self._memory.setup_for(model))
+            await session.switch(self._memory.setup_for(model, self.name))
         self.model = model
         await self.look()
 
-    async def go_to(self, name: str) -> None:
-        """Go on with another session, there already or not."""
+    def model_at(self, endpoint: Endpoint) -> Model:
+        """The model that answers there. Raises NoModel where it cannot be had any more."""
+        if self._parts.model_at is None:
+            return self.model
+        return self._parts.model_at(endpoint)
+
+    async def go_to(self, name: str, model: Model | None = None) -> None:
+        """Go on with another session, there already or not; with another model, if one is given."""
         self.name = name
+        self.model = model or self.model
         self._spent = None
         self._folding = None
         await self.look()
@@ -222,7 +235,7 @@ class Conversation:
             self._changed()
 
     async def _looked(self) -> Status:
-        setup = self._memory.setup_for(self.model)
+        setup = self._memory.setup_for(self.model, self.name)
         session = await self.session()
         filled = None
         if session is not None:
@@ -247,7 +260,7 @@ class Conversation:
             saved=sums.saved,
         )
 
-    async def _ran(self, prompt: str, hear: Hear) -> TurnEnd:
+    async def _ran(self, prompt: str, hear: Hear, run_id: str | None) -> TurnEnd:
         parts, hearing = self._parts, Hearing()
         self._hearing = hearing
         self._changed()  # it may wait for another terminal long before anything is heard
@@ -255,6 +268,7 @@ class Conversation:
         run = parts.agent.run_stream_events(
             prompt,
             conversation_id=self.name,
+            run_id=run_id,
             model=self.model,
             toolsets=parts.toolsets,
             capabilities=[] if parts.own else [self._memory],

@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from refold.errors import RefoldError
+from refold.errors import PromptTooLarge, RefoldError, WindowExceeded
 from refold.fold.secrets import without_secrets
 
 _UNAUTHORISED = {401, 403}
@@ -26,6 +26,11 @@ _KEYS = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?(?:_|\d|$)", re.IGNORECASE)
 """Names of environment variables that nobody else should read."""
 _SHORTEST = 8
 """Characters of a key; a shorter value may be a word."""
+_TOO_LONG = (
+    "Go on with another prompt: this one is left out of the context, and the model sees one line "
+    "in its place. /undo removes that line too. To have the model read it, save it as a file in "
+    "this folder and name the file."
+)
 _DEPTH = 4
 """How deep in its answer a provider's message may lie."""
 
@@ -47,7 +52,7 @@ def unkeyed(text: str) -> str:
 def _told(error: Exception, model: str) -> tuple[str, str, str]:
     match error:
         case RefoldError():
-            return error.what, error.fix, error.code
+            return error.what, _advice(error), error.code
         case ModelHTTPError(status_code=status):
             what = f"{model} answered {status}: {_short(_answer(error))}"
             return what, _fix(status), "provider"
@@ -59,6 +64,17 @@ def _told(error: Exception, model: str) -> tuple[str, str, str]:
         case _:
             what = f"{type(error).__name__}: {_short(str(error))}"
             return what, "What was said is kept. Say it again, or look at the tool.", "failed"
+
+
+def _advice(error: RefoldError) -> str:
+    """What to do, with what the chat has for it."""
+    match error:
+        case PromptTooLarge():
+            return _TOO_LONG
+        case WindowExceeded():
+            return f"{error.fix} /undo takes the prompt back."
+        case _:
+            return error.fix
 
 
 def _fix(status: int) -> str:

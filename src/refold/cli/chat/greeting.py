@@ -1,6 +1,5 @@
 """What a chat says first, and last."""
 
-import shlex
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -8,7 +7,6 @@ from rich.text import Text
 
 from refold import __version__
 from refold.cli.chat.models.providers import ASKED, Choice
-from refold.cli.options import where_is
 
 
 def greeting(choice: Choice, store: str, *, first: bool) -> RenderableType:
@@ -29,11 +27,9 @@ def greeting(choice: Choice, store: str, *, first: bool) -> RenderableType:
     )
 
 
-def farewell(name: str, store: str) -> RenderableType:
+def farewell(command: str) -> RenderableType:
     """How to come back, on a line that can be copied whole."""
-    where = "" if store == where_is("") else f" --store {shlex.quote(store)}"
-    said = f"Come back with: refold chat --resume {shlex.quote(name)}{where}"
-    return Text(said, no_wrap=True, overflow="ignore")
+    return Text(f"Come back with: {command}", no_wrap=True, overflow="ignore")
 
 
 def _shorter(store: str) -> str:

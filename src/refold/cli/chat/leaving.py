@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 from refold.cli.chat.conversation import Conversation
-from refold.cli.chat.models.providers import Choice
+from refold.cli.chat.endpoint import server_of
 from refold.cli.chat.wanted import Wanted
 from refold.memory.consolidating import is_worth_reading
 
 
-async def consolidates_later(conversation: Conversation, wanted: Wanted, choice: Choice) -> bool:
+async def consolidates_later(conversation: Conversation, wanted: Wanted) -> bool:
     """Start reading the session in a process of its own, if it is worth it; whether it was."""
     board, name = conversation.board, conversation.name
     if board is None or not name or wanted.agent or conversation.profile.consolidate != "leaving":
@@ -18,7 +18,7 @@ async def consolidates_later(conversation: Conversation, wanted: Wanted, choice:
         return False
     if not await is_worth_reading(conversation.log, name, board):
         return False
-    _start(_command(conversation, wanted, choice))
+    _start(_command(conversation, wanted))
     return True
 
 
@@ -33,12 +33,12 @@ def _start(command: list[str]) -> None:
     )
 
 
-def _command(conversation: Conversation, wanted: Wanted, choice: Choice) -> list[str]:
-    model = conversation.model.model_id
-    served = model.partition(":")[0] == choice.name.partition(":")[0]
-    server = choice.base_url if served else None
+def _command(conversation: Conversation, wanted: Wanted) -> list[str]:
+    server = server_of(conversation.model)
     return [
-        *(sys.executable, "-m", "refold.cli", "board", "run", conversation.name),
-        *("--store", wanted.store, "--tenant", wanted.tenant, "--model", model),
+        # -P: else modules of the folder that the chat was started in would be imported.
+        *(sys.executable, "-P", "-m", "refold.cli", "board", "run", conversation.name),
+        *("--store", wanted.store, "--tenant", wanted.tenant),
+        *("--model", conversation.model.model_id),
         *(("--base-url", server) if server else ()),
     ]

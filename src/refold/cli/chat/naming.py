@@ -1,16 +1,13 @@
-"""Names of new sessions: a few words that tell them apart."""
+"""Names of new sessions."""
 
-import re
+from datetime import datetime
 from secrets import token_hex
 
-_MOST = 40
-"""Characters of the words."""
-_NOT_IN_NAMES = re.compile(r"[^\w]+")
 
+def new_name() -> str:
+    """A name that no other session has: the day, and some letters.
 
-def name_for(prompt: str) -> str:
-    """A name that no other session has: the first words of what was said, and some letters."""
-    words = _NOT_IN_NAMES.sub("-", prompt[: 4 * _MOST].casefold()).strip("-_")
-    if len(words) > _MOST:
-        words = words[: _MOST + 1].rpartition("-")[0] or words[:_MOST]
-    return f"{words or 'session'}-{token_hex(2)}"
+    It holds no word of what is said: a name stays when words are forgotten, and stands in lists, in
+    logs and on command lines. Lists show the first words beside it, read from the log each time.
+    """
+    return f"{datetime.now().astimezone():%Y-%m-%d}-{token_hex(3)}"

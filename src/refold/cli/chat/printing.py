@@ -7,8 +7,9 @@ from typing import Any, TextIO, cast
 
 from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.conversation import Conversation
+from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
 from refold.cli.chat.heard import Called, Happened, Heard, Returned, Said
-from refold.cli.chat.naming import name_for
+from refold.cli.chat.naming import new_name
 from refold.cli.chat.turn import TurnEnd
 from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
 from refold.fold.events import CompactionComplete
@@ -19,10 +20,12 @@ _CODES = {"answered": 0, "interrupted": INTERRUPTED, "limit": FAILED, "failed": 
 async def printed(conversation: Conversation, prompt: str, *, as_json: bool) -> int:
     """Say the prompt and print what comes of it; the exit code."""
     if not conversation.name:
-        conversation.name = name_for(prompt)
+        conversation.name = new_name()
     output = _Output()
     hearing = _Printing(output, live=not as_json)
-    end = await conversation.turn(prompt, hearing.hear)
+    endpoint = endpoint_of(conversation.model)
+    async with EndpointNotes().during_turn(conversation.log, conversation.name, endpoint):
+        end = await conversation.turn(prompt, hearing.hear)
     if as_json:
         output.write(f"{output.json(_as_json(conversation, end, hearing.tools))}\n")
     else:

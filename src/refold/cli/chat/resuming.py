@@ -2,8 +2,8 @@
 
 from shlex import quote
 
-from refold.cli.chat.chat import Chat
 from refold.cli.chat.commands.sessions import is_own, own_sessions, picked_session, refusal
+from refold.cli.chat.surface import Surface
 from refold.cli.chat.wanted import Wanted
 from refold.cli.options import where_is
 from refold.errors import SessionNotFound
@@ -12,15 +12,11 @@ from refold.log import DEFAULT_TENANT, Log, SessionInfo
 _SHOWN = 5
 
 
-async def gone_on_with(chat: Chat, wanted: Wanted) -> None:
-    """Go on as the command line says: with a session, with one to pick, or with a new one."""
+async def session_to_resume(log: Log, wanted: Wanted, surface: Surface) -> str | None:
+    """The session that the command line asks for: one named, one to pick, or None for a new one."""
     if wanted.session is None and wanted.resume:
-        name = await picked_session(chat)
-    else:
-        name = await session_wanted(chat.conversation.log, wanted)
-    if name:
-        await chat.conversation.go_to(name)
-        await chat.show_tail()
+        return await picked_session(log, surface)
+    return await session_wanted(log, wanted)
 
 
 async def session_wanted(log: Log, wanted: Wanted) -> str | None:
@@ -58,6 +54,21 @@ async def _named(log: Log, name: str, *, new: bool) -> SessionInfo | None:
     names = ", ".join(one.session for one in found[:_SHOWN])
     hint = f"These begin so: {names}." if found else "`refold sessions` lists them."
     raise SessionNotFound(f"There is no session {name!r}.", hint)
+
+
+def come_back(name: str, wanted: Wanted) -> str:
+    """The command that resumes a session as it was left; its model is kept with the session."""
+    options = [
+        *(("--agent", wanted.agent) if wanted.agent else ()),
+        *(("--mcp", str(wanted.mcp)) if wanted.mcp else ()),
+        *(("--files", str(wanted.files)) if wanted.files else ()),
+        *(("--profile", wanted.profile) if wanted.profile else ()),
+        *(() if wanted.board else ("--no-board",)),
+    ]
+    given = _where(wanted) + "".join(f" {quote(one)}" for one in options)
+    if name.startswith("-"):  # it would be read as an option
+        return f"refold chat --resume{given} -- {quote(name)}"
+    return f"refold chat --resume {quote(name)}{given}"
 
 
 def _where(wanted: Wanted) -> str:

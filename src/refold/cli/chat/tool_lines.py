@@ -71,19 +71,26 @@ def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
             said = f"{event.tool} read {event.what} again after it had been folded away{kept}."
             return [Piece(said, "faint"), *([Piece(event.remedy, "faint")] if event.remedy else [])]
         case Truncation():
-            out = f"{event.messages_removed:,} older messages ({event.tokens_removed:,} tokens)"
-            if not event.messages_removed:
-                out = f"{event.tokens_removed:,} tokens of older messages"
-            return [
-                Piece(f"The last request left out {out} so that it fits.", "cut"),
-                Piece("They are kept: /history counts them, /compact makes room.", "faint"),
-            ]
+            return _left_out(event)
         case CompactionStart() | UsageInfo():
             return []
 
 
 def _words(text: str, width: int) -> str:
     return first_words(cleaned(text[:_MOST]), width)
+
+
+def _left_out(event: Truncation) -> Sequence[Piece]:
+    tokens = f"{event.tokens_removed:,} tokens"
+    if not event.messages_removed:  # as of a prompt that is too long for the window
+        return [
+            Piece(f"One line stands for {tokens} that do not fit. The log keeps them.", "faint")
+        ]
+    out = f"{event.messages_removed:,} older messages ({tokens})"
+    return [
+        Piece(f"The last request left out {out} so that it fits.", "cut"),
+        Piece("They are kept: /history counts them, /compact makes room.", "faint"),
+    ]
 
 
 def _compacted(event: CompactionComplete) -> Sequence[Piece]:

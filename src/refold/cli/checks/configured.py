@@ -8,6 +8,7 @@ from refold.cli.chat.models.known_providers import PROVIDERS, keys_found
 from refold.cli.chat.models.local_servers import Server, public, running_here
 from refold.cli.chat.models.providers import LOCAL, Choice, chosen_model
 from refold.cli.checks.row import Row, ok, problem, short, warning
+from refold.cli.left_out import left_out_notice
 from refold.errors import RefoldError
 from refold.models import counter_for, facts_of, family_of
 from refold.settings import Settings, load_settings
@@ -25,6 +26,8 @@ def configured(environ: Mapping[str, str] = os.environ) -> Iterator[Row]:
         files = [*user_files(), *project_files(Path.cwd())]
         where = ", ".join(short(one.path) for one in files) or "no files, all as the profile says"
         yield ok("settings", f"profile {settings.profile.name}; {where}")
+        if settings.left_out:
+            yield warning("trust", left_out_notice(settings.left_out), "refold trust")
     keys = keys_found(environ)
     yield ok("keys", ", ".join(keys) or "none in the environment")
     yield _servers(running_here())

@@ -3,17 +3,21 @@
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 
 from refold.cli.checks.row import Row, ok, problem, short, warning
-from refold.cli.options import store_at, where_is
+from refold.cli.options import own_store, store_at, where_is
 from refold.engine.ends import running
-from refold.errors import RefoldError, StoreNotFound
+from refold.errors import RefoldError
 from refold.log import Log
+from refold.stores import open_store
 from refold.stores.sqlite.migrate import shipped
 
 _SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql://", "postgres://")
+_ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
 _LITTLE, _TOO_LITTLE = 500 << 20, 20 << 20
 _MB = 1_000_000
 _LOOKED_AT = 50
@@ -40,11 +44,17 @@ _MOUNTS = Path("/proc/mounts")
 async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row]:
     """What there is to say about the store at an address."""
     address = where_is(store)
-    path = Path(address.removeprefix(_SQLITE))
-    rows = [await _opened(store, path)]
-    if address.startswith(_SQLITE):
-        rows += [_room(path), _place(path, mounts)]
-    if rows[0].verdict == "ok" and _is_there(path):
+    if address.startswith(_POSTGRES):
+        rows = await _server(address, tenant)
+    elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
+        path = Path(address.removeprefix(_SQLITE))
+        rows = [await _file(store, path), _room(path), _place(path, mounts)]
+        if not _is_there(path):
+            return rows
+    else:
+        failure = await _opened(store)
+        return [failure] if failure else [ok("store", address)]
+    if rows[0].verdict != "problem":
         async with store_at(store, create=False) as opened:
             log = opened.log(tenant)
             rows += [await _folds(log), await _clock(log)]
@@ -55,32 +65,124 @@ def _is_there(path: Path) -> bool:
     return path.is_file()
 
 
-async def _opened(store: str, path: Path) -> Row:
+async def _opened(store: str) -> Row | None:
+    """Why the store cannot be opened; None if it can."""
     try:
         async with store_at(store, create=False):
-            pass
-    except StoreNotFound:
-        return _not_yet(path)
+            return None
     except RefoldError as error:
         return problem("store", error.what, error.fix)
-    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        return problem(
-            "store", f"{short(path)} cannot be written", f"chmod u+w {path.parent} {path}"
-        )
-    files = [path, path.with_name(f"{path.name}-wal")]
-    size = sum(one.stat().st_size for one in files if one.exists())
+
+
+async def _file(store: str, path: Path) -> Row:
+    return _unusable(path) or await _opened(store) or _usable(path)
+
+
+def _unusable(path: Path) -> Row | None:
+    """What there is to say of a file before it is opened; None if nothing keeps us from it."""
+    if not path.exists():
+        return _not_yet(path)
+    if path.is_dir():
+        return problem("store", f"{short(path)} is a folder", f"Name a file in it. {_ELSEWHERE}")
+    closed = [one for one in (*_files(path), path.parent) if not os.access(one, os.R_OK | os.W_OK)]
+    if closed:
+        names = ", ".join(map(short, closed))
+        return problem("store", f"{names} cannot be written", _let_in(closed))
+    return None
+
+
+def _usable(path: Path) -> Row:
+    size = sum(one.stat().st_size for one in _files(path))
     return ok("store", f"{short(path)}, {size / _MB:,.1f} MB, schema {len(shipped())}")
+
+
+def _files(path: Path) -> list[Path]:
+    """The store's file, and those that SQLite keeps beside it while it is open."""
+    beside = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
+    return [path, *(one for one in beside if one.exists())]
 
 
 def _not_yet(path: Path) -> Row:
     above = next(one for one in path.resolve().parents if one.exists())
-    if above.is_dir() and os.access(above, os.W_OK):
-        return ok("store", f"{short(path)} is made when it is first needed")
-    return problem(
-        "store",
-        f"{short(path)} cannot be made: {short(above)} cannot be written",
-        f"chmod u+w {above}, or choose another place: export REFOLD_STORE=sqlite:///FILE",
-    )
+    if not above.is_dir():
+        return problem(
+            "store", f"{short(path)} cannot be made: {short(above)} is no folder", _ELSEWHERE
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        return problem(
+            "store",
+            f"{short(path)} cannot be made: {short(above)} cannot be written",
+            _let_in([above]),
+        )
+    if not path.parent.exists() and path != own_store():  # whose folder is made with it
+        return problem(
+            "store",
+            f"{short(path)} cannot be made: there is no folder {short(path.parent)}",
+            join(["mkdir", "-p", str(path.parent)]),
+        )
+    return ok("store", f"{short(path)} is made when it is first needed")
+
+
+def _let_in(closed: Sequence[Path]) -> str:
+    """How this user gets to read and write the files and folders."""
+    names = join(map(str, closed))
+    if any(os.statvfs(one).f_flag & os.ST_RDONLY for one in closed):
+        return f"Their file system is mounted read-only. Mount it for writing. {_ELSEWHERE}"
+    if all(one.stat().st_uid == os.geteuid() for one in closed):
+        rights = "u+rwx" if any(one.is_dir() for one in closed) else "u+rw"
+        return f"chmod {rights} {names}"
+    return f"Another user owns them: sudo chown {os.geteuid()} {names}. {_ELSEWHERE}"
+
+
+async def _server(address: str, tenant: str) -> list[Row]:
+    """A database on a PostgreSQL server, as the role of the address finds it."""
+    try:
+        opened = open_store(address)  # says so where the driver is not installed
+        from refold.stores.postgres.owning import access, condition  # noqa: PLC0415 - optional
+
+        found, rights = await condition(address), await access(address)
+        async with opened:
+            pass
+    except RefoldError as error:
+        return [problem("store", error.what, error.fix)]
+    name = f"{rights.database}, schema {found.schema}, as {found.role}"
+    if rights.read_only:
+        return [
+            problem(
+                "store",
+                f"{name}: it can be read, and not written",
+                "Use the address of the primary server. If it is that one, see its "
+                "`default_transaction_read_only`.",
+            )
+        ]
+    if rights.lacking:
+        tables = ", ".join(rights.lacking)
+        return [
+            problem(
+                "store",
+                f"{name}: this role may not write {tables}",
+                f"Run as the owner of the database: refold store migrate --role {found.role}",
+            )
+        ]
+    if found.tenant is not None and found.tenant != tenant:
+        return [
+            problem(
+                "store",
+                f"{name}: this role may use tenant {found.tenant!r} alone, not {tenant!r}",
+                f"Add --tenant {quote(found.tenant)}, or use the address of another role.",
+            )
+        ]
+    rows = [ok("store", name)]
+    if not found.isolated:
+        rows.append(
+            warning(
+                "tenants",
+                f"the server keeps {found.role} from no tenant's rows: it may do everything",
+                "Use a role that has nothing but LOGIN, and let it in as the owner of the "
+                "database: refold store migrate --role NAME",
+            )
+        )
+    return rows
 
 
 def _room(path: Path) -> Row:

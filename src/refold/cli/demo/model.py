@@ -13,9 +13,11 @@ from pydantic_ai.usage import RequestUsage
 from refold.cli.demo.answering import Answer, answer_to
 from refold.cli.demo.counting import PRICED_AS, Count
 from refold.cli.demo.script import DETAIL, INSTRUCTIONS, PACE, PROMPTS, WINDOW
-from refold.cli.demo.streaming import Streamed, whole
+from refold.cli.demo.streaming import streamed, whole
 from refold.cli.demo.tools import demo_tools
+from refold.integrations.pydantic_ai.pydantic_ai_compat import PartStream
 from refold.models import ModelSettings, Overrides, facts_of
+from refold.view import PROFILES, Profile
 
 __all__ = [
     "DETAIL",
@@ -28,6 +30,7 @@ __all__ = [
     "DemoModel",
     "demo_model",
     "demo_models",
+    "demo_profile",
     "demo_tools",
 ]
 
@@ -80,7 +83,7 @@ class DemoModel(Model[None]):
         """The answer, word by word."""
         _, offered = self.prepare_request(model_settings, model_request_parameters)
         answer, used = self._answer(messages, offered)
-        yield Streamed(offered, answer, used, self.model_name, self._pace)
+        yield PartStream(offered, streamed(answer, self._pace), used, self.model_name)
 
     def _answer(
         self, messages: list[ModelMessage], offered: ModelRequestParameters
@@ -92,6 +95,15 @@ class DemoModel(Model[None]):
 def demo_model(pace: float = PACE) -> Model[Any]:
     """The model of the demo; it needs no key and no network."""
     return DemoModel(pace)
+
+
+def demo_profile() -> Profile:
+    """The default profile, but each request waits for the fold that it starts.
+
+    Then everybody who watches sees the same figures, however slow the machine is.
+    """
+    profile = PROFILES["balanced"]
+    return profile.model_copy(update={"fold": profile.fold.model_copy(update={"apply": "inline"})})
 
 
 def demo_models() -> Overrides:

@@ -14,7 +14,14 @@ from refold.cli.chat.conversation import Conversation, Parts
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.surface import Surface
 from refold.cli.demo.keeping import kept
-from refold.cli.demo.model import INSTRUCTIONS, PACE, demo_model, demo_models, demo_tools
+from refold.cli.demo.model import (
+    INSTRUCTIONS,
+    PACE,
+    demo_model,
+    demo_models,
+    demo_profile,
+    demo_tools,
+)
 from refold.cli.demo.play import SESSION, Asked, play
 from refold.errors import InvalidInput
 from refold.log import Store
@@ -46,7 +53,8 @@ def _parts(store: Store) -> Parts:
 
 
 def _settings() -> Settings:
-    return replace(load_settings("balanced"), models=demo_models())
+    settings = load_settings("balanced")
+    return replace(settings, profile=demo_profile(), models=demo_models())
 
 
 def _no_other_model(name: str) -> Model:

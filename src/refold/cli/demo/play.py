@@ -18,6 +18,7 @@ from refold.cli.demo.model import (
     WINDOW,
     demo_model,
     demo_models,
+    demo_profile,
     demo_tools,
 )
 from refold.cli.demo.played import Detail, Folded, Played, Spent
@@ -121,7 +122,7 @@ async def _with(memory: Refold | None, store: Store | str) -> AsyncGenerator[Ref
     if memory is not None:
         yield memory
         return
-    async with Refold(store, models=demo_models()) as made:
+    async with Refold(store, profile=demo_profile(), models=demo_models()) as made:
         yield made
 
 

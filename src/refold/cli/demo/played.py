@@ -108,7 +108,7 @@ class Played:
         paid, instead = self.with_refold.dollars, self.without.dollars
         if paid is None or instead is None:
             return f"unknown: no prices of {self.priced_as} are at hand"
-        return f"${paid:.3f}, not ${instead:.3f} (prices of {self.priced_as}, cache counted)"
+        return f"${paid:.3f}; for everything ${instead:.3f} ({self.priced_as}, cache counted)"
 
     def _found(self) -> Iterator[str]:
         one = self.detail

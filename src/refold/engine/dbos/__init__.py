@@ -1,7 +1,8 @@
 """Folds on any number of worker processes, queued and recovered by DBOS on PostgreSQL.
 
 `DbosEngine` asks for folds, in any process; `Worker` makes them, one in a process. What a fold did
-is in the log, as with every engine; DBOS's tables hold only who is to do what.
+is in the log, as with every engine. Which folds wait, and who makes them, is in tables of our own;
+DBOS, used by its public API alone, delivers them within the limits of its queues.
 """
 
 from refold.errors import InvalidInput as _InvalidInput
@@ -14,10 +15,10 @@ except ModuleNotFoundError as error:
         "Folds on workers need packages that are not installed.", 'pip install "refold[dbos]"'
     ) from error
 
+from refold.engine.dbos.database import prepare
 from refold.engine.dbos.engine import DbosEngine
 from refold.engine.dbos.limits import Bound, Bounds, Limits, Rate
 from refold.engine.dbos.names import SCHEMA, VERSION
-from refold.engine.dbos.preparing import prepare
 from refold.engine.dbos.worker import Worker
 
 __all__ = [

@@ -9,25 +9,27 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from refold.engine.beneath import Beneath
-from refold.engine.dbos.limits import Limits
-from refold.engine.dbos.link import Link
+from refold.engine.dbos.lease import Liveness
+from refold.engine.dbos.limits import Limits, model_of
 from refold.engine.dbos.measuring import Measuring
-from refold.engine.dbos.names import POOL, VERSION, Lane, workflow_id
-from refold.engine.dbos.queueing import Queueing
-from refold.engine.dbos.rescuing import Rescuing
-from refold.engine.dbos.tables import Tables
+from refold.engine.dbos.names import POOL, VERSION, Lane, queue_of
+from refold.engine.dbos.queue import FoldQueue, QueuedFold
 from refold.engine.dbos.worker import GRACE
 from refold.engine.ends import end_of, running
+from refold.engine.extractive import ExtractiveFolds
 from refold.engine.folding import STOPPING, Folding, heard
+from refold.engine.local import LIMIT
 from refold.engine.protocol import Ended, closed
+from refold.engine.steps import LoggedSteps
 from refold.engine.surely import surely
 from refold.engine.waiting import Lookout, give_up, wait_for
 from refold.errors import SessionForgotten, SessionNotFound
-from refold.fold.job import Job, Steps
-from refold.fold.run import MANUAL, read_context
+from refold.fold.job import Job, Make, Steps
+from refold.fold.run import MANUAL, is_extractive, read_context
 from refold.log import Author, Log, Running
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 0.5, 1.5
+_SHORTEST: Final = 0.01
 _ALONE: Final = 5.0
 """Seconds that somebody waits for a fold before it is looked whether any worker is there."""
 _LOGGER: Final = logging.getLogger("refold.engine")
@@ -35,7 +37,10 @@ _WAITED_FOR: Final = frozenset({MANUAL, "model switch"})
 
 
 class DbosEngine:
-    """Has folds made by workers: see `Worker`. Its own process makes none.
+    """Has folds made by workers: see `Worker`.
+
+    Its own process makes those that call no model, where it is given `extract`: see
+    `refold.engine.extractive`.
 
     All engines and workers of a store are of this kind: another kind would take their folds for
     dead.
@@ -53,6 +58,7 @@ class DbosEngine:
         grace: float = GRACE,
         look: float = 1.0,
         leave: bool = True,
+        extract: Make | None = None,
         measuring: Measuring | None = None,
     ) -> None:
         """Make an engine; it connects when it is first used.
@@ -68,6 +74,7 @@ class DbosEngine:
             look: Seconds between two looks whether the worker of a fold that is waited for lives.
             leave: Whether folds that are under way when the engine is closed go on; else they are
                 given up.
+            extract: Makes the summaries that need no model, in this process; None: workers do.
             measuring: What is measured, and where it goes.
         """
         self._log = log
@@ -75,11 +82,12 @@ class DbosEngine:
         self._folding = Folding(
             log, _never, steps=_no_steps, author=self._author, limit=None, reach=lambda _: None
         )
-        self._link = Link(address)
         self._measuring = measuring or Measuring()
-        self._tables = Tables(self._link, self._measuring)
-        self._queueing = Queueing(address, limits or Limits(), pool, version)
-        self._rescuing = Rescuing(log, self._folding, self._tables, self._queueing, grace)
+        self._queue = FoldQueue(address, limits or Limits(), pool, version)
+        self._liveness = Liveness(grace, look)
+        self._grace = grace
+        self._extract = extract
+        self._extractive = ExtractiveFolds(self._carry_out)
         self._look = look
         self._leave = leave
         self._begun: dict[tuple[str, UUID], None] = {}
@@ -107,6 +115,7 @@ class DbosEngine:
         """See `Engine.cancel`."""
         await self._started(session)
         ended = await give_up(self._log, session, fold, self._author)
+        await self._extractive.stop(session, fold)
         if ended is None:
             return await end_of(self._log, session, fold)
         await self._stop(session, fold)
@@ -118,7 +127,8 @@ class DbosEngine:
             raise closed()
         ours: list[Running] = []
         for one in await running(self._log, session):
-            if await self._rescuing.seen_to(session, one):
+            job = await self._extractive_job(session, one)
+            if job is not None or await self._seen_to(session, one):
                 self._note(session, one.fold)
                 ours.append(one)
         ended = [await self.wait(session, one.fold) for one in ours]
@@ -130,8 +140,8 @@ class DbosEngine:
         if self._starting:
             await surely(lambda: asyncio.wait(set(self._starting)))
         await surely(lambda: asyncio.gather(*(self._given_up(*one) for one in self._begun)))
-        await self._link.close()
-        await self._queueing.close()
+        await surely(self._extractive.close)
+        await self._queue.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -145,7 +155,10 @@ class DbosEngine:
             if begun == "begun":
                 self._note(job.session, job.fold)
                 self._measuring.started(job.trigger)
-                await self._queueing.put(self._log.tenant, job, _lane(job))
+                if self._makes(job):
+                    self._extractive.start(job)
+                    return True
+                await self._queue.put(self._log.tenant, job, _lane(job))
                 return True
             if begun == "known":
                 return True
@@ -157,11 +170,91 @@ class DbosEngine:
                 return False
         return False
 
+    def _makes(self, job: Job) -> bool:
+        return self._extract is not None and is_extractive(job)
+
+    async def _extractive_job(self, session: str, one: Running) -> Job | None:
+        """The job of a running fold, where this process can make it, whoever began it."""
+        if self._extract is None:
+            return None
+        job = await self._folding.left(session, one)
+        return job if job is not None and self._makes(job) else None
+
+    async def _carry_out(self, job: Job) -> Ended | None:
+        """Make a fold that calls no model."""
+        with self._measuring.fold() as making:
+
+            def steps(job: Job, beneath: Beneath) -> Steps:
+                return making.steps(LoggedSteps(self._log, job, self._author, beneath), job)
+
+            ended = await Folding(
+                self._log,
+                self._extract or _never,
+                steps=steps,
+                author=self._author,
+                limit=LIMIT,
+                reach=lambda _: None,
+                leaves=lambda: self._extractive.closing,
+            ).carry_out(job)
+            making.ended(ended)
+            return ended
+
     async def _rescued(self, session: str, one: Running, lane: Lane) -> bool:
-        if await self._rescuing.rescued(session, one, lane):
+        """Requeue or close an abandoned fold; False when it was not ours to do."""
+        job = await self._extractive_job(session, one)
+        if job is not None:
+            self._note(session, one.fold)
+            self._extractive.start(job)
+            return True
+        if await self._handed_over(session, one, lane):
             self._note(session, one.fold)
             return True
         return False
+
+    async def _handed_over(self, session: str, one: Running, lane: Lane) -> bool:
+        """The same, for a fold that a worker makes."""
+        row = await self._find(session, one.fold)
+        if not await self._is_abandoned(row) or one not in await running(self._log, session):
+            return False
+        job = await self._folding.left(session, one)
+        if job is None:
+            return await self._folding.close(session, one) is not None
+        if row is None:
+            return await self._queue.put(self._log.tenant, job, lane)
+        await self._queue.register(model_of(job))
+        queue = queue_of(self._queue.pool, lane, model_of(job))
+        # A fold of another version goes back to its own workers.
+        moved = await self._queue.requeue(
+            row, queue if row.version == self._queue.version else None
+        )
+        self._measuring.taken_over(int(moved and row.worker is not None))
+        return moved
+
+    async def _is_abandoned(self, row: QueuedFold | None) -> bool:
+        """Whether a fold is abandoned: its worker is dead, or it is in no queue.
+
+        Workers sweep for that, too, but not for one whose process died before it was queued.
+        """
+        if row is None:
+            return True
+        if row.worker is None:
+            return await self._queue.is_lost(row.id)
+        dead = self._liveness.dead(await self._queue.workers())
+        return any(worker.executor == row.worker for worker in dead)
+
+    async def _seen_to(self, session: str, one: Running) -> bool:
+        """The same, and wait until it is known whether the fold's worker is dead."""
+        while not await self._rescued(session, one, "background"):
+            row = await self._find(session, one.fold)
+            if row is None or row.worker is None or row.held:
+                return False
+            if one not in await running(self._log, session):
+                return False
+            await asyncio.sleep(self._grace / 8 + _SHORTEST)
+        return True
+
+    async def _find(self, session: str, fold: UUID) -> QueuedFold | None:
+        return await self._queue.find(self._log.tenant, session, fold)
 
     def _note(self, session: str, fold: UUID) -> None:
         if not self._leave:
@@ -169,7 +262,10 @@ class DbosEngine:
 
     async def _watched(self, session: str, one: Running) -> Ended:
         """How a running fold ended, wherever it runs; it is rescued if nobody makes it."""
-        await self._tables.lift(self._id(session, one.fold), self._queueing.pool)
+        job = await self._extractive_job(session, one)
+        if job is not None and (ended := await self._extractive.finish(job)) is not None:
+            return ended
+        await self._queue.lift(self._log.tenant, session, one.fold)
         lookout, pause, looked = Lookout(self._log, session, one), _FIRST_PAUSE, 0.0
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -186,22 +282,21 @@ class DbosEngine:
 
     async def _warn(self, waited: float) -> None:
         """Say once that nobody is there who could make what is waited for."""
-        if self._warned or waited < _ALONE or await self._tables.are_there_workers():
+        if self._warned or waited < _ALONE:
+            return
+        if any(worker.held for worker in await self._queue.workers()):
             return
         self._warned = True
         _LOGGER.warning("A fold waits, and no worker is there to make it: start `refold worker`.")
 
     async def _stop(self, session: str, fold: UUID) -> None:
         """Have the worker of a fold that was given up stop, and wait until it has."""
-        workflow = self._id(session, fold)
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
             async with asyncio.timeout(2 * STOPPING):
-                while True:
-                    standing = await self._tables.standing(workflow)
-                    if standing is None or not standing.held:
-                        return  # who takes it from a queue finds that it has ended
-                    await self._tables.stop(workflow)
+                # Whoever takes it from a queue finds that it has ended.
+                while (row := await self._find(session, fold)) and row.held:
+                    await self._queue.stop(row.id)
                     await asyncio.sleep(pause)
                     pause = min(pause * _SLOWER, _LONGEST_PAUSE)
 
@@ -214,9 +309,6 @@ class DbosEngine:
         starting = {task for task, name in self._starting.items() if name == session}
         if starting:
             await asyncio.wait(starting, timeout=timeout)
-
-    def _id(self, session: str, fold: UUID) -> str:
-        return workflow_id(self._log.tenant, session, fold)
 
 
 def _lane(job: Job) -> Lane:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from refold.engine.dbos.names import Lane, queue_of
 from refold.errors import InvalidInput
 from refold.fold.job import Job
-from refold.fold.run import MANUAL, read_context
+from refold.fold.run import MANUAL, is_extractive, read_context
 
 _PRIMARY: Final = "primary"  # a summariser's name for the session's own model
 
@@ -92,8 +92,8 @@ class Limits:
 
 def model_of(job: Job) -> str:
     """The model that will write the fold's summary; empty where the log does."""
-    given = read_context(job.context)
-    if given.at_once or (given.values.writer == "log" and not given.summariser):
+    if is_extractive(job):
         return ""
+    given = read_context(job.context)
     auto = given.summariser if given.summariser != _PRIMARY else ""
     return given.model if job.trigger == MANUAL else auto or given.model

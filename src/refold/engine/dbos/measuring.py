@@ -1,15 +1,17 @@
-"""What the engine tells of its folds, by the OpenTelemetry API.
+"""What the engine tells of its folds, by the OpenTelemetry API: nothing, where no SDK is set up.
 
-Without that package, or without a provider, nothing is measured and nothing breaks. No label holds
-a tenant, a session or a word of it: queues, outcomes and kinds of errors are few.
+No label holds a tenant, a session or a word of it: queues, outcomes and kinds of errors are few.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from opentelemetry import trace
+from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
+from opentelemetry.trace import Span
 from pydantic import JsonValue
 
 from refold.engine.dbos.limits import model_of
@@ -19,10 +21,6 @@ from refold.engine.protocol import Ended
 from refold.engine.steps import FORGOTTEN_MEANWHILE
 from refold.fold.job import Job, Steps
 from refold.telemetry import Instrumented
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
-    from opentelemetry.trace import Span
 
 BOUNDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1800, 3600)
 """Seconds: from a fold without a model to the longest that one may take."""
@@ -49,21 +47,17 @@ class Queued(NamedTuple):
 class Measuring:
     """Counts and times folds. `provider` is where it goes; OpenTelemetry's own, without one."""
 
-    def __init__(self, *, provider: "MeterProvider | None" = None) -> None:
+    def __init__(self, *, provider: MeterProvider | None = None) -> None:
         self._to = _INSTRUMENTS.of(provider)
 
     def started(self, trigger: str) -> None:
         """A fold was asked for and begun."""
-        if self._to is not None:
-            self._to.started.add(1, {"refold.fold.trigger": trigger})
+        self._to.started.add(1, {"refold.fold.trigger": trigger})
 
     @contextmanager
     def fold(self) -> "Generator[Making]":
         """Times the making of a fold; it is told what is made, and how that ended. A span, too."""
         making = Making(self._to)
-        if self._to is None:
-            yield making
-            return
         start = perf_counter()
         with self._to.span("refold.fold") as span:
             try:
@@ -75,27 +69,24 @@ class Measuring:
 
     def taken_over(self, folds: int) -> None:
         """Folds of a dead worker were given to the living."""
-        if self._to is not None:
-            self._to.taken_over.add(folds)
+        self._to.taken_over.add(folds)
 
     def fenced(self) -> None:
         """This worker lost its lock and stopped, so that no fold is made twice."""
-        if self._to is not None:
-            self._to.fenced.add(1)
+        self._to.fenced.add(1)
 
     def queues(self, found: Sequence[Queued]) -> None:
         """How the queues stand now; those that were there before are empty."""
-        if self._to is not None:
-            _, before = self._to.queued
-            there = {one.queue for one in found}
-            empty = (Queued(one.queue, 0, 0, 0.0) for one in before if one.queue not in there)
-            self._to.queued = (monotonic(), (*found, *empty))
+        _, before = self._to.queued
+        there = {one.queue for one in found}
+        empty = (Queued(one.queue, 0, 0, 0.0) for one in before if one.queue not in there)
+        self._to.queued = (monotonic(), (*found, *empty))
 
 
 class Making:
     """What is made, and how that ended: `abandoned` until somebody says so."""
 
-    def __init__(self, to: "_Instruments | None" = None) -> None:
+    def __init__(self, to: "_Instruments") -> None:
         self.labels: dict[str, str] = {}
         """None while nothing is made."""
         self._to = to
@@ -107,7 +98,7 @@ class Making:
             "refold.fold.trigger": job.trigger,
             "refold.fold.outcome": "abandoned",
         }
-        return steps if self._to is None else _TimedSteps(steps, self._to)
+        return _TimedSteps(steps, self._to)
 
     def ended(self, how: Ended | None) -> None:
         """The log says how it ended."""
@@ -140,7 +131,7 @@ class _TimedSteps:
 
 
 @contextmanager
-def _timed(histogram: "Histogram") -> Generator[None]:
+def _timed(histogram: Histogram) -> Generator[None]:
     start, labels = perf_counter(), dict[str, str]()
     try:
         yield
@@ -154,12 +145,9 @@ def _timed(histogram: "Histogram") -> Generator[None]:
 class _Instruments:
     """The instruments of one provider."""
 
-    def __init__(self, meter: "Meter") -> None:
-        from opentelemetry import metrics, trace  # noqa: PLC0415 - optional
-
+    def __init__(self, meter: Meter) -> None:
         self.queued: tuple[float, tuple[Queued, ...]] = (0.0, ())
         self._tracer = trace.get_tracer("refold")
-        self._observation = metrics.Observation
         self.started = meter.create_counter("refold.fold.started", "{fold}", "Folds begun.")
         self.taken_over = meter.create_counter(
             "refold.fold.taken_over", "{fold}", "Folds of dead workers, given to the living."
@@ -188,20 +176,20 @@ class _Instruments:
             meter.create_observable_gauge(f"refold.queue.{name}", [observe], unit, told)
 
     @contextmanager
-    def span(self, name: str) -> "Generator[Span]":
+    def span(self, name: str) -> Generator[Span]:
         """A span that keeps no error's words."""
         with self._tracer.start_as_current_span(
             name, record_exception=False, set_status_on_exception=False
         ) as span:
             yield span
 
-    def _observe(self, name: str) -> "Callable[[CallbackOptions], Iterable[Observation]]":
-        def observe(_: "CallbackOptions") -> "Iterable[Observation]":
+    def _observe(self, name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
             at, found = self.queued
             if monotonic() - at > STALE:
                 return
             for one in found:
-                yield self._observation(getattr(one, name), {"refold.queue": one.queue})
+                yield Observation(getattr(one, name), {"refold.queue": one.queue})
 
         return observe
 

@@ -2,37 +2,37 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import Final, Self
-from uuid import UUID, uuid4
+from threading import Lock
+from typing import Any, Final, Self, TypeVar, cast
+from uuid import uuid4
+from weakref import WeakSet
 
 import psycopg
 from dbos import DBOS
-from dbos._error import DBOSException  # it is raised to callers, but not exported
+from dbos import error as dbos_error
+from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from refold.engine.beneath import Beneath, running_of
-from refold.engine.dbos import workflow as workflows
-from refold.engine.dbos.containing import contained
-from refold.engine.dbos.door import Door
+from refold.engine.dbos.database import refused
+from refold.engine.dbos.lease import Lease
 from refold.engine.dbos.limits import Limits
-from refold.engine.dbos.link import Link, refused
 from refold.engine.dbos.measuring import Making, Measuring
-from refold.engine.dbos.names import POOL, SCHEMA, VERSION
-from refold.engine.dbos.polling import Polling
-from refold.engine.dbos.pulse import Pulse
-from refold.engine.dbos.queueing import Queueing
-from refold.engine.dbos.sweeping import Sweeper
-from refold.engine.dbos.tables import Tables
+from refold.engine.dbos.names import POOL, SCHEMA, VERSION, WORKFLOW, application, version_of
+from refold.engine.dbos.queue import FoldQueue, QueuedFold
+from refold.engine.dbos.sweeper import Sweeper
 from refold.engine.folding import Folding
-from refold.engine.local import LIMIT
-from refold.engine.reason import reason_of
+from refold.engine.local import LIMIT, MOST_ATTEMPTS
+from refold.engine.reason import INTERRUPTED, reason_of
 from refold.engine.steps import LoggedSteps
 from refold.engine.surely import PASSING, surely
-from refold.errors import RefoldError, SessionForgotten, SessionNotFound
+from refold.errors import InvalidInput, RefoldError, SessionForgotten, SessionNotFound
 from refold.fold.job import Job, Make, Steps
 from refold.log import Author, Log
+
+T = TypeVar("T")
 
 GRACE: Final = 10.0
 """Seconds that a worker's lock must be free before others take the worker for dead."""
@@ -40,7 +40,7 @@ SWEEP: Final = 2.0
 """Seconds between two looks for dead workers."""
 _GONE: Final = (SessionForgotten, SessionNotFound)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-_STRAY: Final = 10.0
+_ONE_IN_A_PROCESS: Final = Lock()  # as DBOS itself is
 
 Logs = Callable[[str], Log]
 """The log of a tenant."""
@@ -105,60 +105,37 @@ class Worker:
         self._limit = limit
         self._patience = patience
         self._reach = reach
-        self._link = Link(address, "refold sweeper")
         self._measuring = measuring or Measuring()
-        self._tables = Tables(self._link, self._measuring)
-        self._queueing = Queueing(address, limits or Limits(), pool, version)
-        self._pulse = Pulse(
-            address,
-            self.executor,
-            grace=grace,
-            lost=self._lost,
-            back=self._back,
-            stop=self._stopped,
+        self._queue = FoldQueue(address, limits or Limits(), pool, version)
+        self._lease = Lease(
+            address, self.executor, grace=grace, lost=self._lost, stop=self._canceled
         )
         self._sweeper = Sweeper(
-            self._tables,
-            self.executor,
-            grace=grace,
-            every=sweep,
-            look=self._look_after,
-            close=self._close,
+            self._queue, self._measuring, grace=grace, every=sweep, look=self._set_limits
         )
-        self._door = Door(self._tables, self.executor)
-        self._making: dict[str, asyncio.Task[None]] = {}
-        self._leaving = False
-        """Whether what is made is left to others: the worker stops, or does not know its lock."""
+        self._making: dict[str, tuple[QueuedFold, asyncio.Task[None]]] = {}
+        """By workflow."""
+        self._left: WeakSet[asyncio.Task[None]] = WeakSet()
+        """Those of them that are stopped here and left to others."""
+        self._arriving: set[asyncio.Task[Any]] = set()
+        """What DBOS has delivered and nobody has claimed yet."""
         self._stopping = False
 
     async def __aenter__(self) -> Self:
-        workflows.begin(self)
+        if not _ONE_IN_A_PROCESS.acquire(blocking=False):
+            raise InvalidInput(
+                "A worker runs in this process.", "Run each worker in a process of its own."
+            )
         try:
             await self._begin()
         except BaseException:
-            workflows.end(self)
-            await self._link.close()
-            await self._queueing.close()
+            _ONE_IN_A_PROCESS.release()
+            await self._queue.close()
             raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.stop()
-
-    async def work(self, workflow: str, tenant: str, session: str, fold: UUID) -> None:
-        """Bring a fold to its end; cancelled when it is left to others. DBOS calls it."""
-        async with self._door.entering():
-            if not await self._door.lets_in(workflow) or self._leaving or workflow in self._making:
-                raise asyncio.CancelledError
-            making = asyncio.create_task(self._brought_to_an_end(tenant, session, fold))
-            self._making[workflow] = making
-        try:
-            await asyncio.wait({making})
-        finally:
-            if self._making.get(workflow) is making:
-                del self._making[workflow]
-        if making.cancelled() and self._leaving:
-            raise asyncio.CancelledError  # DBOS writes no outcome: the fold is another's now
 
     async def stop(self) -> None:
         """Take nothing new, wait for what is made, and give the rest to others."""
@@ -166,54 +143,93 @@ class Worker:
             return
         self._stopping = True
         await self._sweeper.end()
-        limit = math.ceil(self._patience) + 10 if self._making else 0
-        ending = asyncio.create_task(
-            asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=limit)
-        )
+        busy = self._making or self._arriving
+        ending = asyncio.create_task(_end_dbos(math.ceil(self._patience) + 10 if busy else 0))
+        for arriving in self._arriving:
+            arriving.cancel()
         if self._making:
-            await asyncio.wait(set(self._making.values()), timeout=self._patience)
-        await self._leave()
+            making = {task for _, task in self._making.values()}
+            await asyncio.wait(making, timeout=self._patience)
+        self._leave()
         await ending
         with suppress(RefoldError):  # then others will find that we are gone
-            await self._door.put_back(list)
-        await self._pulse.end()
-        await self._link.close()
-        await self._queueing.close()
-        workflows.end(self)
+            await self._queue.requeue_all(self.executor)
+        await self._lease.end()
+        await self._queue.close()
+        _ONE_IN_A_PROCESS.release()
 
     async def _begin(self) -> None:
         await surely(lambda: self._set_limits(self._models))
-        await surely(self._pulse.begin)
+        await surely(self._lease.begin)
         try:
             self._launch()
-        except (SQLAlchemyError, DBOSException, psycopg.Error, OSError) as error:
-            await asyncio.to_thread(DBOS.destroy)
-            await self._pulse.end()
+        except (SQLAlchemyError, dbos_error.DBOSException, psycopg.Error, OSError) as error:
+            await _end_dbos()
+            await self._lease.end()
             raise refused(error) from error
-        self._pulse.keep()
+        self._lease.keep()
         self._sweeper.begin()
 
     def _launch(self) -> None:
+        # Each worker registers its own, so that no workflow outlives the worker that it runs on.
+        # Attempts are counted in the fold's row: DBOS counts those of one workflow only.
+        @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
+        async def fold() -> None:
+            await self._delivered(DBOS.workflow_id or "")
+
         DBOS(
             config={
-                "name": self._queueing.application,
+                "name": application(self._queue.pool),
                 "system_database_url": self._address,
                 "dbos_system_schema": SCHEMA,
                 "executor_id": self.executor,
-                "application_version": self._queueing.version,
+                "application_version": version_of(self._queue.pool, self._queue.version),
                 "run_migrations": False,
                 "use_listen_notify": False,
                 "log_level": "ERROR",
             }
         )
         DBOS.launch()
-        Polling(lambda: self._leaving or not self._pulse.is_sure()).begin()
 
-    async def _brought_to_an_end(self, tenant: str, session: str, fold: UUID) -> None:
+    async def _delivered(self, workflow: str) -> None:
+        """Bring the fold of a workflow to its end.
+
+        Canceled when the fold is not this workflow's any more: DBOS writes no outcome then.
+        """
+        arriving = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._arriving.add(arriving)
+        try:
+            await self._lease.sure()
+            row = await self._persist(lambda: self._queue.claim(workflow, self.executor))
+        finally:
+            self._arriving.discard(arriving)
+        if row is None or not await self._made_claimed(row):
+            await self._persist(lambda: self._queue.discard([workflow]))
+            raise asyncio.CancelledError
+
+    async def _made_claimed(self, row: QueuedFold) -> bool:
+        """Make a fold; False when it was handed over to others, or forgotten."""
+        # One that others took for left may come back while it is still being made here.
+        making = next((task for other, task in self._making.values() if other.key == row.key), None)
+        making = making or asyncio.create_task(self._bring_to_an_end(row))
+        self._making[row.id] = row, making
+        if self._stopping or not self._lease.is_sure():
+            self._leave()
+        await asyncio.wait({making})
+        del self._making[row.id]
+        if making.cancelled() and making in self._left:
+            # That is no attempt that failed.
+            await self._persist(lambda: self._queue.requeue(row, back=1))
+            return False
+        return await self._persist(lambda: self._queue.finish(row))
+
+    async def _bring_to_an_end(self, row: QueuedFold) -> None:
         pause = _FIRST_PAUSE
         while True:
             try:
-                return await self._made(tenant, session, fold)
+                if row.attempts > MOST_ATTEMPTS:
+                    return await self._close(row, f"{INTERRUPTED} too often")
+                return await self._take_up(row)
             except _GONE:
                 return None
             except PASSING:
@@ -223,73 +239,79 @@ class Worker:
                 raise
             except BaseException as error:  # noqa: BLE001 - DBOS would keep its words
                 with suppress(Exception):
-                    await self._close(tenant, session, fold, reason_of(error))
+                    await self._close(row, reason_of(error))
                 return None
 
-    async def _made(self, tenant: str, session: str, fold: UUID) -> None:
+    async def _take_up(self, row: QueuedFold) -> None:
         with self._measuring.fold() as making:
-            folding = self._folding(self._logs(tenant), making)
-            making.ended(await folding.take_up(session, fold))
+            making.ended(await self._folding(row, making).take_up(row.session, row.fold))
 
-    def _folding(self, log: Log, making: Making | None = None) -> Folding:
+    async def _close(self, row: QueuedFold, reason: str) -> None:
+        """End a fold that no worker will make again."""
+        one = running_of(await self._logs(row.tenant).outlined(row.session), row.fold)
+        if one is not None:
+            await self._folding(row).close(row.session, one, reason)
+
+    def _folding(self, row: QueuedFold, making: Making | None = None) -> Folding:
+        log = self._logs(row.tenant)
+        make = self._make(log)
+
         def steps(job: Job, beneath: Beneath) -> Steps:
             logged = LoggedSteps(log, job, self._author, beneath, reach=self._reach)
             return logged if making is None else making.steps(logged, job)
 
+        async def contained(job: Job, steps: Steps) -> JsonValue:
+            try:
+                return await make(job, steps)
+            except (KeyboardInterrupt, SystemExit) as error:  # it would end all other folds, too
+                raise RuntimeError(f"it would end the worker: {reason_of(error)}") from error
+
         return Folding(
             log,
-            contained(self._make(log)),
+            contained,
             steps=steps,
             author=self._author,
             limit=self._limit,
             reach=self._reach,
-            leaves=lambda: self._leaving,
+            leaves=lambda: asyncio.current_task() in self._left,
         )
-
-    async def _close(self, tenant: str, session: str, fold: UUID, reason: str) -> None:
-        """End a fold that nobody makes any more."""
-        log = self._logs(tenant)
-        try:
-            one = running_of(await log.outlined(session), fold)
-            if one is not None:
-                await self._folding(log).close(session, one, reason)
-        except _GONE:
-            return
-
-    async def _look_after(self) -> None:
-        """What no other worker can do for us, now and then."""
-        # Taken from the queue for us, but lost on the way: a connection broke in between.
-        await self._door.put_back(lambda: list(self._making), since=_STRAY)
-        await self._set_limits()
 
     async def _set_limits(self, models: Iterable[str] = ()) -> None:
         """Give our limits to these queues, and to all that engines have made since."""
-        for model in (*models, *await self._tables.models(self._queueing.pool)):
-            await self._queueing.register(model, anew=True)
+        for model in (*models, *await self._queue.models()):
+            await self._queue.register(model, update=True)
 
-    def _stopped(self, workflow: str) -> None:
+    def _canceled(self, workflow: str) -> None:
         """A fold was given up: the log says so already."""
-        if making := self._making.get(workflow):
-            making.cancel()
+        if workflow in self._making:
+            self._making[workflow][1].cancel()
 
     def _lost(self) -> None:
-        """We do not know any more that we are taken for alive: make nothing."""
+        """We do not know any more that others take us for alive: make nothing."""
         self._measuring.fenced()
-        self._door.beware()
-        self._leaving = True
-        for making in self._making.values():
+        self._leave()
+
+    def _leave(self) -> None:
+        """Stop making folds, and leave them to others."""
+        for _, making in self._making.values():
+            self._left.add(making)
             making.cancel()
 
-    async def _back(self) -> None:
-        """We are alive again: what we had is anybody's, and we may have it again."""
-        await self._leave()
-        await self._door.put_back(list)
-        self._leaving = self._stopping
+    async def _persist(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do it as soon as the database lets us."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await work()
+            except PASSING:
+                if self._stopping:
+                    raise asyncio.CancelledError from None  # others will find what we left
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _leave(self) -> None:
-        """Stop making, and wait until that is so."""
-        self._leaving = True
-        for making in self._making.values():
-            making.cancel()
-        if self._making:
-            await asyncio.wait(set(self._making.values()))
+
+async def _end_dbos(seconds: int = 0) -> None:
+    """End it, and wait so long for its workflows."""
+    await asyncio.to_thread(
+        DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=seconds
+    )

@@ -1,9 +1,10 @@
-"""Ground: what a model wrote of the material, checked against it before anybody believes it.
+"""Ground: what a model wrote of the material, compared with it before it is shown.
 
 Names and numbers that the material does not have are taken out. What reads like a directive stands
-only as the user's own words, or is marked as the model's own plan. What the material refutes is
-left out, and what cannot be checked says so. No second model is asked: the same summary of the same
-material always comes to the same.
+only as the user's own words, or is marked as the model's own plan. Some of what the material
+refutes is left out, and some of what has no source is marked. Neither is complete: a claim without
+a mark can be false, and a true one can be marked or left out. No second model is asked: the same
+summary of the same material always comes to the same.
 """
 
 import re

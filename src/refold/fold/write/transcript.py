@@ -14,7 +14,9 @@ from refold.fold.quoting import clipped, one_line
 from refold.fold.secrets import redacted
 from refold.fold.write.written import Said
 from refold.view import Counter
+from refold.view.framing import lines_of
 from refold.wire import Kind, Shape
+from refold.wire.harness import users_words
 
 BAR: Final = "| "
 """What each line begins with that somebody else wrote."""
@@ -103,7 +105,11 @@ def _blocks(material: Material, counter: Counter, room: int) -> Iterator[_Block]
         if not passage.shapes:
             shapes = [Shape("other", "")]
         for shape in shapes:
-            yield _block(passage, shape, counter, room)
+            words = users_words(shape.text) if shape.kind == "prompt" else ""
+            if words and words != shape.text.strip():  # the rest is an agent's harness's
+                yield _block(passage, shape._replace(text=words), counter, room)
+            else:
+                yield _block(passage, shape, counter, room)
 
 
 def _block(passage: Passage, shape: Shape, counter: Counter, room: int) -> _Block:
@@ -143,7 +149,8 @@ def _whose(passage: Passage, shape: Shape) -> str:
     name = one_line(redacted(shape.tool or ""), _NAME) or "a tool"
     match shape.kind:
         case "prompt":
-            said = "user"
+            users = users_words(shape.text) or shape.media or not shape.text.strip()
+            said = "user" if users else "the agent's harness, not the user"
         case "text":
             said = "assistant"
         case "thought":
@@ -163,7 +170,7 @@ def _whose(passage: Passage, shape: Shape) -> str:
 
 def quoted(text: str) -> str:
     """The text with a bar before each line, wherever any reader may see a line begin."""
-    return "\n".join(f"{BAR}{line}".rstrip() for line in text.splitlines())
+    return "\n".join(f"{BAR}{line}".rstrip() for line in lines_of(text))
 
 
 def asked(  # noqa: PLR0913 - each is a slot of the prompt

@@ -18,9 +18,11 @@ def _elsewhere(body: Object) -> str:  # noqa: ARG001 - the conversation is alway
     return ""
 
 
-def _user(body: Object) -> JsonValue:
+def _identifiers(body: Object) -> tuple[JsonValue, ...]:
     metadata = body.get("metadata")
-    return metadata.get("user_id") if isinstance(metadata, dict) else None
+    if metadata is None or isinstance(metadata, dict):
+        return (metadata and metadata.get("user_id"),)
+    return ([metadata],)  # that is nobody
 
 
 def _looked(message: Object) -> tuple[bytes, bool]:
@@ -53,7 +55,7 @@ ANTHROPIC_MESSAGES: Final = Dialect(
         instructions="system",
         tools=("tools",),
         elsewhere=_elsewhere,
-        user=_user,
+        identifiers=_identifiers,
         seen=Seen(wire_for(_NAME), _looked),
     ),
     answer=messages_answers.answer,

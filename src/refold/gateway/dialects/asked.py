@@ -32,7 +32,9 @@ class Asked:
     """What is not the conversation, as JSON: `instructions` and `tools` if there are any, and
     `settings`, which is all the rest."""
     stream: bool
-    user: str
-    """Whom the client says it speaks for; empty if it does not."""
+    identity: tuple[str, ...]
+    """Whom the client says it speaks for: every identifier, without the empty ones at the end."""
     ungoverned: str
     """Why it cannot be governed; empty if it can."""
+    over_bounds: bool = False
+    """Whether that is because it holds more than is managed."""

@@ -14,8 +14,9 @@ Object = dict[str, JsonValue]
 DEEPEST: Final = 200
 """No request nests deeper; beyond, parsers give up in ways of their own."""
 
-_MOST_BRACKETS: Final = 1_000_000
-"""Each costs memory many times its size. Those in texts are counted too: it is quick."""
+MAX_OBJECTS: Final = 1_000_000
+"""Objects and arrays. Each costs memory many times its size. Brackets in texts count too: that is
+quick."""
 
 _MOST_STEPS: Final = 100_000
 """How many brackets of a document that is not read are looked at."""
@@ -23,7 +24,7 @@ _MOST_STEPS: Final = 100_000
 # A string ends with its quote or with the text: no text, JSON or not, is read more than once.
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
 _TO_BRACKET: Final = re.compile(rb'(?:[^"{}\[\]]++|' + _STRING + rb")*+[{}\[\]]", re.DOTALL)
-_DEEP: Final = "it nests too deep"
+_DEEP: Final = f"it nests deeper than {DEEPEST} levels"
 _BARE: Final = (b":Infinity", b",Infinity", b"[Infinity", b"-Infinity")
 _INFINITE: Final = re.compile(_STRING + rb"|Infinity", re.DOTALL)
 
@@ -32,15 +33,13 @@ class TooMuch(ValueError):
     """The document is JSON perhaps, but more than is read; it says why."""
 
 
-def value_of(raw: bytes) -> JsonValue:
+def value_of(raw: bytes, max_objects: int = MAX_OBJECTS) -> JsonValue:
     """What the document says. Raises ValueError when it is no JSON, and TooMuch."""
-    if raw.count(b"[") + raw.count(b"{") > _MOST_BRACKETS:
-        raise TooMuch("it holds too many objects")
+    if raw.count(b"[") + raw.count(b"{") > max_objects:
+        raise TooMuch(f"it has more than {max_objects:,} objects and arrays")
     try:
         return from_json(raw, allow_inf_nan=False)
-    except ValueError as error:
-        if "recursion limit" in str(error):
-            raise TooMuch(_DEEP) from error
+    except ValueError:  # no JSON, or too deep, or JSON that only the slower parser takes
         return _slowly(raw)
 
 
@@ -75,6 +74,8 @@ def surface(raw: bytes) -> Object:
 
 def _slowly(raw: bytes) -> JsonValue:
     """Lone surrogates and very long numbers are legal JSON too."""
+    if _begins_deep(raw):  # how deep the parser goes differs from one Python to the next
+        raise TooMuch(_DEEP)
     try:
         value: JsonValue = json.loads(raw.decode(), parse_int=_whole, parse_constant=_refused)
     except RecursionError as error:
@@ -93,6 +94,16 @@ def _whole(digits: str) -> int | float:
 
 def _refused(name: str) -> JsonValue:
     raise ValueError(f"{name} is no JSON.")
+
+
+def _begins_deep(raw: bytes) -> bool:
+    """Whether it nests too deep within the part that is looked at, JSON or not."""
+    depth = 0
+    for step in islice(_TO_BRACKET.finditer(raw), _MOST_STEPS):
+        depth += 1 if raw[step.end() - 1] in b"{[" else -1
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def _is_deep(value: JsonValue) -> bool:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from refold.gateway.dialects.answered import Answer, Assembling
 from refold.gateway.dialects.asked import Asked
-from refold.gateway.dialects.reading import Form, asked_of, body_of
+from refold.gateway.dialects.reading import BOUNDS, Bounds, Form, asked_of, body_of
+from refold.wire.fingerprint import Fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +26,21 @@ class Dialect:
     refusal: Callable[[int, str, str], bytes]
     """An error of the gateway's, as clients of this API read errors: status, code, words."""
 
-    def read(self, raw: bytes) -> Asked:
+    def read(self, raw: bytes, bounds: Bounds = BOUNDS) -> Asked:
         """The request. Raises Unreadable when the body is no JSON object."""
-        return asked_of(raw, self.form)
+        return asked_of(raw, self.form, bounds)
 
     def likeness(self, payload: bytes) -> bytes:
         """What identifies the message, however a client writes it; empty if nothing does."""
         return self.form.seen(payload).likeness
+
+    def known_by(self, payload: bytes) -> Fingerprint:
+        """By what the message is known when a client has rewritten it."""
+        return self.form.seen(payload).known_by
+
+    def blank(self, payload: bytes) -> bool:
+        """Whether clients may leave the message out when they send it back."""
+        return self.form.seen(payload).blank
 
     def answers(self, payload: bytes) -> bool:
         """Whether the model said it."""

@@ -24,9 +24,9 @@ from refold.wire import wire_for
 from refold.wire.splice import objects
 
 
-def openai_user(body: Object) -> JsonValue:
+def openai_identifiers(body: Object) -> tuple[JsonValue, ...]:
     """Whom an OpenAI client says it speaks for."""
-    return body.get("user") or body.get("safety_identifier")
+    return body.get("user"), body.get("safety_identifier")
 
 
 def _elsewhere(body: Object) -> str:
@@ -88,7 +88,7 @@ OPENAI_CHAT: Final = Dialect(
         instructions=None,  # the system messages in front
         tools=("tools", "functions"),
         elsewhere=_elsewhere,
-        user=openai_user,
+        identifiers=openai_identifiers,
         seen=Seen(wire_for(_NAME), _looked),
     ),
     answer=chat_answers.answer,

@@ -14,7 +14,7 @@ from refold.gateway.dialects.likeness import (
     named,
     other,
 )
-from refold.gateway.dialects.openai_chat import openai_user
+from refold.gateway.dialects.openai_chat import openai_identifiers
 from refold.gateway.dialects.reading import Form
 from refold.gateway.dialects.refusing import openai_refusal
 from refold.gateway.dialects.seen_before import Seen
@@ -94,7 +94,7 @@ OPENAI_RESPONSES: Final = Dialect(
         instructions="instructions",
         tools=("tools",),
         elsewhere=_elsewhere,
-        user=openai_user,
+        identifiers=openai_identifiers,
         seen=Seen(wire_for(_NAME), _looked),
         lone_text=True,
     ),

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from refold.errors import InvalidInput
 from refold.gateway.dialects.asked import Asked, Unreadable
 from refold.gateway.dialects.bounded_json import (
+    MAX_OBJECTS,
     Object,
     TooMuch,
     endless,
@@ -18,8 +19,17 @@ from refold.gateway.dialects.bounded_json import (
 from refold.gateway.dialects.seen_before import Seen
 from refold.wire.splice import array
 
-_MOST_ITEMS: Final = 20_000
-"""How many messages, or tools, or items in a message's content, a governed request may have."""
+
+class Bounds(NamedTuple):
+    """How much a managed request may hold. One that holds more is passed on as it came."""
+
+    items: int = 20_000
+    """Messages, or tools, or items in the messages' content."""
+    objects: int = MAX_OBJECTS
+    """JSON objects and arrays."""
+
+
+BOUNDS: Final = Bounds()
 
 
 class Form(NamedTuple):
@@ -33,16 +43,17 @@ class Form(NamedTuple):
     """The fields that define tools."""
     elsewhere: Callable[[Object], str]
     """Why a request cannot be governed, apart from its messages; empty if it can."""
-    user: Callable[[Object], JsonValue]
+    identifiers: Callable[[Object], tuple[JsonValue, ...]]
+    """Whom the client says it speaks for, each in its place, None where it does not."""
     seen: Seen
     lone_text: bool = False
     """Whether a text may stand for the messages."""
 
 
-def asked_of(raw: bytes, form: Form) -> Asked:
+def asked_of(raw: bytes, form: Form, bounds: Bounds = BOUNDS) -> Asked:
     """The request. Raises Unreadable when the body is no JSON object."""
     try:
-        body = value_of(raw)
+        body = value_of(raw, bounds.objects)
     except TooMuch as error:
         return _unread(raw, str(error))
     except ValueError as error:
@@ -50,9 +61,10 @@ def asked_of(raw: bytes, form: Form) -> Asked:
     if not isinstance(body, dict):
         raise Unreadable("A request is a JSON object.")
     listed = _listed(body, form)
-    why = form.elsewhere(body) or _crowded(body, form, listed)
-    if why:
+    if why := form.elsewhere(body) or _unidentified(body, form):
         return _bare(raw, body, why)
+    if why := _crowded(body, form, listed, bounds.items):
+        return _bare(raw, body, why, over_bounds=True)
     return _asked(raw, body, form, listed)
 
 
@@ -89,7 +101,7 @@ def _asked(raw: bytes, body: Object, form: Form, listed: list[JsonValue]) -> Ask
         ),
         beside=beside,
         stream=body.get("stream") is True,
-        user=_str(form.user(body)),
+        identity=_identity(form.identifiers(body)),
         ungoverned=_fault(messages, form.seen) or _unwritable((*messages, *beside.values())),
     )
 
@@ -125,25 +137,25 @@ def _lead(listed: list[JsonValue]) -> int:
     return len(listed)
 
 
-def _crowded(body: Object, form: Form, listed: list[JsonValue]) -> str:
+def _crowded(body: Object, form: Form, listed: list[JsonValue], max_items: int) -> str:
     tools = sum(len(_many(body.get(field))) for field in form.tools)
-    if max(len(listed), tools) > _MOST_ITEMS:
-        return f"it has more than {_MOST_ITEMS:,} messages or tools"
+    if max(len(listed), tools) > max_items:
+        return f"it has more than {max_items:,} messages or tools"
     items = 0
     for one in listed:
-        items += _held(one)
-        if items > _MOST_ITEMS + len(listed):
-            return f"its messages have more than {_MOST_ITEMS:,} items"
+        items += _held(one, max_items)
+        if items > max_items + len(listed):
+            return f"its messages have more than {max_items:,} items"
     return ""
 
 
-def _held(message: JsonValue) -> int:
+def _held(message: JsonValue, max_items: int) -> int:
     """How many items a message has, and those in them."""
     if not isinstance(message, dict):
         return 0
     lists = [one for one in message.values() if isinstance(one, list)]
     count = sum(map(len, lists))
-    if count > _MOST_ITEMS:
+    if count > max_items:
         return count
     inner = (one.get("content") for items in lists for one in items if isinstance(one, dict))
     return count + sum(len(one) for one in inner if isinstance(one, list))
@@ -166,13 +178,26 @@ def _unwritable(pieces: Iterable[bytes]) -> str:
 def _unread(raw: bytes, why: str) -> Asked:
     if not raw.lstrip().startswith(b"{"):
         raise Unreadable("A request is a JSON object.")
-    return _bare(raw, surface(raw), why)
+    return _bare(raw, surface(raw), why, over_bounds=True)
 
 
-def _bare(raw: bytes, body: Object, why: str) -> Asked:
+def _bare(raw: bytes, body: Object, why: str, *, over_bounds: bool = False) -> Asked:
     """A request that is passed on as it came, and not looked into."""
     model, stream = _str(body.get("model")), body.get("stream") is True
-    return Asked(raw, body, model, (), 0, "", (), {}, stream, "", why)
+    return Asked(raw, body, model, (), 0, "", (), {}, stream, (), why, over_bounds)
+
+
+def _unidentified(body: Object, form: Form) -> str:
+    """An identifier that is no text identifies nobody: it must not count as none."""
+    odd = any(one is not None and not isinstance(one, str) for one in form.identifiers(body))
+    return "an identifier of its user is no text" if odd else ""
+
+
+def _identity(identifiers: tuple[JsonValue, ...]) -> tuple[str, ...]:
+    texts = [*map(_str, identifiers)]
+    while texts and not texts[-1]:
+        texts.pop()
+    return tuple(texts)
 
 
 def _words(value: JsonValue) -> str:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from refold.errors import InvalidMessage
 from refold.gateway.dialects.bounded_json import Object
 from refold.wire import Wire
+from refold.wire.fingerprint import Fingerprint, fingerprint
 from refold.wire.splice import parsed
 
 _MOST: Final = 50_000
@@ -20,10 +21,17 @@ class Facts(NamedTuple):
     """What is known of one message."""
 
     likeness: bytes
+    """What it says, to the letter; empty if it says nothing that clients always send back."""
     answers: bool
     """Whether the model said it."""
     fault: str
     """Why its wire does not take it; empty if it does."""
+    known_by: Fingerprint = Fingerprint()
+
+    @property
+    def blank(self) -> bool:
+        """Whether clients may leave it out: a thought, or an answer of blank text."""
+        return not self.likeness or (self.answers and not self.known_by.spine)
 
 
 class Seen:
@@ -54,11 +62,12 @@ class Seen:
 
     def _seen(self, payload: bytes) -> Facts:
         try:
-            likeness, answers = self._look(parsed(payload))
+            message = parsed(payload)
+            likeness, answers = self._look(message)
         except InvalidMessage as error:
             return Facts(b"", answers=False, fault=error.what)
         try:
-            self._wire.describe(payload)
+            described = self._wire.describe(payload)
         except InvalidMessage as error:
             return Facts(likeness, answers, error.what)
-        return Facts(likeness, answers, "")
+        return Facts(likeness, answers, "", fingerprint(described, message))

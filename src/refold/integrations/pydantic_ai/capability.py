@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 from pydantic import ValidationError
@@ -17,11 +17,11 @@ from pydantic_ai.toolsets import AbstractToolset
 from refold.errors import InvalidInput, InvalidSetting
 from refold.fold.job import Job
 from refold.fold.run import Write
-from refold.integrations.pydantic_ai.keeping import Keeping, NewEngine
 from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
 from refold.integrations.pydantic_ai.places import Place, calling, place_of
 from refold.integrations.pydantic_ai.run import Run
-from refold.integrations.pydantic_ai.serving import Models
+from refold.integrations.pydantic_ai.serving import Models, ModelUse
+from refold.integrations.pydantic_ai.sessions import ConversationSessions, NewEngine
 from refold.integrations.pydantic_ai.telling import Watching
 from refold.integrations.pydantic_ai.told import consolidated, told
 from refold.log import Log, Store
@@ -39,7 +39,7 @@ _PATIENCE = 10.0
 
 
 class Refold(AbstractCapability[Any]):
-    """The memory of an agent: its conversations never overflow, are never lost, and cost less.
+    """The memory of an agent: it logs conversations, resumes them and keeps them within the window.
 
     `Agent(model, capabilities=[Refold("sqlite:///refold.db")])` is all that is needed. A run with a
     `conversation_id` that is known goes on where that conversation ended, in any process.
@@ -93,13 +93,13 @@ class Refold(AbstractCapability[Any]):
         own = summariser if isinstance(summariser, Model) else None
         self._models = Models(chosen, known, own)
         by_a_model = chosen.summariser or chosen.fold.writer == "model"
-        self._keeping = Keeping(
+        self._sessions = ConversationSessions(
             store,
             tenant,
             wait=wait,
             before=before,
             host=host,
-            write=_by_model(self._models.named, known) if by_a_model else None,
+            write=_by_model(self._model_named, known) if by_a_model else None,
             remember=remembering(memory) if memory is not None else None,
             watch=watch,
             retention=chosen,
@@ -115,7 +115,7 @@ class Refold(AbstractCapability[Any]):
     @property
     def log(self) -> Log:
         """The log that the conversations are kept in."""
-        return self._keeping.log
+        return self._sessions.log
 
     @property
     def board(self) -> Board | None:
@@ -128,21 +128,21 @@ class Refold(AbstractCapability[Any]):
         Raises InvalidInput where there is no board, SessionNotFound where there is no such
         conversation, NotRemembered when the model fails.
         """
-        log = await self._keeping.open(conversation_id)
+        log = await self._sessions.open(conversation_id)
         return await consolidated(self._board, log, conversation_id, model, self._known)
 
     async def session(self, conversation_id: str, model: Model | str) -> Session:
         """A conversation's session, to steer it: compact, unfold, rewind, fork, forget.
 
-        Raises SessionNotFound where there is no such conversation yet.
+        The runs of the conversation use the same one. It can be used until `close()`, however many
+        other conversations there are. Raises SessionNotFound where there is no such conversation.
         """
-        log = await self._keeping.open(conversation_id)
+        log = await self._sessions.open(conversation_id)
         await log.head(conversation_id)
-        served = infer_model(model)
-        setup = self._models.setup(served)
-        self._models.serves(conversation_id, served)
-        opened = await self._keeping.opened(Place(conversation_id), lambda: setup)
-        return opened.session
+        served, place = infer_model(model), Place(conversation_id)
+        async with self._sessions.lease(place, lambda: self._bare_setup(served)) as session:
+            session.use.model = served
+            return session
 
     @asynccontextmanager
     async def between_runs(self, conversation_id: str, *, wait: float) -> AsyncGenerator[None]:
@@ -151,24 +151,43 @@ class Refold(AbstractCapability[Any]):
         To clear or rewind it: under a run, that would take away what the run goes on from. Raises
         SessionBusy when a run does not end within `wait` seconds.
         """
-        await self._keeping.open(conversation_id)
-        async with self._keeping.turn(conversation_id, self._profile.name, wait=wait):
+        await self._sessions.open(conversation_id)
+        async with self._sessions.turn(conversation_id, self._profile.name, wait=wait):
             yield
 
-    def setup_for(self, model: Model) -> Setup:
-        """How a conversation is managed for this model, as far as is known between runs."""
-        return self._models.setup_between(model)
+    def setup_for(self, model: Model, conversation_id: str) -> Setup:
+        """How a conversation is managed for this model, as far as is known between runs.
+
+        That is with the tools and instructions of its newest request in this process, if there was
+        one.
+        """
+        return self._models.setup(self._use(conversation_id) or ModelUse(), model)
+
+    def _use(self, conversation_id: str) -> ModelUse | None:
+        session = self._sessions.find(Place(conversation_id))
+        return session.use if session is not None else None
+
+    def _bare_setup(self, model: Model) -> Setup:
+        """How a session is opened of which no request is known."""
+        return self._models.setup(ModelUse(), model)
+
+    def _model_named(self, name: str, job: Job) -> Model:
+        return self._models.named(name, job, self._use(job.session))
 
     async def open(self) -> None:
         """Open the store; runs do so by themselves."""
-        await self._keeping.open()
+        await self._sessions.open()
 
     async def close(self) -> None:
-        """Close the store, if it was given by its address. Runs open it again, if it is a file."""
-        await self._keeping.close()
+        """Close the sessions, and the store if it was given by its address.
+
+        Runs that begin meanwhile are refused. Those under way have 10 seconds to end, then their
+        sessions are closed. Later runs open everything again, if the store is a file.
+        """
+        await self._sessions.close()
 
     async def __aenter__(self) -> Self:
-        await self._keeping.open()
+        await self._sessions.open()
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -202,29 +221,30 @@ class Refold(AbstractCapability[Any]):
                 "Leave Refold out of the capabilities of realtime agents.",
             )
         conversation, name = ctx.conversation_id or "", ctx.run_id or ""
-        log = await self._keeping.open(conversation)
+        log = await self._sessions.open(conversation)
         agent = ctx.agent.name if ctx.agent else None
-        place = await place_of(log, self._keeping.key, conversation, agent, name)
-        run = Run(self._keeping, self._models, place, cache=self._cache)
+        place = await place_of(log, self._sessions.key, conversation, agent, name)
+        run = Run(log, self._models, place, cache=self._cache)
         if place.delegated:  # who called it holds the turn
             return await self._through(run, ctx, handler)
-        async with self._keeping.turn(place.session, self._profile.name):
+        async with self._sessions.turn(place.session, self._profile.name):
             return await self._through(run, ctx, handler)
 
     async def _through(self, run: Run, ctx: RunContext[Any], handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - see above
-        key = ctx.conversation_id, ctx.run_id
-        self._runs[key] = run
-        try:
-            await run.begin(ctx)
-            run.told = await told(self._board, self.log, run.place)
-            with calling(self._keeping.key, run.place):
-                result: AgentRunResult[Any] = await handler()
-            run.succeeded()
-            return result
-        finally:
-            del self._runs[key]
-            with anyio.move_on_after(_PATIENCE, shield=True):
-                await run.end()
+        key, model = (ctx.conversation_id, ctx.run_id), cast("Model", ctx.model)
+        async with self._sessions.lease(run.place, lambda: self._bare_setup(model)) as session:
+            self._runs[key] = run
+            try:
+                await run.begin(ctx, session)
+                run.told = await told(self._board, self.log, run.place)
+                with calling(self._sessions.key, run.place):
+                    result: AgentRunResult[Any] = await handler()
+                run.succeeded()
+                return result
+            finally:
+                del self._runs[key]
+                with anyio.move_on_after(_PATIENCE, shield=True):
+                    await run.end()
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -276,7 +296,7 @@ class Refold(AbstractCapability[Any]):
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         """Let runs that the tool starts know whom they work for."""
         run = self._run(ctx)
-        with calling(self._keeping.key, run.place, run.room):
+        with calling(self._sessions.key, run.place, run.room):
             result = await handler(args)
         run.returned(call, result)
         return result

@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
-from uuid import UUID
 
 from refold.errors import SessionNotFound
+from refold.integrations.pydantic_ai.pydantic_ai_compat import is_generated_id
 from refold.log import MAIN_SCOPE, Log
-
-_UUID7 = 7
 
 
 class Place(NamedTuple):
@@ -93,12 +91,10 @@ async def place_of(log: Log, kept: object, conversation: str, agent: str | None,
 
 async def _made_up(log: Log, conversation: str) -> bool:
     """Whether nobody chose this id: it is as Pydantic AI makes them, and the log knows it not."""
-    try:
-        if UUID(conversation).version != _UUID7:
-            return False
-        await log.head(conversation)
-    except ValueError:
+    if not is_generated_id(conversation):
         return False
+    try:
+        await log.head(conversation)
     except SessionNotFound:
         return True
     return False

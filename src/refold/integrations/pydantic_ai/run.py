@@ -18,17 +18,17 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
-from refold.errors import ViewTooLarge, WindowExceeded
-from refold.integrations.pydantic_ai.continuing import all_likenesses, take_up
-from refold.integrations.pydantic_ai.history import History
-from refold.integrations.pydantic_ai.keeping import Keeping, Opened
+from refold.errors import PromptTooLarge, ViewTooLarge, WindowExceeded
+from refold.integrations.pydantic_ai.history import History, adopt, repeats_the_end
 from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
 from refold.integrations.pydantic_ai.places import Place
+from refold.integrations.pydantic_ai.pydantic_ai_compat import enter_history
 from refold.integrations.pydantic_ai.serving import Models
+from refold.integrations.pydantic_ai.sessions import ConversationSession
+from refold.log import Log
 from refold.models.overflow import Overflow
 from refold.models.overflow_errors import filled, overflow_in
 from refold.models.spending import Usage
-from refold.session import Session
 from refold.session.flow import TIGHTER
 from refold.view import Request
 
@@ -36,14 +36,14 @@ from refold.view import Request
 class Run:
     """What one run knows, from its beginning to its end."""
 
-    def __init__(self, keeping: Keeping, models: Models, place: Place, *, cache: bool) -> None:
+    def __init__(self, log: Log, models: Models, place: Place, *, cache: bool) -> None:
         self.place = place
         self.told: str | None = None
         """What it is told of earlier conversations."""
-        self._keeping = keeping
+        self._conversations_log = log
         self._models = models
         self._cache = cache
-        self._kept: Opened | None = None
+        self._session: ConversationSession | None = None
         self._history: History | None = None
         self._answered: ModelResponse | None = None
         self._returned: dict[str, ToolReturnPart] = {}
@@ -55,19 +55,15 @@ class Run:
         self._refusal: Exception | None = None
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ConversationSession:
         """The session, once the run has begun."""
-        return self._opened.session
+        assert self._session is not None  # noqa: S101 - hooks run after the beginning
+        return self._session
 
     @property
     def _own(self) -> History:
-        assert self._history is not None  # noqa: S101 - as below
+        assert self._history is not None  # noqa: S101 - as above
         return self._history
-
-    @property
-    def _opened(self) -> Opened:
-        assert self._kept is not None  # noqa: S101 - hooks run after the beginning
-        return self._kept
 
     @property
     def room(self) -> int:
@@ -77,28 +73,34 @@ class Run:
     @property
     def misses_something(self) -> bool:
         """Whether there is something that only recall can show."""
-        return self._kept is not None and self._kept.session.shows_less
+        return self._session is not None and self._session.shows_less
 
-    async def begin(self, ctx: RunContext[Any]) -> None:
-        """Open the session; what it shows enters the run as its history."""
-        model = cast("Model", ctx.model)
-        self._serves(model)
-        self._kept = await self._keeping.opened(self.place, lambda: self._models.setup(model))
-        self._opened.telling.begin(ctx)
+    async def begin(self, ctx: RunContext[Any], session: ConversationSession) -> None:
+        """Begin in a session, leased until the end; what it shows enters the run as its history."""
+        self._session = session
+        session.use.model = cast("Model", ctx.model)
+        session.telling.begin(ctx)
         if ctx.messages:
-            await take_up(self.session, self._keeping.log, ctx.messages, self._opened.begun)
+            await adopt(session, self._conversations_log, ctx.messages, session.begun)
         else:
-            ctx.messages += self._entering(await self.session.shown(), ctx)
-        self._opened.begun = self.session.head
+            enter_history(ctx, self._entering(await self._past(), ctx))
+        session.begun = session.head
         self._history = History(ctx.messages, ctx.run_id)
 
-    def _serves(self, model: Model) -> None:
-        if not self.place.delegated:
-            self._models.serves(self.place.session, model)
+    async def _past(self) -> Sequence[bytes]:
+        """What the model would be sent so far.
+
+        Where that is too much (pins, say), the first request refuses it, after it has logged the
+        prompt: nothing that a user says may be lost.
+        """
+        try:
+            return await self.session.shown()
+        except ViewTooLarge:
+            return self.session.said
 
     def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
         """The history. Calls that were never answered are closed, unless the run may make them."""
-        messages = self._opened.reading(shown)
+        messages = self.session.reading(shown)
         if ctx.prompt is not None:
             return messages
         if self.session.said and isinstance(message_of(self.session.said[-1]), ModelResponse):
@@ -121,23 +123,23 @@ class Run:
         self._asked = True
         await self._say_new(ctx)
         session = self.session
-        setup = self._models.setup(
-            asked.model, asked.model_request_parameters, asked.model_settings
+        session.use.model = asked.model
+        setup = self._models.setup_for_request(
+            session.use, asked.model, asked.model_request_parameters, asked.model_settings
         )
-        self._serves(asked.model)
         if setup is not session.setup:
             await session.switch(setup)
         try:
             self._request = await session.request(forced=self._refusals > 0)
-        except ViewTooLarge:
+        except ViewTooLarge as error:
             if self._refusal is None:
                 raise
-            raise self._exceeded(setup.model) from self._refusal
-        asked.messages = self._opened.reading(self._request.messages)
+            raise self._exceeded(setup.model, error) from self._refusal
+        asked.messages = self.session.reading(self._request.messages)
         settings = self._models.answer_within(setup.model, self._sent, asked.model_settings)
         asked.model_settings = cast("ModelSettings", _cached(settings) if self._cache else settings)
-        self._opened.telling.spanned(ctx, setup.model, self._request)
-        await self._opened.telling.tell(ctx)
+        self.session.telling.spanned(ctx, setup.model, self._request)
+        await self.session.telling.tell(ctx)
         return asked
 
     async def answered(
@@ -161,7 +163,7 @@ class Run:
             sent = self._request.plan.account.sent
             self._models.answered(asked.model.model_id, sent, used.input)
         self._refusals, self._refusal = 0, None
-        await self._opened.telling.tell(ctx)
+        await self.session.telling.tell(ctx)
 
     def cut_short(self, asked: ModelRequestContext, response: ModelResponse) -> None:
         """When the answer ended because the window was full, ask again with less.
@@ -191,12 +193,15 @@ class Run:
             raise self._exceeded(asked.model.model_id) from error
         raise RetryModelRequest from error
 
-    def _exceeded(self, model: str) -> WindowExceeded:
+    def _exceeded(self, model: str, error: ViewTooLarge | None = None) -> WindowExceeded:
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
-        return WindowExceeded(
+        what = (
             f"{model} refused the request for its length {times}, "
             f"at last with {self._sent:,} tokens by our count."
         )
+        if isinstance(error, PromptTooLarge):
+            return WindowExceeded(f"{what} {error.what}", error.fix)
+        return WindowExceeded(what)
 
     def goes_on(self, ctx: RunContext[Any]) -> None:
         """A step begins; what it adds to the history is found there however it ends."""
@@ -211,7 +216,7 @@ class Run:
 
     def succeeded(self) -> None:
         """The run came to its end: nobody will want to do it over."""
-        self._opened.begun = None
+        self.session.begun = None
 
     async def end(self) -> None:
         """Log what came after the last request, as far as the run got."""
@@ -223,8 +228,6 @@ class Run:
         if self._returned:
             found = ModelRequest([*self._returned.values()], conversation_id=self.place.session)
             await self._surely(self.session.say(payload_of(found)))
-        if self.place.delegated:
-            await self.session.close()
 
     @property
     def _sent(self) -> int:
@@ -243,11 +246,9 @@ class Run:
         first = self._request is None
         self._own.is_now(ctx.messages)
         new = self._own.take()
-        if first and new and self.session.said:
-            # A run without a prompt sends again what the session ends with.
-            mine = all_likenesses([payload_of(new[0])])
-            if mine and mine == all_likenesses(self.session.said[-1:]):
-                new = new[1:]
+        # A run without a prompt sends again what the session ends with.
+        if first and new and repeats_the_end(self.session, new[0]):
+            new = new[1:]
         await self._log(new)
 
     async def _log(self, new: list[ModelMessage]) -> None:

@@ -1,8 +1,8 @@
 """What is known of the models that serve: their windows, what they refused, how they count."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_core import to_json
@@ -17,8 +17,25 @@ from refold.models.overflow import Overflow
 from refold.models.setup import Setup
 from refold.view import Profile
 
-_MOST_SESSIONS = 1_000
-"""Of how many sessions it is known which model serves them."""
+
+class Offer(NamedTuple):
+    """What a request offers the model beside its messages."""
+
+    tools: tuple[str, ...] = ()
+    """Their definitions, each as JSON."""
+    instructions: str = ""
+
+
+@dataclass(eq=False)
+class ModelUse:
+    """How one conversation uses models. A delegation has its own, as it has its own tools."""
+
+    model: Model | None = None
+    """The one that serves it: others may have the same name, and other keys."""
+    offer: Offer = field(default_factory=Offer)
+    """Of its newest request."""
+    setups: dict[str, tuple[object, Setup]] = field(default_factory=dict[str, tuple[object, Setup]])
+    """By model: what the newest setup was made of, and the setup."""
 
 
 class Models:
@@ -30,58 +47,39 @@ class Models:
         self._profile = profile
         self._overrides = overrides
         self._experiences = Experiences()
-        self._made: dict[str, tuple[object, Setup]] = {}
         self._summariser = summariser
-        self._offered: tuple[tuple[str, ...], str] = (), ""
-        """The tools and instructions of the newest request."""
-        self._serves: OrderedDict[str, Model] = OrderedDict()
 
-    def serves(self, session: str, model: Model) -> None:
-        """Know which model a session is for: others may have the same name, and other keys."""
-        self._serves.pop(session, None)
-        self._serves[session] = model
-        while len(self._serves) > _MOST_SESSIONS:
-            self._serves.popitem(last=False)
-
-    def named(self, name: str, job: Job) -> Model:
+    def named(self, name: str, job: Job, use: ModelUse | None) -> Model:
         """The model of that name for a fold: the summariser, the session's own, or a new one."""
         own = self._summariser
         if own is not None and job.trigger != MANUAL and own.model_id == name:
             return own
-        primary = self._serves.get(job.session)
+        primary = use.model if use is not None else None
         return primary if primary and primary.model_id == name else inferred(name)
 
-    def setup(
+    def setup_for_request(
         self,
+        use: ModelUse,
         model: Model,
-        parameters: ModelRequestParameters | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> Setup:
-        """For which model, with which tools and instructions, a request is to be planned."""
-        offered = _tools(parameters), _instructions(parameters)
-        if parameters is not None:
-            self._offered = offered
-        return self._setup_with(model, offered, settings)
-
-    def setup_between(self, model: Model) -> Setup:
-        """The same between requests: with the tools and instructions of the newest one."""
-        return self._setup_with(model, self._offered, None)
-
-    def _setup_with(
-        self,
-        model: Model,
-        offered: tuple[tuple[str, ...], str],
+        parameters: ModelRequestParameters,
         settings: Mapping[str, Any] | None,
     ) -> Setup:
+        """For which model, with which tools and instructions, a request is to be planned."""
+        use.offer = Offer(_tools(parameters), _instructions(parameters))
+        return self.setup(use, model, settings)
+
+    def setup(
+        self, use: ModelUse, model: Model, settings: Mapping[str, Any] | None = None
+    ) -> Setup:
+        """The same between requests: with the tools and instructions of the newest one."""
         name = model.model_id
         known = self._experiences.of(name)
         own = self._settings(model, settings or {})
-        tools, instructions = offered
-        asked = (own, tools, instructions, known.counter, known.window, known.undercount)
-        before, setup = self._made.get(name, (None, None))
-        if setup is None or before != asked:
-            setup = self._experiences.setup(name, self._profile, own, tools, instructions)
-            self._made[name] = asked, setup
+        made_of = (own, use.offer, known.counter, known.window, known.undercount)
+        before, setup = use.setups.get(name, (None, None))
+        if setup is None or before != made_of:
+            setup = self._experiences.setup(name, self._profile, own, *use.offer)
+            use.setups[name] = made_of, setup
         return setup
 
     def answered(self, name: str, counted: int, reported: int) -> None:
@@ -113,16 +111,12 @@ class Models:
         return ModelSettings.model_validate({**own, "window": window, "output": output})
 
 
-def _tools(parameters: ModelRequestParameters | None) -> tuple[str, ...]:
-    """The definitions of the tools, each as JSON."""
-    if parameters is None:
-        return ()
+def _tools(parameters: ModelRequestParameters) -> tuple[str, ...]:
     offered: Iterable[Any] = (*parameters.function_tools, *parameters.output_tools)
     return tuple(
         to_json([one.name, one.description, one.parameters_json_schema]).decode() for one in offered
     )
 
 
-def _instructions(parameters: ModelRequestParameters | None) -> str:
-    parts = parameters.instruction_parts if parameters else None
-    return "\n\n".join(part.content for part in parts or ())
+def _instructions(parameters: ModelRequestParameters) -> str:
+    return "\n\n".join(part.content for part in parameters.instruction_parts or ())

@@ -111,11 +111,20 @@ class Erased(Answer):
     session: Text
     entries: int
     derived: int = Field(description="Folds, request records and others that rested on them.")
+    to_scrub: list[str] = Field(
+        description="What still holds the bytes until the store's owner runs `refold store scrub`, "
+        "though nobody can read them: on PostgreSQL its tables, indexes and write-ahead log."
+    )
 
     @classmethod
     def of(cls, erased: LogErased) -> "Erased":
         """What was erased, as an answer has it."""
-        return cls(session=erased.session, entries=erased.entries, derived=erased.derived)
+        return cls(
+            session=erased.session,
+            entries=erased.entries,
+            derived=erased.derived,
+            to_scrub=list(erased.to_scrub),
+        )
 
 
 class Entry(Answer):

@@ -1,6 +1,6 @@
 """Who asks, in which role, and what of the service a route works with."""
 
-from asyncio import Event
+from asyncio import Event, Task
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Final, Literal, Protocol, cast, get_args, get_type_hints
@@ -10,7 +10,7 @@ from fastapi.security import HTTPBearer
 
 from refold.engine import Engine
 from refold.errors import InvalidInput, SessionNotFound
-from refold.log import Log
+from refold.log import Log, Store
 from refold.log.names import LONGEST_NAME, check_name
 from refold.service.callers import Caller
 from refold.service.keyring import Keyring
@@ -53,6 +53,11 @@ class Service(Protocol):
     """What the API needs of the service around it, at `app.state.service`."""
 
     @property
+    def store(self) -> Store:
+        """Where everything is kept, without a deadline."""
+        ...
+
+    @property
     def sessions(self) -> Sessions:
         """The open sessions."""
         ...
@@ -65,6 +70,16 @@ class Service(Protocol):
     @property
     def vault(self) -> Vault:
         """Providers' keys, of all tenants."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine reaches the service."""
+        ...
+
+    @property
+    def tasks(self) -> "set[Task[Any]]":
+        """What goes on after its request was answered."""
         ...
 
     @property
@@ -106,8 +121,9 @@ def _service(request: Request) -> Service:
 
 
 def _log(request: Request) -> Log:
+    """The store's own log: an export or a forget may take longer than a request waits for it."""
     caller = cast("Caller", request.state.caller)
-    return _service(request).sessions.log(caller.tenant)
+    return _service(request).store.log(caller.tenant)
 
 
 def _name(

@@ -9,20 +9,20 @@ A client that lost its line sends the id it saw last, and goes on behind it.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from refold.errors import Draining, InvalidInput, KeyNeeded, LimitReached, RefoldError
+from refold.errors import Draining, InvalidInput, LimitReached, RefoldError
 from refold.log import Entry, Log
 from refold.service import problem
 from refold.service.api.asking import OfLog, OfService, Reader, SessionName
 from refold.service.api.given import LARGEST
 from refold.service.api.reading import dumped, entry_json, read_page
 from refold.service.api.route import Route
-from refold.service.keyring import Keyring
+from refold.service.callers import known
 
 router = APIRouter(tags=["events"], route_class=Route)
 MOST_STREAMS: Final = 100
@@ -49,6 +49,7 @@ _OPEN: Final[Counter[str]] = Counter()
     },
 )
 async def follow_session(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
+    request: Request,
     caller: Reader,
     log: OfLog,
     service: OfService,
@@ -68,8 +69,14 @@ async def follow_session(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its 
         raise Draining("The service is about to stop.")
     if _OPEN[caller.tenant] >= MOST_STREAMS:
         raise LimitReached("Too many event streams are open.", 5)
+
+    async def admit() -> None:
+        """Let in who asked once more: the key, or its secret, may have ended meanwhile."""
+        again = await known(request, service.keyring, local=service.local)
+        again.require("read")
+
     pieces = _pieces(log, session, min(begin, head), service.draining)
-    stream = _stream(_while_valid(pieces, service.keyring, caller.key), caller.tenant)
+    stream = _stream(_while_admitted(pieces, admit), caller.tenant)
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
@@ -98,15 +105,12 @@ async def _stream(pieces: AsyncGenerator[bytes], tenant: str) -> AsyncGenerator[
             del _OPEN[tenant]
 
 
-async def _while_valid(
-    pieces: AsyncGenerator[bytes], keyring: Keyring, key: str
+async def _while_admitted(
+    pieces: AsyncGenerator[bytes], admit: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[bytes]:
-    """What comes, until the key by which it was asked for is revoked or has expired."""
+    """What comes, until whoever asked for it would not be let in any more."""
     async for piece in pieces:
-        if key:
-            await keyring.current()
-            if keyring.state(keyring.key(key)) != "active":
-                raise KeyNeeded("The key is not valid any more.")
+        await admit()
         yield piece
 
 

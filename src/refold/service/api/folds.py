@@ -21,7 +21,6 @@ from refold.session import Compacted, Session
 router = APIRouter(tags=["folds"], route_class=Route)
 _LIST: Final = "GET /api/v1/sessions/{session}/folds lists them."
 _LOOK: Final = 0.02  # seconds between two looks whether a fold has begun
-_UNDER_WAY: Final[set["asyncio.Task[Compacted]"]] = set()
 
 
 @router.get("/sessions/{session}/folds", summary="List the folds")
@@ -58,8 +57,9 @@ async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     if (await log.outlined(session)).outline.running:
         raise FoldUnderWay("A fold of this session is being made.")
     making = asyncio.create_task(_made(service, caller, session, given.focus))
-    _UNDER_WAY.add(making)
-    making.add_done_callback(_let_go)
+    service.tasks.add(making)
+    making.add_done_callback(service.tasks.discard)
+    making.add_done_callback(_retrieve)
     if given.wait:
         return answers.Folded.of(await asyncio.shield(making))
     while not making.done():
@@ -118,8 +118,7 @@ async def _made(service: Service, caller: Caller, session: str, focus: str | Non
         await opened.close()
 
 
-def _let_go(making: "asyncio.Task[Compacted]") -> None:
-    _UNDER_WAY.discard(making)
+def _retrieve(making: "asyncio.Task[Compacted]") -> None:
     if not making.cancelled():
         making.exception()  # who did not wait finds it in the log
 

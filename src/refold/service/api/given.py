@@ -49,6 +49,12 @@ class NewTitle(Given):
     title: Words
 
 
+class NewOwner(Given):
+    """The key that a session is handed over to."""
+
+    key: str = Field(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")
+
+
 class NewFork(Given):
     """A session to be made of another's entries."""
 

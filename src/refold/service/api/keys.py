@@ -85,7 +85,7 @@ async def set_upstream_key(
 async def remove_upstream_key(
     caller: Admin, service: OfService, upstream: UpstreamName
 ) -> answers.Upstreams:
-    """No byte of it is left in the store."""
+    """It is erased as `forget` erases entries, and it was only ever stored encrypted."""
     await service.vault.remove(caller.tenant, upstream, by=caller.key)
     return _upstreams(service, caller.tenant)
 

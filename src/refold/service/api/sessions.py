@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from refold.errors import Conflict, InvalidInput, SessionExists
 from refold.log import Author, Log, Opened, Titled
 from refold.log.names import check_name
+from refold.log.span import Span
 from refold.memory.forgetting import forget
 from refold.service.api import answers
 from refold.service.api.asking import Admin, OfLog, OfService, Reader, SessionName, Writer, using
@@ -15,6 +16,7 @@ from refold.service.api.given import (
     FewAtMost,
     NewFork,
     NewMessages,
+    NewOwner,
     NewSession,
     NewTitle,
     Run,
@@ -53,11 +55,16 @@ async def list_sessions(
 
 
 @router.post("/sessions", status_code=201, summary="Open a new session")
-async def open_session(_: Writer, log: OfLog, given: NewSession) -> answers.SessionState:
-    """A session has one message format for life. It is governed, and folds, like any other."""
+async def open_session(caller: Writer, log: OfLog, given: NewSession) -> answers.SessionState:
+    """A session has one message format for life. It is governed, and folds, like any other.
+
+    It belongs to the key that opens it.
+    """
     check_name(given.name)
     wire_for(given.format)
-    opened = Opened(given.format, profile(given.profile).name, given.title)
+    opened = Opened(
+        given.format, profile(given.profile).name, given.title, owner=caller.key or None
+    )
     try:
         await log.append(given.name, [Author().draft(opened)], expected=0)
     except Conflict:
@@ -78,6 +85,16 @@ async def set_title(
     """The earlier titles stay in the log."""
     await log.head(session)
     await log.append(session, [Author().draft(Titled(given.title))], expected=None)
+    return await state_of(log, session)
+
+
+@router.put("/sessions/{session}/owner", summary="Hand a session over to another key")
+async def set_owner(
+    caller: Admin, log: OfLog, service: OfService, session: SessionName, given: NewOwner
+) -> answers.SessionState:
+    """From then on that key, and no other, may name it in `Refold-Session`."""
+    [first] = await log.read(session, Span(1, 1), whole=False)
+    await service.keyring.hand_over(caller.tenant, first.id, given.key, by=caller.key)
     return await state_of(log, session)
 
 
@@ -129,7 +146,10 @@ async def clear_session(
 async def forget_session(
     caller: Admin, log: OfLog, service: OfService, session: SessionName
 ) -> answers.Erased:
-    """Its entries and all that was derived from them; this cannot be undone."""
+    """Its entries and all that was derived from them; this cannot be undone.
+
+    When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
+    """
     erased = await forget(log, session)
     await service.sessions.drop(caller.tenant, session)
     return answers.Erased.of(erased)
@@ -139,7 +159,10 @@ async def forget_session(
 async def forget_entries(
     caller: Admin, service: OfService, session: SessionName, given: Run
 ) -> answers.Erased:
-    """With every fold and request record that rests on them; this cannot be undone."""
+    """With every fold, title and request record that rests on them; this cannot be undone.
+
+    When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
+    """
     async with using(service, caller, session) as opened:
         return answers.Erased.of(await opened.forget(given.span))
 

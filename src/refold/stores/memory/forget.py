@@ -30,7 +30,7 @@ def bury(held: Tenant, there: HeldSession, now: int) -> None:
     """Let go of a session, and of the rows that no other session reads."""
     del held.sessions[there.name]
     held.marks.drop(there.name, held.marks.of(there.name))
-    held.forgotten[there.name] = now
+    held.forgotten[there.name] = max(now, there.state.updated_at)
     for other in held.sessions.values():
         if other.forked_from == there.name:
             other.forked_from = other.forked_at = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
 
+from refold.engine.locks import LockTable
 from refold.log.admit import missing
 from refold.log.artifact import Artifact, lower
 from refold.log.entry import Entry
@@ -72,6 +73,7 @@ class Tenant:
     """By their hashes, each with the number of entries that refer to it."""
     keys: Iterator[int] = field(default_factory=lambda: count(1))
     marks: MemoryMarks = field(default_factory=MemoryMarks)
+    locks: LockTable = field(default_factory=LockTable)
 
     def session(self, name: str) -> HeldSession:
         """The session of that name. Raises SessionNotFound or SessionForgotten."""

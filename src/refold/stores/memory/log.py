@@ -43,7 +43,7 @@ class MemoryLog:
 
     def locks(self, purpose: str = "fold") -> Locks:
         """See `refold.log.Log.locks`."""
-        return ProcessLocks(self, purpose)
+        return ProcessLocks(self, self._held.locks, purpose)
 
     @property
     def _held(self) -> Tenant:
@@ -71,7 +71,7 @@ class MemoryLog:
         seen = {row.entry.id: held.whole(row.entry) for row in known if row}
         controls = held.controls(there) if there and needs_controls(drafts) else []
         gone = held.forgotten.get(session, 0)
-        facts = Facts(there and there.state, seen, controls, gone)
+        facts = Facts(there and there.state, seen, controls, gone, now=self._now())
         outcome = admit(session, drafts, expected, facts)
         if isinstance(outcome, Repeat):
             return Appended(outcome.first, outcome.last, repeated=True)

@@ -3,25 +3,31 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from refold.log.entry import Entry
+from refold.log.excerpt import excerpt
 from refold.log.kinds import Message
 from refold.log.protocol import Hit, Match, Matches
-from refold.log.text import Searched, Term, excerpt, found, terms, text_of
+from refold.log.text import Searched, Term, terms, text_of
 from refold.stores.matching import matching
-from refold.stores.memory.held import HeldSession, Tenant
+from refold.stores.memory.held import HeldSession, Row, Tenant
 
 
 def search(held: Tenant, query: str, session: str | None, limit: int) -> list[Hit]:
     """See `refold.log.Log.search`."""
-    looked_for = terms(query)
-    hits: dict[tuple[UUID, int], Hit] = {}
-    for there in _among(held, session):
+    looked_for: list[Term] = [(tuple(run),) for run in terms(query)]
+    hits: dict[tuple[UUID, int], tuple[str, Row]] = {}
+    for there in _among(held, session) if looked_for else ():
         for row in there.rows:
-            text = text_of(held.whole(row.entry))
             place = row.entry.id, row.entry.seq
-            if place not in hits and found(looked_for, text):
-                hits[place] = Hit(there.name, held.whole(row.entry), excerpt(text, query))
+            if place not in hits and all(map(held.searched(row).holds, looked_for)):
+                hits[place] = there.name, row
     order = _by_seq if session else _by_time
-    return sorted(hits.values(), key=order, reverse=True)[:limit]
+    newest = sorted(hits.values(), key=lambda hit: order(hit[1].entry), reverse=True)[:limit]
+    return [_hit(name, held.whole(row.entry), query) for name, row in newest]
+
+
+def _hit(name: str, entry: Entry, query: str) -> Hit:
+    return Hit(name, entry, excerpt(text_of(entry), query))
 
 
 def matches(held: Tenant, looked_for: Sequence[Term], session: str | None, most: int) -> Matches:
@@ -42,9 +48,10 @@ def matches(held: Tenant, looked_for: Sequence[Term], session: str | None, most:
 
 def holds(held: Tenant, there: HeldSession, query: str) -> bool:
     """Whether the session's name begins with the query, or an entry holds all its words."""
-    looked_for = terms(query)
-    return there.name.startswith(query) or any(
-        found(looked_for, text_of(held.whole(row.entry))) for row in there.rows
+    looked_for: list[Term] = [(tuple(run),) for run in terms(query)]
+    return there.name.startswith(query) or (
+        bool(looked_for)
+        and any(all(map(held.searched(row).holds, looked_for)) for row in there.rows)
     )
 
 
@@ -52,9 +59,9 @@ def _among(held: Tenant, session: str | None) -> list[HeldSession]:
     return [held.session(session)] if session else held.oldest_first()
 
 
-def _by_seq(hit: Hit) -> int:
-    return hit.entry.seq
+def _by_seq(entry: Entry) -> tuple[int]:
+    return (entry.seq,)
 
 
-def _by_time(hit: Hit) -> tuple[int, int, UUID]:
-    return hit.entry.at, hit.entry.seq, hit.entry.id
+def _by_time(entry: Entry) -> tuple[int, int, UUID]:
+    return entry.at, entry.seq, entry.id

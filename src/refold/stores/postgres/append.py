@@ -36,6 +36,10 @@ class Server(Protocol):
 
     known: KnownSessions
 
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        ...
+
     async def call(self, sql: str, values: Values) -> object:
         """Call one function, which is a transaction of its own; None if a unique index objects."""
         ...
@@ -122,7 +126,7 @@ async def write(  # noqa: PLR0913 - called in one place
     revision: int | None = None,
 ) -> Appended | None:
     """Decide, and write what was decided; None when the session is no longer as it was."""
-    outcome = admit(name[1], drafts, expected, at.facts)
+    outcome = admit(name[1], drafts, expected, at.facts._replace(now=server.now()))
     if isinstance(outcome, Repeat):
         return Appended(outcome.first, outcome.last, repeated=True)
     if revision is not None and (at.row is None or at.row.revision != revision):

@@ -14,7 +14,7 @@ from psycopg.types.string import StrBinaryDumper
 
 from refold.errors import InvalidInput
 from refold.stores.address import is_clear
-from refold.stores.postgres.transaction import Connection
+from refold.stores.postgres.transaction import Connection, Row
 
 _ALIVE: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10}
 _NOTICED: Final = (
@@ -23,6 +23,8 @@ _NOTICED: Final = (
 """How the server notices that a client is gone, with whatever it has locked."""
 _STATEMENTS: Final = 500  # how many a connection keeps prepared; we have fewer
 _SLACK: Final = 5.0
+_CANCEL: Final = 1.0
+"""Seconds for the server to take a request to cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Pool:
     """How many may wait for a connection; who comes then is refused at once."""
     wait: float = 10.0
     """How long to wait for a connection."""
+    connect: float | None = None
+    """How long the server may take to take a new connection; as long as `wait` if None."""
     statement: float = 30.0
     """How long one statement may take."""
     prepare: bool = True
@@ -48,7 +52,8 @@ class Pool:
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.most or self.most < 1:
             raise InvalidInput(f"No pool has from {self.least} to {self.most} connections.")
-        if self.queue < 1 or self.wait <= 0 or self.statement <= 0:
+        times = self.wait, self.statement, self.wait if self.connect is None else self.connect
+        if self.queue < 1 or min(times) <= 0:
             raise InvalidInput("A pool's queue and times must be greater than 0.")
 
     @property
@@ -95,7 +100,7 @@ def parameters(address: Address, pool: Pool) -> dict[str, Any]:
     """What a connection is made with, beside the address."""
     made: dict[str, Any] = {
         "autocommit": True,
-        "connect_timeout": max(2, round(pool.wait)),
+        "connect_timeout": max(2, round(pool.wait if pool.connect is None else pool.connect)),
         "prepare_threshold": 2 if pool.prepare else None,
         "tcp_user_timeout": round(pool.limit * 1000),
         "fallback_application_name": "refold",
@@ -108,6 +113,22 @@ def parameters(address: Address, pool: Pool) -> dict[str, Any]:
     return made
 
 
+class SwiftConnection(AsyncConnection[Row]):
+    """A connection that is given up soon when its server does not even take a request to cancel.
+
+    A statement that is canceled asks the server to stop, and waits for that. A server that hangs
+    would keep the connection, and its place in the pool, for ten seconds.
+    """
+
+    async def cancel_safe(self, *, timeout: float = 30.0) -> None:  # noqa: ASYNC109 - psycopg's own
+        """See psycopg; the connection is closed if the server does not answer."""
+        try:
+            await super().cancel_safe(timeout=min(timeout, _CANCEL))
+        except BaseException:
+            self.pgconn.finish()
+            raise
+
+
 async def configure(connection: Connection) -> None:
     """Send values in one form each, so that one statement is prepared once."""
     connection.prepared_max = _STATEMENTS
@@ -118,6 +139,6 @@ async def configure(connection: Connection) -> None:
 
 async def connect(address: Address, pool: Pool) -> Connection:
     """A connection of its own, outside the pool."""
-    made = await AsyncConnection.connect(address.conninfo, **parameters(address, pool))
+    made = await SwiftConnection.connect(address.conninfo, **parameters(address, pool))
     await configure(made)
     return made

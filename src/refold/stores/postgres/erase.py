@@ -54,6 +54,7 @@ class Eraser:
         self._folds: set[UUID] = set()
         self._uses: Counter[str] = Counter()
         self._marks = 0
+        self._chunks = 0
 
     async def make_tombstones(self, parts: Sequence[Segment]) -> None:
         """Leave of the entries what may be kept."""
@@ -65,6 +66,7 @@ class Eraser:
             where = (self._tx.tenant, *columns(some))
             await self._tx.run(SQL["erase"], (*where, NOTHING, ends))
             await self._tx.run(SQL["drop_words"], where)
+            self._chunks += await self._tx.run(SQL["drop_chunks"], where)
             self._marks += await self._tx.run(MARKS["drop"], where)
 
     async def remove(self, parts: Sequence[Segment]) -> None:
@@ -74,6 +76,7 @@ class Eraser:
             where = (self._tx.tenant, *columns(some))
             gone = await self._tx.all(SQL["drop_entries"], (*where, FoldStarted.KIND))
             await self._tx.run(SQL["drop_words"], where)
+            self._chunks += await self._tx.run(SQL["drop_chunks"], where)
             self._folds |= {fold for fold, _ in gone if fold is not None}
             self._uses.update(hash_ for _, column in gone for hash_ in hashes_in(column))
 
@@ -90,6 +93,8 @@ class Eraser:
         await tx.run(SQL["note_erasure"], (sorted(self._holders), unused))
         if self._marks:
             await tx.run(MARKS["note_erased"])
+        if self._chunks:
+            await tx.run(SQL["note_erased_chunks"])
 
     async def _keep(self, parts: Sequence[Segment]) -> None:
         """Make tombstones of those entries of which something may be kept or is to be released."""

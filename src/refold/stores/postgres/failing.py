@@ -27,16 +27,27 @@ _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
         "cannot be written: it is a standby, or set to read only",
         "Use the address of the primary; if it is that, see its `default_transaction_read_only`.",
     ),
-    "28000": (StoreFailed, "does not let us in", "Check the user and how it may connect."),
-    "28P01": (StoreFailed, "does not let us in", "Check the user and the password."),
+    "28000": (
+        StoreFailed,
+        "does not let us in",
+        "Check the user in the address, and what the server's pg_hba.conf lets it do.",
+    ),
+    "28P01": (
+        StoreFailed,
+        "does not let us in",
+        (
+            "Check the user and the password. They come from the address, else from PGUSER and "
+            "PGPASSWORD or ~/.pgpass."
+        ),
+    ),
     "3D000": (StoreNotFound, "is not there: the server has no such database", None),
     "3F000": (StoreOutdated, "has no tables yet", None),
     "42501": (
         StoreFailed,
         "refuses this role",
         (
-            "Migrate and scrub as the owner of the schema, who lets other roles use the store: "
-            "`refold store migrate --role …`."
+            "Run `refold store migrate --role ROLE` as the owner of the schema, who lets other "
+            "roles use the store. Only the owner can migrate and scrub."
         ),
     ),
     "42704": (StoreFailed, "knows no role of that name", "Make it first: CREATE ROLE … LOGIN."),

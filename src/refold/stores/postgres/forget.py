@@ -6,6 +6,7 @@ PostgreSQL leaves behind are noted, and go with the owner's `scrub`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 from uuid import UUID
 
 from refold.log.entry import Entry
@@ -21,6 +22,9 @@ from refold.stores.postgres.read import SQL as READ
 from refold.stores.postgres.read import find_session, segments, the_session, whole
 from refold.stores.postgres.rows import LAST_SEQ, MINUTE, SessionRow, entry_of
 from refold.stores.postgres.transaction import Reading, Writing
+
+TO_SCRUB: Final = ("tables and indexes", "write-ahead log")
+"""What keeps the bytes until the next scrub."""
 
 
 async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
@@ -43,7 +47,7 @@ async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
         await _replay(tx, family, gone)
     await eraser.finish()
     tx.reach("forget.erased")
-    return Erased(session, sum(map(len, named.parts())), derived)
+    return Erased(session, sum(map(len, named.parts())), derived, TO_SCRUB)
 
 
 async def maybe_unused(tx: Reading, before: int) -> list[str]:
@@ -204,7 +208,9 @@ def _read(parts: Iterable[Segment], entries: dict[int, list[Entry]]) -> list[Ent
 async def _bury(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> None:
     """Let go of a session's name and of every entry that no living session reads."""
     sources = await tx.all(SQL["sources"], (tx.tenant, row.key))
-    await tx.run(SQL["add_tombstone"], (tx.tenant, session, tx.now))
+    # Not before its newest entry, though the clock was set back since.
+    forgotten_at = max(tx.now, row.state.updated_at)
+    await tx.run(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
     await tx.run(SQL["unname"], (tx.tenant, row.key))
     await tx.run(SQL["orphan_forks"], (tx.tenant, session))
     await tx.run(SQL["drop_segments"], (tx.tenant, row.key))

@@ -6,7 +6,8 @@ last statement says how far the sessions are indexed now. Two that index the sam
 write the same words, and one of them finds them there.
 
 A batch is kept small, in entries and in letters, so that it is written well within the time that a
-statement has. Of a single entry that is longer, only the first words are found: see `MOST_WORDS`.
+statement has. A single entry may be longer than that: its words are written in chunks, by as many
+statements as it takes (see `CHUNK_WORDS`).
 """
 
 from asyncio import sleep
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from refold.errors import WrittenByNewer
 from refold.log.entry import Entry
-from refold.log.text import UNICODE, WORDS_VERSION, text_of, words
+from refold.log.text import UNICODE, WORDS_VERSION, index_words, text_of
 from refold.stores.postgres.read import whole
 from refold.stores.postgres.rows import entry_of
 from refold.stores.postgres.transaction import Reading, Writing
@@ -30,8 +31,9 @@ _ENTRIES: Final = 200  # read at once: of one session, and about as many in a ba
 _SESSIONS: Final = 200
 _WHOLE: Final = 20  # large bodies in memory at once
 _LETTERS: Final = 1_000_000  # in a batch, about; and as many bytes of bodies are read at once
-MOST_WORDS: Final = 200_000
-"""How many words of an entry are found; a novel has fewer."""
+CHUNK_WORDS: Final = 20_000
+"""An entry with more words is written in chunks of so many. Two that index an entry at once must
+cut it alike: whoever changes this raises `WORDS_VERSION`."""
 _BODY: Final = 6
 _VERSION: Final = "words_version"
 _UNICODE: Final = "unicode_version"
@@ -64,6 +66,33 @@ class Unindexed(NamedTuple):
 
 Line = tuple[int, int, str]
 """Seq, how many words, the words."""
+Chunk = tuple[int, int, int, str]
+"""Seq, which chunk of the entry's words, how many words the entry has, the words of the chunk."""
+
+
+class _Words(NamedTuple):
+    """The words of some entries, as they are written."""
+
+    lines: list[Line]
+    chunks: list[Chunk]
+
+    @property
+    def letters(self) -> int:
+        """How much there is to write."""
+        return sum(len(row[-1]) for row in (*self.lines, *self.chunks))
+
+    def add(self, seq: int, words: Sequence[str]) -> int:
+        """Add an entry's words; how many letters they have."""
+        if len(words) <= CHUNK_WORDS:
+            line = " ".join(words)
+            self.lines.append((seq, len(words), line))
+            return len(line)
+        letters = 0
+        for chunk, first in enumerate(range(0, len(words), CHUNK_WORDS), 1):
+            line = " ".join(words[first : first + CHUNK_WORDS])
+            self.chunks.append((seq, chunk, len(words), line))
+            letters += len(line)
+        return letters
 
 
 class _Batch(NamedTuple):
@@ -73,7 +102,7 @@ class _Batch(NamedTuple):
     indexed: int
     revision: int
     reached: int
-    lines: list[Line]
+    words: _Words
 
 
 async def index(read: Read, write: Write) -> None:
@@ -136,33 +165,31 @@ async def _next(tx: Reading, keys: Sequence[int]) -> tuple[list[_Batch], set[int
     for (key, head, indexed, revision), same in groupby(rows, itemgetter(0, 1, 2, 3)):
         found = [row[4:] for row in same if row[4] is not None]
         entries = [entry_of(row) for row in found if row[_BODY] is not None]
-        taken, lines = await _lines(tx, entries, room)
-        room -= sum(len(line) for _, _, line in lines)
+        taken, words = await _words(tx, entries, room)
+        room -= words.letters
         if taken == len(found) < _ENTRIES:
-            batches.append(_Batch(key, indexed, revision, max(head, indexed), lines))
+            batches.append(_Batch(key, indexed, revision, max(head, indexed), words))
         elif taken:
-            batches.append(_Batch(key, indexed, revision, entries[taken - 1].seq, lines))
+            batches.append(_Batch(key, indexed, revision, entries[taken - 1].seq, words))
         else:
             later.add(key)
     return batches, later
 
 
-async def _lines(tx: Reading, entries: Sequence[Entry], room: int) -> tuple[int, list[Line]]:
+async def _words(tx: Reading, entries: Sequence[Entry], room: int) -> tuple[int, _Words]:
     """The words of the first of these entries, and of how many: until there is no room left."""
-    lines: list[Line] = []
+    words = _Words([], [])
     taken = 0
     while taken < len(entries) and room > 0:
         for entry in await whole(tx, entries[taken : taken + _WHOLE]):
             if room <= 0:
                 break
             taken += 1
-            there = words(text_of(entry))
+            there = index_words(text_of(entry))
             if there:
-                line = " ".join(there[:MOST_WORDS])
-                lines.append((entry.seq, len(there), line))
-                room -= len(line)
+                room -= words.add(entry.seq, there)
         await sleep(0)  # others on this loop have waited for the splitting of words
-    return taken, lines
+    return taken, words
 
 
 async def _write(tx: Writing, batches: Sequence[_Batch]) -> set[int] | None:
@@ -177,18 +204,36 @@ async def _write(tx: Writing, batches: Sequence[_Batch]) -> set[int] | None:
         return None
     unchanged = {key for (key,) in kept}
     ours = [one for one in batches if one.key in unchanged]
-    new = [(one.key, *line) for one in ours for line in one.lines]
+    new = [(one.key, *line) for one in ours for line in one.words.lines]
+    chunks = [(one.key, *chunk) for one in ours for chunk in one.words.chunks]
     moved = [
         [one.key for one in ours],
         [one.indexed for one in ours],
         [one.reached for one in ours],
     ]
+    for some in _statements(chunks):
+        columns = [[chunk[column] for chunk in some] for column in range(5)]
+        await tx.run(SQL["add_chunks"], (tx.tenant, *columns))
     await tx.together(
         (SQL["add_words"], (tx.tenant, *[[line[column] for line in new] for column in range(4)])),
         (SQL["set_progress"], (tx.tenant, *moved)),
     )
     tx.reach("index.written")
     return unchanged
+
+
+def _statements(chunks: Sequence[tuple[int, *Chunk]]) -> Iterator[list[tuple[int, *Chunk]]]:
+    """The chunks in lists of about as many letters as one statement may write."""
+    some: list[tuple[int, *Chunk]] = []
+    letters = 0
+    for chunk in chunks:
+        some.append(chunk)
+        letters += len(chunk[-1])
+        if letters >= _LETTERS:
+            yield some
+            some, letters = [], 0
+    if some:
+        yield some
 
 
 async def _begin_anew(tx: Writing, after: int) -> int | None:
@@ -198,7 +243,9 @@ async def _begin_anew(tx: Writing, after: int) -> int | None:
     held = [key for (key,) in await tx.all(SQL["hold_indexed"], (tx.tenant, after, _SESSIONS))]
     if held:
         await tx.together(
-            (SQL["drop_words"], (tx.tenant, held)), (SQL["index_anew"], (tx.tenant, held))
+            (SQL["drop_words"], (tx.tenant, held)),
+            (SQL["drop_chunks"], (tx.tenant, held)),
+            (SQL["index_anew"], (tx.tenant, held)),
         )
         return held[-1]
     # Nobody adds words while we hold this, so if none are left now, there are none.

@@ -56,6 +56,10 @@ class Server(Protocol):
         """Where the database is."""
         ...
 
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        ...
+
     async def here(self) -> None:
         """Be ready for calls in the event loop that runs."""
         ...

@@ -38,6 +38,10 @@ class Server(Protocol):
     known: KnownSessions
     measuring: Measuring
 
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        ...
+
     async def call(self, sql: str, values: Values) -> object:
         """Call one function, which is a transaction of its own; None if a unique index objects."""
         ...
@@ -60,6 +64,10 @@ class Marking:
         self._name = name
         self._mark = mark
         self._newest: int | None = None
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return self._server.now()
 
     async def call(self, sql: str, values: Values) -> object:
         """Append and put the mark by one call; None if a unique index or a newer mark objects.

@@ -1,23 +1,22 @@
-"""What the store tells of itself, by the OpenTelemetry API.
+"""What the store tells of itself, by the OpenTelemetry API: nothing, where no SDK is set up.
 
-Without that package, where it is older than 1.30, or without a provider, nothing is measured and
-nothing breaks. No label holds a session's name or a word of it. Tenants are told apart only where
-`tenants` says so: they may be many, and every label is kept for as long as the process runs.
+No label holds a session's name or a word of it. Tenants are told apart only where `tenants` says
+so: they may be many, and every label is kept for as long as the process runs.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from time import perf_counter
 from types import CoroutineType, TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 from weakref import WeakSet
+
+from opentelemetry import trace
+from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+from opentelemetry.trace import Span, SpanKind
 
 from refold.errors import RefoldError
 from refold.telemetry import Instrumented
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
-    from opentelemetry.trace import Span
 
 SYSTEM: Final = {"db.system.name": "postgresql"}
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -46,7 +45,7 @@ class Measuring:
     measure of a call has the label `refold.tenant`.
     """
 
-    def __init__(self, *, provider: "MeterProvider | None" = None, tenants: bool = False) -> None:
+    def __init__(self, *, provider: MeterProvider | None = None, tenants: bool = False) -> None:
         self._to = _INSTRUMENTS.of(provider)
         self._tenants = tenants
 
@@ -60,19 +59,16 @@ class Measuring:
     def watch(self, name: str, stats: Stats) -> Pooled:
         """Watch a pool, for as long as the caller keeps what is returned."""
         pool = Pooled(name, stats)
-        if self._to is not None:
-            self._to.pools.add(pool)
+        self._to.pools.add(pool)
         return pool
 
     def retried(self, reason: str) -> None:
         """A transaction was done again: `deadlock`, `serialization`, `lost connection`."""
-        if self._to is not None:
-            self._to.retries.add(1, {"reason": reason})
+        self._to.retries.add(1, {"reason": reason})
 
     def decided_again(self) -> None:
         """A session was no longer as it was known, so an append was decided again."""
-        if self._to is not None:
-            self._to.decided_again.add(1)
+        self._to.decided_again.add(1)
 
 
 class Call:
@@ -80,15 +76,14 @@ class Call:
 
     __slots__ = ("_labels", "_span", "_start", "_to")
 
-    def __init__(self, to: "_Instruments | None", labels: dict[str, str]) -> None:
+    def __init__(self, to: "_Instruments", labels: dict[str, str]) -> None:
         self._to = to
         self._labels = labels
         self._span: Span | None = None
         self._start = 0.0
 
     def __enter__(self) -> Self:
-        if self._to is not None:
-            self._span = self._to.span(self._labels)
+        self._span = self._to.span(self._labels)
         self._start = perf_counter()
         return self
 
@@ -98,8 +93,6 @@ class Call:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._to is None:
-            return
         took = perf_counter() - self._start
         if error is not None:
             self._labels["error.type"] = _named(error)
@@ -136,14 +129,9 @@ def measured(
 class _Instruments:
     """The instruments of one provider; all pools of the process are observed through them."""
 
-    def __init__(self, meter: "Meter") -> None:
-        from opentelemetry import metrics, trace  # noqa: PLC0415 - optional
-
+    def __init__(self, meter: Meter) -> None:
         self.pools: WeakSet[Pooled] = WeakSet()
-        self._observation = metrics.Observation
-        self._current_span = trace.get_current_span
         self._tracer = trace.get_tracer("refold")
-        self._client = trace.SpanKind.CLIENT
         self.duration = meter.create_histogram(
             "db.client.operation.duration",
             "s",
@@ -160,14 +148,14 @@ class _Instruments:
         )
         self._observe_pools(meter)
 
-    def span(self, labels: dict[str, str]) -> "Span | None":
+    def span(self, labels: dict[str, str]) -> Span | None:
         """A span in the trace that is under way; None where there is none."""
-        if not self._current_span().is_recording():
+        if not trace.get_current_span().is_recording():
             return None
         name = f"refold.store.{labels['db.operation.name']}"
-        return self._tracer.start_span(name, kind=self._client)
+        return self._tracer.start_span(name, kind=SpanKind.CLIENT)
 
-    def _observe_pools(self, meter: "Meter") -> None:
+    def _observe_pools(self, meter: Meter) -> None:
         meter.create_observable_up_down_counter(
             "db.client.connection.count", [self._count], "{connection}", "Connections by state."
         )
@@ -190,16 +178,16 @@ class _Instruments:
         ):
             meter.create_observable_counter(name, [self._each(stat)], unit, told)
 
-    def _count(self, _: "CallbackOptions") -> Iterable["Observation"]:
+    def _count(self, _: CallbackOptions) -> Iterable[Observation]:
         for name, stats in self._stats():
             idle = stats.get("pool_available", 0)
             for state, count in (("idle", idle), ("used", stats.get("pool_size", 0) - idle)):
-                yield self._observation(count, {_POOL_NAME: name, _STATE: state})
+                yield Observation(count, {_POOL_NAME: name, _STATE: state})
 
-    def _each(self, stat: str) -> "Callable[[CallbackOptions], Iterable[Observation]]":
-        def observe(_: "CallbackOptions") -> Iterable["Observation"]:
+    def _each(self, stat: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
             for name, stats in self._stats():
-                yield self._observation(stats.get(stat, 0), {_POOL_NAME: name})
+                yield Observation(stats.get(stat, 0), {_POOL_NAME: name})
 
         return observe
 

@@ -12,7 +12,14 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from refold.errors import StoreClosed, StoreError
-from refold.stores.postgres.connection import Address, Pool, configure, connect, parameters
+from refold.stores.postgres.connection import (
+    Address,
+    Pool,
+    SwiftConnection,
+    configure,
+    connect,
+    parameters,
+)
 from refold.stores.postgres.failing import explained, is_lost, is_passing, unreachable
 from refold.stores.postgres.measuring import Measuring
 from refold.stores.postgres.spare import Spare
@@ -22,6 +29,10 @@ T = TypeVar("T")
 _REASONS: Final = {"40001": "serialization", "40P01": "deadlock"}
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
 _REST: Final = 1.0
+_RECONNECT: Final = 2.0
+"""Seconds after which the pool begins anew to connect. Its pauses between two attempts double, up
+to this: with the usual five minutes, a server would be back for half a minute before it is tried.
+"""
 
 
 class Connections:
@@ -76,11 +87,14 @@ class Connections:
         settings = self.settings
         pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.address.conninfo,
+            connection_class=SwiftConnection,
             kwargs=parameters(self.address, settings),
             configure=configure,
             min_size=settings.least,
             max_size=settings.most,
             timeout=settings.wait,
+            reconnect_timeout=_RECONNECT,
+            reconnect_failed=_connect_for_those_who_wait,
             name="refold",
             open=False,
         )
@@ -117,11 +131,13 @@ class Connections:
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do the work on a connection."""
         until = monotonic() + self._wait
-        tries = 0
+        tries, canceled = 0, _cancelled()
         while True:
             try:
                 return await self._once(work)
             except (psycopg.Error, TimeoutError) as error:
+                if _cancelled() > canceled:  # a connection that is closed by it says so instead
+                    raise asyncio.CancelledError from error
                 if not await self._may_come_back(error) or monotonic() > until:
                     raise self._explained(error) from error
                 self._measuring.retried(_REASONS.get(_sqlstate(error), "lost connection"))
@@ -262,6 +278,12 @@ class Connections:
         if isinstance(error, PoolTimeout) and self._is_away():
             return unreachable(self.address, "no connection can be made")
         return explained(self.address, error)
+
+
+async def _connect_for_those_who_wait(pool: "AsyncConnectionPool[Connection]") -> None:
+    """Begin anew where somebody waits; else the next who asks for a connection does."""
+    if pool.get_stats().get("requests_waiting"):
+        await pool.check()
 
 
 def _cancelled() -> int:

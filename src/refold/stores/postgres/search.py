@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from refold.log.excerpt import excerpt
 from refold.log.protocol import Hit, Match, Matches
-from refold.log.text import Run, Term, excerpt, text_of
+from refold.log.text import Run, Term, index_words, text_of
 from refold.log.text import terms as terms_of
 from refold.stores.postgres.fork import columns
 from refold.stores.postgres.read import segments, the_session, whole
@@ -72,7 +73,7 @@ def _findable(term: Term) -> Iterator[str]:
 
 
 def _may_be_held(run: Run) -> bool:
-    return all(run) and "".join(run).isalnum()
+    return bool(run) and index_words(" ".join(run)) == list(run)
 
 
 async def _within(

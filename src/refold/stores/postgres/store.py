@@ -129,6 +129,10 @@ class PostgresStore(Store):
         """What the pool of connections says of itself."""
         return self._connections.stats()
 
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return int(self._clock().timestamp() * 1000)
+
     async def call(self, sql: str, values: Values) -> object:
         """Call one function, which is a transaction of its own; None if a unique index objects."""
 
@@ -191,7 +195,7 @@ class PostgresStore(Store):
         When the connection breaks while it is being committed, the server is asked what came of
         it, so the work is done once.
         """
-        now = int(self._clock().timestamp() * 1000)
+        now = self.now()
         asked: list[tuple[str, T]] = []
 
         async def transaction(connection: Connection) -> T:

@@ -1,13 +1,13 @@
 """Writing entries: read what the decision rests on, let `admit` decide, write what it says."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
 from refold.errors import RefoldError
 from refold.log.admit import Facts, Repeat, Write, admit, admit_plain, needs_controls
-from refold.log.artifact import Artifact
+from refold.log.artifact import Artifact, Lifted
 from refold.log.entry import Draft, Entry
 from refold.log.kinds import Message
 from refold.log.marking import Mark
@@ -20,30 +20,33 @@ from refold.stores.sqlite.marking import check_marks, put_mark
 from refold.stores.sqlite.read import controls, find_session, forgotten_at, read, segments
 from refold.stores.sqlite.rows import MINUTE, SessionRow, key_of, place, row_of, seq_of
 from refold.stores.sqlite.transaction import Reading, Writing
+from refold.stores.sqlite.uploads import claim
 
 SQL = statements("refold.stores.sqlite", "sql/append.sql")
 
 
-def append(
+def append(  # noqa: PLR0913, PLR0917 - two have defaults
     tx: Writing,
     session: str,
     drafts: Sequence[Draft],
     expected: int | None,
     mark: Mark | None = None,
+    lifted: Mapping[UUID, Lifted] | None = None,
 ) -> Appended:
-    """Append the drafts."""
+    """Append the drafts, of which the large ones were `lifted` before."""
+    lifted = lifted or {}
     row = tx.known.get((tx.tenant, session)) or find_session(tx, session)
     if row is None:
-        facts = Facts(forgotten_at=forgotten_at(tx, session))
+        facts = Facts(forgotten_at=forgotten_at(tx, session), lifted=lifted, now=tx.now)
         return _append(tx, session, None, admit(session, drafts, expected, facts), mark)
     before = controls(tx, row) if needs_controls(drafts) else ()
     if len(drafts) == 1 and row.own_from == 1 and not drafts[0].attached:
         # One draft at the head is nearly always a new one. If it is not, the unique index or the
         # position tells, nothing has been written, and we look for it as usual.
         with suppress(sqlite3.IntegrityError, RefoldError):
-            facts = Facts(row.state, {}, before)
+            facts = Facts(row.state, {}, before, lifted=lifted, now=tx.now)
             return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
-    facts = Facts(row.state, _seen(tx, row, drafts), before)
+    facts = Facts(row.state, _seen(tx, row, drafts), before, lifted=lifted, now=tx.now)
     return _append(tx, session, row, admit(session, drafts, expected, facts), mark)
 
 
@@ -181,4 +184,7 @@ def _use(tx: Writing, artifact: Artifact) -> None:
     if tx.db.execute(SQL["use_artifact"], (tx.tenant, artifact.hash)).rowcount:
         return
     made = tx.db.execute(SQL["add_artifact"], (tx.tenant, artifact.hash, artifact.media_type))
+    upload = tx.uploads.get(artifact.hash)
+    if upload is not None and made.lastrowid and claim(tx, upload, made.lastrowid):
+        return
     tx.db.execute(SQL["add_artifact_data"], (made.lastrowid, artifact.data))

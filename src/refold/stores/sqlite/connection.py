@@ -3,9 +3,10 @@
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
+from uuid import uuid4
 
 from refold.errors import (
     NotAStore,
@@ -52,6 +53,25 @@ def connect(path: Path, *, create: bool, wait: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def make_private(path: Path) -> None:
+    """Make the file of a new store for its owner alone; one that is there stays as it is.
+
+    SQLite gives its write-ahead log and its index the mode of the file that they belong to.
+    """
+    # It is made under another name: closing a file ends all locks that this process has on it, and
+    # by its own name another connection might have some already. Where that fails, SQLite tells.
+    path = Path(os.path.realpath(path))
+    if path.exists():
+        return
+    empty = path.with_name(f".refold-{uuid4().hex}.part")
+    with suppress(OSError):
+        os.close(os.open(empty, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    with suppress(OSError):
+        os.link(empty, path)
+    with suppress(OSError):
+        empty.unlink()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Erasing entries, and everything that was derived from them, so that no byte is left.
+"""Erasing entries, and everything that was derived from them, from the store's files too.
 
 First the entries are made unreadable, in one transaction that also notes that an erasure is under
 way. Then the file is scrubbed of what SQLite leaves behind in its index, its free pages and its
@@ -8,11 +8,13 @@ write-ahead log. A crash in between is finished at the next open.
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from uuid import UUID
 
 from refold.errors import ErasureUnfinished, StoreCorrupt
 from refold.log.entry import Entry
 from refold.log.forgetting import fallen, tombstone
+from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
 from refold.log.lineage import Segment
 from refold.log.outline import dump
 from refold.log.protocol import Erased
@@ -36,6 +38,7 @@ from refold.stores.sqlite.rows import (
     seq_of,
 )
 from refold.stores.sqlite.transaction import Reading, Writing
+from refold.stores.sqlite.uploads import drop_data, drop_unclaimed
 
 SQL = statements("refold.stores.sqlite", "sql/forget.sql")
 _AT_ONCE = 500
@@ -85,6 +88,7 @@ def scrub(db: sqlite3.Connection, reach: Reach) -> None:
     """Leave no forgotten byte in the index, the free pages or the write-ahead log."""
     try:
         under_way = _erasing(db)
+        drop_unclaimed(db)
         merge(db)
         reach("scrub.merged")
         db.execute("VACUUM")
@@ -95,6 +99,19 @@ def scrub(db: sqlite3.Connection, reach: Reach) -> None:
         raise ErasureUnfinished(f"The store could not be rewritten: {error}.") from error
     # Unless another process has forgotten more since: that is not scrubbed yet.
     db.execute(SQL["end_erasure"], (under_way,))
+
+
+def forgotten(tx: Reading) -> list[Forgotten]:
+    """What was forgotten, of all tenants."""
+    entries = tx.db.execute(SQL["forgotten_entries"])
+    found: list[Forgotten] = [
+        ForgottenEntries(tenant, session, tuple((seq, UUID(bytes=id_)) for *_, seq, id_ in some))
+        for (tenant, session), some in groupby(entries, key=lambda row: row[:2])
+    ]
+    for tenant, session, at, first in tx.db.execute(SQL["forgotten_sessions"]):
+        successor = UUID(bytes=first) if first else None
+        found.append(ForgottenSession(tenant, session, at, successor))
+    return found
 
 
 @dataclass(slots=True)
@@ -193,7 +210,9 @@ def _make_tombstones(tx: Writing, key: int, span: Span) -> None:
 
 def _bury(tx: Writing, session: str, row: SessionRow) -> None:
     """Let go of a session's name and of every entry that no living session reads."""
-    tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, tx.now))
+    # Not before its newest entry, though the clock was set back since.
+    forgotten_at = max(tx.now, row.state.updated_at)
+    tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
     sources = [source for (source,) in tx.db.execute(SQL["sources"], (row.key,))]
     tx.db.execute(SQL["unname"], (row.key,))
     tx.db.execute(SQL["orphan_forks"], (tx.tenant, session))
@@ -230,6 +249,7 @@ def _released(tx: Writing, row: Row) -> Entry:
         if uses == 0:
             tx.db.execute(SQL["drop_artifact"], (key,))
             tx.db.execute(SQL["drop_artifact_data"], (key,))
+            drop_data(tx, key)
     return complete
 
 

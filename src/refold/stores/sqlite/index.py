@@ -4,14 +4,15 @@ import sqlite3
 
 from refold.errors import WrittenByNewer
 from refold.log.entry import Entry
-from refold.log.text import UNICODE, WORDS_VERSION, text_of, words
+from refold.log.text import UNICODE, WORDS_VERSION, index_words, text_of
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import whole
 from refold.stores.sqlite.rows import LAST_SEQ, entry_of, place, seq_of
 from refold.stores.sqlite.transaction import Reading, Writing
 
 SQL = statements("refold.stores.sqlite", "sql/index.sql")
-_AT_ONCE = 200  # entries in one transaction: appends wait no longer than that
+_AT_ONCE = 200  # entries in one transaction, unless they are long: appends wait no longer than that
+_LETTERS = 1_000_000  # of words in one transaction, about
 _VERSION = "words_version"
 _UNICODE = "unicode_version"
 
@@ -30,12 +31,18 @@ def index_some(tx: Writing, key: int, upto: int) -> bool:
     indexed, tenant = found
     ends = place(key, indexed + 1), place(key, LAST_SEQ)
     rows = tx.db.execute(SQL["next_entries"], (*ends, _AT_ONCE)).fetchall()
-    entries = whole(Reading(tx.db, tenant), map(entry_of, rows))
-    for row, entry in zip(rows, entries, strict=True):
+    reached, letters, more = indexed, 0, len(rows) == _AT_ONCE
+    for row in rows:
+        if letters >= _LETTERS:
+            more = True
+            break
+        entry = entry_of(row)
+        if entry.holes:
+            [entry] = whole(Reading(tx.db, tenant), [entry])
         if text := _indexed_text(entry):
             tx.db.execute(SQL["add_words"], (row[0], text))
-    more = len(rows) == _AT_ONCE
-    reached = seq_of(rows[-1][0]) if rows else indexed
+            letters += len(text)
+        reached = seq_of(row[0])
     tx.db.execute(SQL["set_progress"], (reached, more, key))
     tx.reach("index.written")
     return more and reached < upto
@@ -66,7 +73,7 @@ def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
 
 def _indexed_text(entry: Entry) -> str:
     """What the index is given of an entry: its words, with a space between each two."""
-    return " ".join(words(text_of(entry)))
+    return " ".join(index_words(text_of(entry)))
 
 
 def merge(db: sqlite3.Connection) -> None:

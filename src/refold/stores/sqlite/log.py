@@ -1,12 +1,15 @@
 """The log protocol over the store's connections."""
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import Protocol, TypeVar
 
 from refold.engine.locks import FileLocks
-from refold.errors import InvalidEntry
-from refold.log.admit import check_drafts
+from refold.errors import InvalidEntry, RefoldError
+from refold.log.admit import check_drafts, lift_large
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry
 from refold.log.marking import Mark, Marked, askable, check_mark
@@ -32,6 +35,16 @@ from refold.stores.sqlite.listing import sessions
 from refold.stores.sqlite.marking import marked
 from refold.stores.sqlite.search import matches, search
 from refold.stores.sqlite.transaction import Reading, Writing
+from refold.stores.sqlite.uploads import (
+    MAX_INLINE,
+    MAX_PAUSE,
+    abandoned,
+    add_piece,
+    begin,
+    drop_some,
+    is_stored,
+    pieces_of,
+)
 
 T = TypeVar("T")
 
@@ -58,7 +71,7 @@ class File(Protocol):
         ...
 
     async def scrub(self) -> None:
-        """Leave no byte of what was forgotten."""
+        """Scrub the files of what was forgotten."""
         ...
 
 
@@ -88,17 +101,56 @@ class SqliteLog:
         check_drafts(drafts)
         if mark is not None:
             check_mark(mark, drafts)
-            return await self._file.append(
-                self.tenant, lambda tx: append(tx, session, drafts, expected, mark)
-            )
+            return await self._append(session, drafts, expected, mark)
         done = self._file.at_once(
             self.tenant, lambda tx: append_alone(tx, session, drafts, expected)
         )
         if done is not None:
             return done
-        return await self._file.append(
-            self.tenant, lambda tx: append(tx, session, drafts, expected)
-        )
+        return await self._append(session, drafts, expected, None)
+
+    async def _append(
+        self, session: str, drafts: Sequence[Draft], expected: int | None, mark: Mark | None
+    ) -> Appended:
+        """Append in a transaction that others may share, after uploading what is large."""
+        lifted = lift_large(drafts)
+        artifacts = [one for _, _, found in lifted.values() for one in found]
+        artifacts += [one for draft in drafts for one in draft.attached]
+        large = {one.hash: one for one in artifacts if len(one.data) > MAX_INLINE}
+        uploads: dict[str, int] = {}
+
+        def work(tx: Writing) -> Appended:
+            tx.uploads = uploads
+            return append(tx, session, drafts, expected, mark, lifted)
+
+        if not large:
+            return await self._file.append(self.tenant, work)
+        try:
+            for artifact in large.values():
+                await self._upload(artifact, uploads)
+            return await self._file.append(self.tenant, work)
+        finally:
+            with suppress(RefoldError):  # whoever uploads next does it
+                await self._drop_unclaimed(uploads.values())
+
+    async def _drop_unclaimed(self, uploads: Iterable[int]) -> None:
+        """Drop those that no append claimed: it failed, or another one was quicker."""
+        for upload in {*uploads, *await self._read(abandoned)}:
+            while await self._file.append(self.tenant, _dropping(upload)):
+                pass
+
+    async def _upload(self, artifact: Artifact, uploads: dict[str, int]) -> None:
+        """Write the data of a large artifact, with moments in which others write."""
+        if await self._read(lambda tx: is_stored(tx, artifact)):
+            return
+        upload = uploads[artifact.hash] = await self._file.append(self.tenant, begin)
+        for number, piece in pieces_of(artifact):
+            start = perf_counter()
+            if not await self._file.append(self.tenant, _adding(upload, number, piece)):
+                del uploads[artifact.hash]
+                return
+            # Who waits for the lock polls for it, and without a pause would never find it free.
+            await asyncio.sleep(min(MAX_PAUSE, perf_counter() - start))
 
     async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
         """See `refold.log.Log.marked`."""
@@ -183,6 +235,14 @@ class SqliteLog:
 
     async def _write(self, work: Callable[[Writing], T]) -> T:
         return await self._file.write(self.tenant, work)
+
+
+def _adding(upload: int, number: int, piece: bytes) -> Callable[[Writing], bool]:
+    return lambda tx: add_piece(tx, upload, number, piece)
+
+
+def _dropping(upload: int) -> Callable[[Writing], bool]:
+    return lambda tx: drop_some(tx, upload)
 
 
 def _expiry(session: str, before: int) -> Callable[[Writing], bool]:

@@ -8,6 +8,7 @@ from refold.errors import NotAStore
 from refold.stores.migrations import Migration, check_applied, check_shipped, shipped_in
 from refold.stores.reach import Reach
 from refold.stores.sqlite.connection import APPLICATION
+from refold.stores.sqlite.ownership import sign
 
 _RECORD = (
     "CREATE TABLE migrations"
@@ -59,6 +60,8 @@ def _apply_next(
             "INSERT INTO migrations VALUES (?, ?, ?)",
             (migration.number, migration.name, migration.digest),
         )
+        if not applied:
+            sign(db)  # with the tables, so that no crash leaves a store that is nobody's
         reach("migrate.written")
         db.execute("COMMIT")
     except BaseException:

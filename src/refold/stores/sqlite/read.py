@@ -15,6 +15,7 @@ from refold.log.state import State
 from refold.stores.sql import statements
 from refold.stores.sqlite.rows import LAST_SEQ, SessionRow, ends, entry_of
 from refold.stores.sqlite.transaction import Reading
+from refold.stores.sqlite.uploads import data_of
 
 SQL = statements("refold.stores.sqlite", "sql/read.sql")
 
@@ -108,7 +109,8 @@ def artifact(tx: Reading, hash_: str) -> Artifact:
     found = tx.db.execute(SQL["artifact"], (tx.tenant, hash_)).fetchone()
     if found is None:
         raise ArtifactNotFound(f"There is no artifact {hash_}.")
-    stored = Artifact.of(*found)
+    key, data, media_type = found
+    stored = Artifact.of(data_of(tx, key) if data is None else data, media_type)
     if stored.hash != hash_:
         raise StoreCorrupt(f"Artifact {hash_} is damaged.")
     return stored

@@ -7,9 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 
 from refold.log.entry import Entry
+from refold.log.excerpt import excerpt
 from refold.log.lineage import Segment
 from refold.log.protocol import Hit, Match, Matches
-from refold.log.text import Term, excerpt, gather, terms, text_of
+from refold.log.text import Term, gather, terms, text_of
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import entries_in, segments, the_session, whole
 from refold.stores.sqlite.rows import ends, key_of, seq_of

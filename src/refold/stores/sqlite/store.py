@@ -2,9 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -13,12 +13,13 @@ from typing import TypeVar
 
 from refold.errors import ErasureUnfinished, NotAStore, StoreClosed, StoreNotFound, StoreReadOnly
 from refold.log.author import Clock, wall_clock
+from refold.log.forgotten import Forgotten
 from refold.log.names import check_name
 from refold.log.protocol import DEFAULT_TENANT, Store
 from refold.stores.migrations import Migration
 from refold.stores.reach import Reach, onwards
-from refold.stores.sqlite.connection import connect, our_errors
-from refold.stores.sqlite.forget import erasure_under_way, scrub
+from refold.stores.sqlite.connection import connect, make_private, our_errors
+from refold.stores.sqlite.forget import erasure_under_way, forgotten, scrub
 from refold.stores.sqlite.log import SqliteLog
 from refold.stores.sqlite.migrate import check_ours, migrate, shipped
 from refold.stores.sqlite.rows import KnownSessions
@@ -54,6 +55,7 @@ class SqliteStore(Store):
         self._reach = reach
         self._known = KnownSessions()
         self._opening = Lock()
+        self._scrub_later = False
         self._writer: Writer | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
@@ -103,15 +105,16 @@ class SqliteStore(Store):
         """Do quick work that writes, in a transaction that others may share."""
         if self._writer is None:
             raise self._not_open()
+        now = self._now()
         return await self._writer.run(
-            lambda db: work(Writing(db, tenant, self._known, 0, self._reach))
+            lambda db: work(Writing(db, tenant, self._known, now, self._reach))
         )
 
     async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Do other work that writes, in a transaction of its own."""
         if self._writer is None:
             raise self._not_open()
-        now = int(self._clock().timestamp() * 1000)
+        now = self._now()
 
         def transaction(db: sqlite3.Connection) -> T:
             db.execute("BEGIN IMMEDIATE")
@@ -123,11 +126,31 @@ class SqliteStore(Store):
 
         return await self._writer.alone(transaction)
 
+    async def forgotten(self) -> list[Forgotten]:
+        """What was forgotten, of all tenants."""
+        return await self.read(DEFAULT_TENANT, forgotten)
+
+    @asynccontextmanager
+    async def erasing_many(self) -> AsyncGenerator[None]:
+        """Scrub the files once at the end, however much is forgotten meanwhile."""
+        self._scrub_later = True
+        try:
+            yield
+        finally:
+            self._scrub_later = False
+        if await self.read(DEFAULT_TENANT, lambda tx: erasure_under_way(tx.db)):
+            await self.scrub()
+
     async def scrub(self) -> None:
-        """Leave no byte of what was forgotten."""
+        """Scrub the files of what was forgotten."""
         if self._writer is None:
             raise self._not_open()
+        if self._scrub_later:
+            return  # a crash before that is finished at the next open, as any other
         await self._writer.alone(lambda db: scrub(db, self._reach))
+
+    def _now(self) -> int:
+        return int(self._clock().timestamp() * 1000)
 
     def _not_open(self) -> StoreClosed:
         return StoreClosed(f"The store {self.path} is not open.")
@@ -142,6 +165,8 @@ class SqliteStore(Store):
             self._check_path()
         except PermissionError as error:
             raise StoreReadOnly(f"The store {self.path} cannot be reached.") from error
+        if self._create:
+            make_private(self.path)
         with our_errors(self.path):
             db = connect(self.path, create=self._create, wait=self._wait)
             try:

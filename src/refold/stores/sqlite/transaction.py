@@ -1,7 +1,8 @@
 """What the functions of this package work in: a connection, and whose rows they may touch."""
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from refold.stores.reach import Reach
 from refold.stores.sqlite.rows import KnownSessions
@@ -22,3 +23,5 @@ class Writing(Reading):
     known: KnownSessions
     now: int
     reach: Reach
+    uploads: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Artifacts whose data was uploaded before, by their hash."""

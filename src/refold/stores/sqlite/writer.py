@@ -5,8 +5,8 @@ concurrent appends share one flush to the disk.
 
 Where the transaction runs depends on what it costs. Handing work to a thread and back takes the
 event loop about as long as a short commit does, so while commits are short they run on the event
-loop itself, without waiting for any lock. As soon as they take longer on average (a slow disk,
-large batches), or another process holds the lock, a thread does them and the loop stays free.
+loop itself, without waiting for any lock. As soon as one takes longer (a slow disk, large batches),
+or another process holds the lock, a thread does them and the loop stays free.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any, TypeVar, cast
 
 from refold.errors import RefoldError, StoreBusy, StoreClosed
@@ -33,6 +33,8 @@ Work = Callable[[sqlite3.Connection], T]
 
 LOOP_LIMIT = 0.010
 """How long, in seconds, transactions may hold up one turn of the event loop."""
+_POLL = 0.002
+"""Seconds between two looks whether another process has let go of the lock."""
 _MOST_TOGETHER = 256
 _SMOOTHING = 8
 
@@ -74,7 +76,7 @@ class Writer:
         self._connection = Lock()
         self._draining = False
         self._closed = False
-        self._pace = 0.0  # what a transaction takes on average, in seconds
+        self._pace = 0.0  # what a transaction takes in bad moments of late, in seconds
         self._held = 0.0  # what this turn of the event loop has spent on transactions
         self._crowded = False  # whether the last shared transaction had more than one job
         self._thread = ThreadPoolExecutor(1, "refold-sqlite-writer")
@@ -163,11 +165,21 @@ class Writer:
                             self._draining = False
                             return
                     continue
-                with self._patience():
-                    if not self._together(jobs):
-                        for job in jobs:
-                            job.error = StoreBusy(f"The store {self._path} stays locked.")
+                if not self._patiently(jobs):
+                    for job in jobs:
+                        job.error = StoreBusy(f"The store {self._path} stays locked.")
             _settle(jobs)
+
+    def _patiently(self, jobs: list[_Job]) -> bool:
+        """Commit the jobs as soon as no other process holds the lock; False when that never is."""
+        until = monotonic() + self._wait
+        while not self._together(jobs):
+            if monotonic() > until:
+                return False
+            # SQLite itself would look every 25 ms, then every 100, and miss the short moments that
+            # another process leaves between two pieces of something large.
+            sleep(_POLL)
+        return True
 
     def _alone(self, work: Work[T]) -> T:
         with self._connection, self._patience():
@@ -209,7 +221,9 @@ class Writer:
 
     def _timed(self, start: float) -> float:
         taken = perf_counter() - start
-        self._pace += (taken - self._pace) / _SMOOTHING
+        # Up at once and down slowly: the second transaction that takes long is not the loop's. Its
+        # disk may be busy with what another process writes.
+        self._pace = max(taken, self._pace + (taken - self._pace) / _SMOOTHING)
         return taken
 
     def _one_by_one(self, jobs: list[_Job], error: Exception) -> None:

@@ -13,6 +13,7 @@ from refold.log import (
     FoldStarted,
     Forgotten,
     Log,
+    Message,
     Note,
     Opened,
     PartRef,
@@ -20,6 +21,7 @@ from refold.log import (
     Requested,
     Rewound,
     Span,
+    Titled,
 )
 from refold.testing.conformance.base import Conformance
 
@@ -83,6 +85,36 @@ class ForgettingConformance(Conformance):
         for name, gone in (("s", [3]), ("t", [3, 7]), ("u", [3])):
             assert [e.seq for e in await log.read(name) if e.forgotten] == gone
         assert (await log.visible("t")).outline.folds == ()
+
+    async def test_a_title_goes_with_the_entry_that_it_is_made_of(self, log: Log) -> None:
+        opened = Opened("openai-chat", "balanced", "the kettle is", title_source=2)
+        said = Message(b'{"role": "user", "content": "the kettle is green"}')
+        values = (opened, said, Note("other"), Titled("a kettle", source=2))
+        await log.append("s", self.drafts(*values), expected=0)
+        await self.add(log, "s", Titled("their own"), Titled("green kettle", source=2))
+        await log.fork("s", "whole")
+        await log.fork("s", "opening", at=1)
+        await log.fork("whole", "early", at=4)
+        assert (await log.info("s")).title == "green kettle"
+        assert (await log.info("opening")).title == "the kettle is"
+        erased = await log.forget("early", Span(2, 2))
+        assert (erased.entries, erased.derived) == (1, 3)
+        titles = {one.session: one.title for one in (await log.sessions()).sessions}
+        assert titles == {"s": "their own", "whole": "their own", "opening": None, "early": None}
+        assert await log.search("kettle") == []
+        assert (await log.sessions(search="kettle")).sessions == ()
+        assert [e.seq for e in await log.read("s") if e.forgotten] == [1, 2, 4, 6]
+        assert (await log.info("s")).format == "openai-chat"
+
+    async def test_a_title_outlives_other_entries(self, log: Log) -> None:
+        opened = Opened("openai-chat", "balanced", "the kettle is", title_source=3)
+        values = (opened, Note("one"), Note("the kettle is green"), Note("three"))
+        await log.append("s", self.drafts(*values), expected=0)
+        await log.forget("s", Span(2, 2))
+        await log.forget("s", Span(4, 4))
+        assert (await log.info("s")).title == "the kettle is"
+        await log.forget("s", Span(3, 3))
+        assert (await log.info("s")).title is None
 
     async def test_a_forgotten_session_is_gone(self, log: Log) -> None:
         await self.begin(log, "s", 3, title="kettle")

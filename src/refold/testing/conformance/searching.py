@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from refold.errors import SessionNotFound
+from refold.errors import InvalidEntry, SessionNotFound
 from refold.log import (
     Log,
     Matches,
@@ -15,7 +15,7 @@ from refold.log import (
     Store,
 )
 from refold.log.artifact import INLINE_LIMIT
-from refold.log.text import Term
+from refold.log.text import Term, words
 from refold.testing.conformance.base import Conformance
 
 
@@ -45,6 +45,12 @@ class SearchingConformance(Conformance):
             ("it's 50% off", "it's", "its"),
             ('say "AND" OR NOT near*', '"AND" near*', "nea"),
             ("x" * 200, "x" * 200, "x" * 10),
+            ("x" * 3000, "x" * 3000, "x" * 10),
+            ("ticket RF-60418-K was closed", "RF-60418-K", "RF-60418-L"),
+            ("see src/a_b.py:12", "src/a_b.py:12", "src/a_b.py:13"),
+            ("cafe\u0301s of Zu\u0308rich", "cafés zürich", "cafe"),
+            ("release \U0001f680 at noon \u2705", "\U0001f680", "\U0001f681"),
+            ("release \U0001f680 at noon \u2705", "noon \u2705", "\u274c"),
         ],
     )
     async def test_words_are_found(self, log: Log, text: str, finding: str, missing: str) -> None:
@@ -62,6 +68,86 @@ class SearchingConformance(Conformance):
         for nothing in ("user", "abc", picture, "message", "", "  ", "!?"):
             assert await log.search(nothing) == []
         assert [hit.entry.seq for hit in await log.search("words")] == [2]
+
+    async def test_what_a_tool_was_given_or_returned_is_searched(self, log: Log) -> None:
+        await self.begin(log, "s")
+        order = {"id": "RF-60418-K", "type": "refund", "total": 7315, "paid": True, "9f3c": ""}
+        returned = {"part_kind": "tool-return", "tool_name": "orders", "content": order}
+        call = {"part_kind": "tool-call", "tool_name": "orders", "args": {"order_id": "AB-77"}}
+        plain = {"part_kind": "tool-return", "tool_name": "count", "content": 4711}
+        used = {"type": "tool_use", "id": "toolu_1", "input": {"kind": "parcel"}}
+        written = {"text": "one\nMARK-8\tinto Z\u00fcrich \U0001f680"}
+        spelled = {"function": {"name": "write", "arguments": json.dumps(written)}}
+        rows = json.dumps({"at": "x\nMARK-9"}) + "\n" + json.dumps({"at": "Malm\u00f6"})
+        for body in ({"parts": [returned]}, {"parts": [call, plain]}, {"content": [used]}):
+            await self.add(log, "s", Message(json.dumps(body).encode()))
+        for word in ("RF-60418-K", "refund", "7315", "total", "true", "9f3c"):
+            assert [hit.entry.seq for hit in await log.search(word)] == [2], word
+        for word in ("AB-77", "4711"):
+            assert [hit.entry.seq for hit in await log.search(word)] == [3], word
+        assert [hit.entry.seq for hit in await log.search("parcel")] == [4]
+        assert await log.search("toolu_1") == []
+        # JSON in a string, as some formats have arguments and many tools answer.
+        await self.add(log, "s", Message(json.dumps({"tool_calls": [spelled]}).encode()))
+        await self.add(log, "s", Message(json.dumps({"role": "tool", "content": rows}).encode()))
+        for word in ("MARK-8", "into", "zürich", "\U0001f680"):
+            assert [hit.entry.seq for hit in await log.search(word)] == [5], word
+        for word in ("MARK-9", "malmö"):
+            assert [hit.entry.seq for hit in await log.search(word)] == [6], word
+
+    async def test_the_deepest_message_that_is_accepted_is_searched(self, log: Log) -> None:
+        await self.begin(log, "s")
+        for depth in (100_000, 10_000, *range(1_000, 100, -20)):
+            deep = b'{"content":' + b"[" * depth + b'"a needle"' + b"]" * depth + b"}"
+            try:
+                await self.add(log, "s", Message(deep))
+            except InvalidEntry:
+                continue
+            break
+        assert [hit.entry.seq for hit in await log.search("needle")] == [2]
+
+    async def test_every_word_of_a_very_long_entry_is_found(self, log: Log) -> None:
+        """300,000 words, all of them different: as long as a thick book."""
+        await self.begin(log, "s")
+        count = 300_000
+        said = [f"w{nth:x}" for nth in range(count)]
+        needles = {0: "ALPHA-1", count // 2: "MID-60418-K", count - 1: "OMEGA-9"}
+        for nth, needle in needles.items():
+            said[nth] = needle
+        await self.add(log, "s", Message(json.dumps({"content": " ".join(said)}).encode()))
+        await self.add(log, "s", Message(b'{"content":"w1 and little else"}'))
+        await log.fork("s", "fork", at=2)
+        for session, word in zip((None, "s", "fork"), needles.values(), strict=True):
+            [hit] = await log.search(word, session=session)
+            assert hit.entry.seq == 2
+            assert word in hit.excerpt.replace("…", " ").split()
+            assert len(hit.excerpt) < 200
+        [hit] = await log.search("ALPHA-1 OMEGA-9 w77 MID-60418-K")
+        assert hit.entry.seq == 2
+        assert await log.search("w1 absent") == []
+        # Words of every part of it, and runs of ten wherever a store may cut it.
+        runs = [words(" ".join(said[nth : nth + 10])) for nth in range(9_995, count - 10, 10_000)]
+        terms: list[Term] = [((f"w{nth:x}",),) for nth in range(5, count - 1, 9_973)]
+        terms += [(tuple(run),) for run in runs]
+        absent: list[Term] = [((f"w{count:x}",),), (("w3", "w2"),)]
+        for session in (None, "fork"):
+            found = await log.matches([*terms, *absent], session=session)
+            assert found.holding == (1,) * len(terms) + (0, 0)
+            [match] = found.matches
+            assert (match.seq, match.words) == (2, count + 4)
+        await log.forget("s", Span(2, 2))
+        for word in needles.values():
+            assert await log.search(word) == []
+        assert (await log.matches([(("w5",),)])).holding == (0,)
+
+    async def test_a_long_text_without_spaces_is_found(self, log: Log) -> None:
+        await self.begin(log, "s")
+        text = "日本語の文章" * 20_000 + "東京" + "日本語の文章" * 20_000 + "京都"
+        await self.add(log, "s", Message(json.dumps({"content": text}).encode()))
+        for word in ("東京", "京都", "文章日本"):
+            [hit] = await log.search(word)
+            assert word in hit.excerpt
+        assert await log.search("都京") == []
 
     async def test_a_hit_is_read_in_its_session(self, log: Log) -> None:
         draft = self.author.draft(Note("needle one"))

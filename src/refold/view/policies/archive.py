@@ -8,6 +8,7 @@ reference to a copy would lead away from what was said.
 from collections.abc import Iterator
 
 from refold.view.desk import Desk
+from refold.view.framing import tool_name
 from refold.view.names import mentioning
 from refold.view.policy_values import Archive
 from refold.wire import Part, Replace
@@ -37,7 +38,7 @@ def archive(
 def reference(part: Part, text: str, values: Archive) -> Replace:
     """What stands for an archived result."""
     if part.tool and part.tool.startswith(READ_BACK):
-        return Replace(0, _AGAIN.replace("{tool}", part.tool), 0, "archived")
+        return Replace(0, _AGAIN.replace("{tool}", tool_name(part.tool)), 0, "archived")
     mentions = mentioning(text[values.excerpt :], values.names)
     mark = f"[…archived: {part.chars} chars, part {part.seq}.{part.nth}{mentions}]"
     lead = "\n" if values.excerpt else ""

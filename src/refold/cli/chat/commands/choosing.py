@@ -42,6 +42,7 @@ async def model(chat: Chat, typed: str) -> None:
         say(chat, f"Nothing changed: {talk.model.model_id} goes on answering.")
         return
     await talk.switch(chosen)
+    await chat.note_endpoint()
     window = _window(chat, chosen)
     size = f"Its window: {counted(window, 'token')}." if window else "Its window is unknown."
     told = [faint(size)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from pydantic_ai.messages import ModelRequest
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -28,15 +29,22 @@ from refold.cli.chat.surface import Row
 from refold.errors import FoldCancelled, FoldError, FoldUnderWay, NothingToFold
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
 from refold.fold.preview import Preview
+from refold.integrations.pydantic_ai.message_bytes import payload_of
 from refold.log import Log, Span
 from refold.recall.unfold import Cursor, Page, Piece, beneath
 from refold.recall.unfold import unfold as page_of
-from refold.session import Compacted, Session
+from refold.session import Compacted, Forecast, Session
 
 _PAGE: Final = 4_000
 """Characters of what lies beneath a fold that are shown at once."""
 _NAMES: Final = 8
 _TITLE: Final = 60
+A_PROMPT: Final = payload_of(ModelRequest.user_text_prompt("Go on."))
+"""What a request is planned with that nobody has made yet."""
+_READ_ON: Final = (
+    "It stays folded. You can read it here, and the model can with its recall tools; /pin keeps "
+    "single messages in view."
+)
 _WHO: Final = {"user": "you", "assistant": "the model"}
 
 
@@ -59,18 +67,23 @@ async def compact(chat: Chat, typed: str) -> None:
 async def _agreed(chat: Chat, session: Session) -> bool:
     if chat.conversation.status.folding is not None:
         raise FoldUnderWay("A fold of this session is being made.")
-    _show_preview(chat, await session.preview())
-    if await chat.surface.ask("Fold now?", ("yes", "no")) == "yes":
-        return True
-    say(chat, "Nothing was folded; the conversation is as it was.")
-    return False
+    while True:
+        _show_preview(chat, await session.preview())
+        seen = session.head
+        if await chat.surface.ask("Fold now?", ("yes", "no")) != "yes":
+            say(chat, "Nothing was folded; the conversation is as it was.")
+            return False
+        await session.catch_up()
+        if session.head == seen:
+            return True
+        say(chat, "The conversation changed while you were asked, in another terminal. Look again:")
 
 
 def _show_preview(chat: Chat, found: Preview) -> None:
     rows = [
         ("goes", f"{counted(found.messages, 'message')}, into one summary"),
         ("stays", f"{counted(found.kept, 'message')} as they are"),
-        ("tokens", f"{found.before:,} now → about {found.after:,} then"),
+        ("tokens", f"{found.before:,} now → about {found.after:,} then{_warning(found)}"),
         ("a request costs", _cost(found)),
     ]
     if found.lost:
@@ -81,6 +94,10 @@ def _show_preview(chat: Chat, found: Preview) -> None:
         table(rows),
         faint("Nothing is deleted: the log keeps every word, and /undo takes the fold back."),
     )
+
+
+def _warning(found: Preview) -> str:
+    return "" if found.freed > 0 else ", so it frees nothing"
 
 
 def _cost(found: Preview) -> str:
@@ -156,25 +173,53 @@ async def _chosen(chat: Chat, found: list[Checkpoint], typed: str) -> Checkpoint
 async def _read(chat: Chat, session: Session, chosen: Checkpoint, spans: tuple[Span, ...]) -> None:
     """A page at a time, until the person has seen enough or wants it in the view."""
     start: Cursor | None = None
+    outlook = await session.forecast(spans, A_PROMPT, unfold=True)
     while True:
         page = await _page(chat.conversation.log, session.name, spans, start)
         say(chat, *(line for piece in page.pieces for line in _told(piece)))
         start = page.next
         more = ("more",) if start else ()
-        answer = await chat.surface.ask(_question(chat, chosen), ("no", *more, "yes"))
+        if not outlook.fits:
+            say(chat, _too_large(chat, chosen), faint(_READ_ON))
+            if not more or await chat.surface.ask("Read on?", ("no", *more)) != "more":
+                return
+            continue
+        if outlook.changes:
+            say(chat, "Not all of it would be sent as it was said.", *described(outlook))
+        question = f"Show the model these {counted(chosen.tokens, 'token')} again?"
+        if outlook.changes:
+            question = "Show the model this again, shortened so?"
+        answer = await chat.surface.ask(question, ("no", *more, "yes"))
         if answer == "yes":
             await _open(chat, session, spans)
         if answer != "more":
             return
 
 
-def _question(chat: Chat, chosen: Checkpoint) -> str:
+def _too_large(chat: Chat, chosen: Checkpoint) -> str:
     status = chat.conversation.status
-    asked = f"Show the model these {counted(chosen.tokens, 'token')} again?"
-    if status.window is None or status.filled is None:
-        return asked
-    room = max(0, status.window - status.filled.total)
-    return f"{asked} Room: {room:,}."
+    window = status.window or status.assumed
+    filled = status.filled.total if status.filled else 0
+    return (
+        f"It does not fit: these {counted(chosen.tokens, 'token')}, beside about {filled:,} that a "
+        f"request has now, in a window of {window:,}."
+    )
+
+
+def described(outlook: Forecast) -> list[RenderableType]:
+    """What the next request sends of some messages, line by line."""
+    sent, everything = outlook.verbatim, len(outlook.messages)
+    if not outlook.changes:
+        whole = "it" if everything == 1 else f"all {everything:,} messages"
+        return [Text(f"The next request sends {whole} as said, word for word.")]
+    told: list[RenderableType] = [
+        Text(f"The next request sends {sent:,} of {counted(everything, 'message')} as said.")
+    ]
+    for one in outlook.changes:
+        what = counted(one.parts, "part")
+        size = f"{one.before:,} → {counted(one.after, 'token')}"
+        told.append(faint(f"{what}: {one.disposition.sentence}, {size}"))
+    return told
 
 
 def _told(piece: Piece) -> Iterator[RenderableType]:
@@ -195,7 +240,9 @@ async def _open(chat: Chat, session: Session, spans: tuple[Span, ...]) -> None:
     await mark(chat.conversation.log, session.name, "unfold", "A fold was opened.")
     for span in spans:
         await session.unfold(span)
-    say(chat, "The model sees it again as it was said.", faint("/undo folds it again."))
+    # What is said of it is read from the plan of the request that comes next.
+    outlook = await session.forecast(spans, A_PROMPT)
+    say(chat, "The fold is open.", *described(outlook), faint("/undo folds it again."))
 
 
 def row(one: Checkpoint) -> Row:

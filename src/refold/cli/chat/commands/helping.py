@@ -34,7 +34,7 @@ def show_help(chat: Chat, commands: Mapping[str, Command], typed: str) -> None:
         table(rows),
         strong("\nKeys"),
         table(one for one in _KEYS if one[0] == "Ctrl-C" or not is_plain(chat)),
-        faint("Nothing that you say is ever lost: the log keeps every word."),
+        faint("The log keeps this conversation until you forget it or its retention ends."),
     )
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.commands.works_on import Chat
 from refold.cli.chat.plain.plain import Plain
+from refold.cli.chat.surface import Surface
 from refold.cli.colours import STYLES
 from refold.log import wall_clock
 from refold.view.columns import first_words
@@ -33,7 +34,12 @@ _READ = 8
 
 def say(chat: Chat, *what: RenderableType) -> None:
     """Show one or more lines or things below each other, after an empty line."""
-    chat.surface.show(Group(*map(_renderable, what)))
+    show(chat.surface, *what)
+
+
+def show(surface: Surface, *what: RenderableType) -> None:
+    """The same, where there is no chat yet."""
+    surface.show(Group(*map(_renderable, what)))
 
 
 def _renderable(what: RenderableType) -> RenderableType:

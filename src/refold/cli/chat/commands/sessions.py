@@ -4,6 +4,8 @@ from itertools import count
 from shlex import quote
 from typing import Final
 
+from rich.text import Text
+
 from refold.cli.chat.commands.folding import facts
 from refold.cli.chat.commands.parts import PREVIEW
 from refold.cli.chat.commands.saying import (
@@ -16,15 +18,17 @@ from refold.cli.chat.commands.saying import (
     quoted,
     say,
     shortened,
+    show,
     strong,
     table,
     words,
 )
 from refold.cli.chat.commands.works_on import Chat, Values
-from refold.cli.chat.surface import Row
-from refold.errors import InvalidInput, SessionNotFound
+from refold.cli.chat.endpoint import Endpoint, endpoint_of, stored_endpoint
+from refold.cli.chat.surface import Row, Surface
+from refold.errors import InvalidInput, RefoldError, SessionNotFound
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
-from refold.integrations.pydantic_ai.keeping import FORMAT
+from refold.integrations.pydantic_ai.sessions import FORMAT
 from refold.log import MAIN_SCOPE, Entry, Log, Message, SessionInfo, Span
 from refold.recall.telling import shapes_of, wire_of
 
@@ -39,14 +43,16 @@ _WORDS: Final = 60
 
 async def sessions(chat: Chat, typed: str) -> None:
     """Pick a session and go there."""
-    chosen = await picked_session(chat, typed)
+    talk = chat.conversation
+    chosen = await picked_session(talk.log, chat.surface, typed, talk.name)
     if chosen is not None:
         await _go(chat, chosen)
 
 
-async def picked_session(chat: Chat, search: str = "") -> str | None:
+async def picked_session(
+    log: Log, surface: Surface, search: str = "", here: str = ""
+) -> str | None:
     """A session that the person picks among those with these words; one of that name is picked."""
-    log, here = chat.conversation.log, chat.conversation.name
     found, others = await own_sessions(log, search, _MOST)
     if any(one.session == search for one in found):
         return search
@@ -54,13 +60,13 @@ async def picked_session(chat: Chat, search: str = "") -> str | None:
         if one.session == search:
             raise refusal(one)
     if not found:
-        _none(chat, search, others)
+        _none(surface, search, others)
         return None
     rows = [await _row(log, one, here) for one in found]
     title = "Sessions, last used first" + (f": {clean(search)}" if search else "")
     if others:
         title += f" (not listed, as a chat cannot go on with them: {len(others):,})"
-    chosen = await chat.surface.pick(title, rows)
+    chosen = await surface.pick(title, rows)
     return None if chosen is None else found[chosen].session
 
 
@@ -109,29 +115,64 @@ def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every 
     ]
 
 
-def _none(chat: Chat, typed: str, others: list[SessionInfo]) -> None:
+def _none(surface: Surface, typed: str, others: list[SessionInfo]) -> None:
     if others:
         only = counted(len(others), "session")
-        say(
-            chat,
+        show(
+            surface,
             f"There is no session that a chat can go on with, only {only} of other programs.",
             faint("`refold sessions` lists them, and `refold show` reads them."),
         )
     elif typed:
-        say(chat, f"No session holds {typed!r}.", faint("/sessions alone lists them all."))
+        show(surface, f"No session holds {typed!r}.", faint("/sessions alone lists them all."))
     else:
-        say(chat, "There are no sessions yet.", faint("This one is kept once you say something."))
+        kept = "This one is kept once you say something."
+        show(surface, "There are no sessions yet.", faint(kept))
 
 
 async def _go(chat: Chat, name: str) -> None:
-    if name == chat.conversation.name:
+    """Go to another session, with the model that answers there."""
+    talk = chat.conversation
+    if name == talk.name:
         say(chat, f"You are in session {name} already.")
         return
-    await chat.conversation.go_to(name)
-    info = await chat.conversation.log.info(name)
+    here = endpoint_of(talk.model)
+    stored = await stored_endpoint(talk.log, name)
+    there = None
+    if stored is not None and not stored.same(here):
+        try:
+            there = talk.model_at(stored)
+        except RefoldError as error:
+            if not await _agreed_to_another(chat, name, stored, error):
+                say(chat, "You stay where you are; nothing changed.")
+                return
+    await talk.go_to(name, there)
+    info = await talk.log.info(name)
     told = f"{counted(info.messages, 'message')}, last used {ago(info.updated_at)}"
-    say(chat, f"Now in session {words(name, _WORDS)}: {told}.", faint("/sessions goes elsewhere."))
+    lines = [faint("/sessions goes elsewhere.")]
+    if stored is not None and not stored.same(here):
+        lines.insert(0, Text(answers_here(endpoint_of(talk.model), stored)))
+    say(chat, f"Now in session {words(name, _WORDS)}: {told}.", *lines)
     await chat.show_tail()
+
+
+async def _agreed_to_another(chat: Chat, name: str, stored: Endpoint, error: RefoldError) -> bool:
+    """Whether the session is to be resumed with the model of this one: its own cannot be had."""
+    say(
+        chat,
+        f"Session {words(name, _WORDS)} was answered by {stored}, which cannot be used now.",
+        clean(error.what),
+        faint(clean(error.fix)),
+    )
+    now = endpoint_of(chat.conversation.model)
+    return await chat.surface.ask(f"Let {now} answer there?", ("no", "yes")) == "yes"
+
+
+def answers_here(now: Endpoint, before: Endpoint) -> str:
+    """Which model answers in a session that is resumed, in one line."""
+    if now.same(before):
+        return f"{now} answers here, as before."
+    return f"{now} answers here from now on. Until now it was {before}."
 
 
 async def _row(log: Log, info: SessionInfo, here: str) -> Row:
@@ -193,7 +234,7 @@ async def _facts(chat: Chat) -> None:
         ("last used", ago(info.updated_at)),
         ("the log keeps", f"{counted(info.messages, 'message')}, {info.entries:,} entries"),
         ("profile", talk.profile.name),
-        ("model", talk.status.model),
+        ("model", str(endpoint_of(talk.model))),
     ]
     if info.forked_from:
         rows.append(("fork of", f"{words(info.forked_from, _WORDS)}, entry {info.forked_at}"))

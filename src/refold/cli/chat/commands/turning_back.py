@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from refold.cli.chat.commands.acts import Act, backwards, mark, newest_act, newest_undo
+from refold.cli.chat.commands.folding import A_PROMPT, described
 from refold.cli.chat.commands.parts import PREVIEW
 from refold.cli.chat.commands.saying import (
     NOTHING_SAID,
@@ -21,6 +22,7 @@ from refold.cli.chat.surface import Row
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, Log, Message, Outline, Span
 from refold.recall.telling import shapes_of, wire_of
+from refold.recall.unfold import beneath
 from refold.session import Session
 from refold.wire import Wire
 
@@ -103,13 +105,16 @@ async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
 async def _undo_fold(chat: Chat, session: Session, act: Act) -> None:
     log = chat.conversation.log
     summary = await _summary(log, session.name, act.seq)
+    spans = await beneath(log, session.name, act.seq)
     async with chat.conversation.alone():
         await mark(log, session.name, "undo", "A fold was taken back.")
         await session.take_back(act.fold)
+    outlook = await session.forecast(spans, A_PROMPT)
     said = f"{counted(summary.messages, 'message')}, {counted(summary.tokens, 'token')}"
     say(
         chat,
-        f"Took back the newest fold: the model sees again what it stood for ({said}).",
+        f"Took back the newest fold ({said}).",
+        *described(outlook),
         faint("The log keeps the summary. /redo folds it again as it was."),
     )
 

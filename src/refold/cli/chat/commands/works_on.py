@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic_ai.models import Model
 
+from refold.cli.chat.endpoint import Endpoint
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Surface
 from refold.log import Log, SessionInfo
@@ -82,8 +83,12 @@ class Talk(Protocol):
         """Go on with that model; fold first where it must."""
         ...
 
-    async def go_to(self, name: str) -> None:
-        """Go on in another session, there or not."""
+    def model_at(self, endpoint: Endpoint) -> Model:
+        """The model that answers there. Raises NoModel where it cannot be had any more."""
+        ...
+
+    async def go_to(self, name: str, model: Model | None = None) -> None:
+        """Go on in another session, there or not; with another model, if one is given."""
         ...
 
     async def reload(self) -> None:
@@ -112,6 +117,10 @@ class Chat(Protocol):
     @property
     def known_models(self) -> Sequence[str]:
         """Models that could be talked with."""
+        ...
+
+    async def note_endpoint(self) -> None:
+        """Have the session say which model answers in it now."""
         ...
 
     async def show_tail(self) -> None:

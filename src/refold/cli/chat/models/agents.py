@@ -26,7 +26,8 @@ _PLAIN = (
 def agent_at(where: str) -> Agent[Any, Any]:
     """The agent that `module:name` or `path/to/file.py:name` names.
 
-    Modules of the current folder are found. Without a name, the only agent there is taken.
+    A module that is not installed is looked for in the current folder. Without a name, the only
+    agent there is taken.
     """
     place, colon, path = where.rpartition(":")
     if not colon or where.endswith(".py"):
@@ -61,9 +62,12 @@ def _is_file(place: str) -> bool:
 def _from_module(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise InvalidInput(f"{name!r} is no module's name.", _HOW)
-    _importable(Path.cwd())
     importlib.invalidate_caches()
     try:
+        # Only a name that nothing installed has leads to the folder: a folder that brings a module
+        # of the same name as an installed one is not asked for it, nor for anything it imports.
+        if importlib.util.find_spec(name.partition(".")[0]) is None:
+            _importable(Path.cwd())
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
@@ -98,8 +102,9 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _importable(folder: Path) -> None:
+    """Find modules in this folder, after all that are installed."""
     if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+        sys.path.append(str(folder))
 
 
 def _broken(place: str, error: BaseException) -> InvalidInput:

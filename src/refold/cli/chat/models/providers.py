@@ -190,6 +190,11 @@ def _with_key(environ: Mapping[str, str]) -> Provider | None:
     return next((one for one in having if one.installed), next(iter(having), None))
 
 
+def is_foreign(url: str | None) -> bool:
+    """Whether an address is not OpenAI's own."""
+    return _foreign(url) is not None
+
+
 def _foreign(url: str | None) -> str | None:
     return url if url and _OPENAI not in url else None
 

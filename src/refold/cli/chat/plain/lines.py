@@ -4,9 +4,10 @@ import asyncio
 import codecs
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from io import StringIO
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 from rich.console import Console, RenderableType
 
@@ -29,44 +30,67 @@ _LINES: Final = {
 """What boxes and bars are made of."""
 
 
+class _Line(NamedTuple):
+    text: str | None
+    """None: there are no more."""
+    at: float
+
+
 class InputLines:
     """Lines as they come in, read in a thread so that nothing else waits for them."""
 
     def __init__(self, source: TextIO) -> None:
         self._source = source
-        self._lines: list[str | None] = []
+        self._lines: list[_Line] = []
         self._waits: asyncio.Future[str | None] | None = None
+        self._since = float("-inf")
         self._started = False
 
-    def next(self) -> "asyncio.Future[str | None]":
-        """The next line without its end; None when there are no more."""
-        loop = asyncio.get_running_loop()
-        waits: asyncio.Future[str | None] = loop.create_future()
+    def start(self) -> None:
+        """Begin to read: from now on it is known when each line came."""
         if not self._started:
             self._started = True
+            loop = asyncio.get_running_loop()
             threading.Thread(target=self._read, args=(loop,), name="input", daemon=True).start()
-        self._waits = waits
+
+    def next(self, since: float = float("-inf")) -> "asyncio.Future[str | None]":
+        """The next line without its end; None when there are no more.
+
+        Args:
+            since: Lines that came before this moment stay for those who ask without one.
+        """
+        waits: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.start()
+        self._waits, self._since = waits, since
         self._give()
         return waits
+
+    def put_back(self, line: str) -> None:
+        """Let a line be the next one; after those that came before it."""
+        came = (at for at, one in enumerate(self._lines) if one.at > self._since)
+        self._lines.insert(next(came, len(self._lines)), _Line(line, float("-inf")))
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             for line in _lines(self._source):
-                loop.call_soon_threadsafe(self._add, line.rstrip("\r\n"))
-            loop.call_soon_threadsafe(self._add, None)
+                loop.call_soon_threadsafe(self._add, _Line(line.rstrip("\r\n"), time.monotonic()))
+            loop.call_soon_threadsafe(self._add, _Line(None, float("inf")))
         except RuntimeError:  # the loop is closed: nobody reads any more
             return
 
-    def _add(self, line: str | None) -> None:
+    def _add(self, line: _Line) -> None:
         self._lines.append(line)
         self._give()
 
     def _give(self) -> None:
-        if self._waits and not self._waits.done() and self._lines:
-            line = self._lines[0]
-            if line is not None:  # after the end there is only the end
-                del self._lines[0]
-            self._waits.set_result(line)
+        if self._waits is None or self._waits.done():
+            return
+        for at, line in enumerate(self._lines):
+            if line.at >= self._since:
+                if line.text is not None:  # after the end there is only the end
+                    del self._lines[at]
+                self._waits.set_result(line.text)
+                return
 
 
 def as_text(what: RenderableType, width: int) -> str:

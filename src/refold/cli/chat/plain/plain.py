@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from io import StringIO
 from typing import Any, TextIO
@@ -31,6 +32,7 @@ from refold.cli.tables import terminal_width
 from refold.view.columns import first_words
 
 _PROMPT = "You: "
+_PICK = "Number, or words to search, or nothing to go back: "
 _NUMBER = 20
 """Columns of a number that is none of the list."""
 _STUBBORN = 3
@@ -120,36 +122,71 @@ class Plain:
         """The status is told after each turn."""
 
     async def ask(self, question: str, answers: Sequence[str]) -> str | None:
-        """Ask for one of these answers (an empty line is the first); None: Ctrl-C, or no more."""
+        """Ask for one of these answers (an empty line is the first); None: Ctrl-C, or no more.
+
+        Only a line that is an answer answers. On a terminal it must come after the question, and
+        any other line is the next message, while the question is asked again. From a pipe nobody
+        sees a question come up: the next line that is not empty answers it or, if it is no answer,
+        leaves it without one and is the next message.
+        """
         self._spoken.settle()
+        asked = f"{cleaned(question)} {offered(answers)} "
         with contextlib.suppress(_Pressed):
-            while (
-                line := await self._line(f"{cleaned(question)} {offered(answers)} ")
-            ) is not None:
+            if not self._in.isatty():
+                return await self._answer_from_pipe(asked, answers)
+            while (line := await self._line(asked, since=time.monotonic())) is not None:
                 if answer := chosen(line, answers):
                     return answer
+                self._lines.put_back(line)
+                self._say("That is no answer: it is your next message.")
         return None
 
+    async def _answer_from_pipe(self, asked: str, answers: Sequence[str]) -> str | None:
+        line = await self._piped_line()
+        answer = None if line is None else chosen(line, answers)
+        if line is not None and answer is None:
+            self._lines.put_back(line)
+        self._say(f"{asked}{cleaned(line) if answer and line else '(no answer)'}")
+        return answer
+
+    async def _piped_line(self) -> str | None:
+        """The next line that is not empty."""
+        while (line := await self._awaited(self._lines.next())) is not None:
+            if cleaned(line).strip():
+                break
+        return line
+
     async def pick(self, title: str, rows: Sequence[Row]) -> int | None:
-        """Let a row be picked by its number, with search; None: none."""
+        """Let a row be picked by its number, with search; None: none.
+
+        On a terminal only lines that come after the list count. From a pipe, a line that neither is
+        a number nor finds anything picks nothing and is the next message.
+        """
         self._spoken.settle()
+        typed = self._in.isatty()
         shown = list(range(len(rows)))
         with contextlib.suppress(_Pressed):
             while True:
                 self._write(listed(cleaned(title), rows, shown, self.width))
-                line = await self._line("Number, or words to search, or nothing to go back: ")
+                since = time.monotonic() if typed else float("-inf")
+                line = await self._line(_PICK, since=since)
                 if line is None or not line.strip():
                     return None
                 if line.strip().isdecimal():
                     if (at := row_numbered(line.strip(), rows)) is not None:
                         return at
                     self._say(f"There is no number {first_words(line, _NUMBER)}.")
+                elif (matching := found(line, rows)) or typed:
+                    shown = matching
                 else:
-                    shown = found(line, rows)
+                    self._lines.put_back(line)
+                    return None
         return None
 
     async def _host(self, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
         loop = asyncio.get_running_loop()
+        if self._in.isatty():
+            self._lines.start()  # what is typed before a question comes up is known to be older
         self._main = asyncio.ensure_future(main())
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -170,20 +207,25 @@ class Plain:
         else:
             self._presses += 1
 
-    async def _line(self, prompt: str) -> str | None:
-        """A line, asked for; where nobody types it, it is shown as if somebody had."""
+    async def _line(self, prompt: str, since: float = float("-inf")) -> str | None:
+        """A line, asked for; where nobody types it now, it is shown as if somebody had."""
         if self._lost is not None:  # nobody would see what is asked
             return None
         typed = self._in.isatty()
         self._write(prompt)
-        self._waits = self._lines.next()
-        try:
-            line = await self._waits
-        finally:
-            self._waits = None
+        line = await self._awaited(self._lines.next(since))
         if line is None or not typed:
             self._say(cleaned(line or ""))
         return line
+
+    async def _awaited(self, line: "asyncio.Future[str | None]") -> str | None:
+        if self._lost is not None:
+            return None
+        self._waits = line
+        try:
+            return await line
+        finally:
+            self._waits = None
 
     def _say(self, line: str) -> None:
         self._write(f"{line}\n")

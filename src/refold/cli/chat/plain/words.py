@@ -43,7 +43,9 @@ class Spoken:
                 for line in event_lines(event):
                     self._line(cleaned(line.text).replace("→", "to"))
             case Elsewhere(who, text):
-                speaker = "You, in another terminal" if who == "you" else "Answer there"
+                speaker = (
+                    "You, in another terminal" if who == "you" else "Answer in another terminal"
+                )
                 self._line(f"{speaker}: {cleaned(text)}")
 
     def settle(self) -> None:

@@ -5,18 +5,19 @@ import select
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.layout import Layout
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.renderer import CPR_Support
 
+from refold.cli.chat.terminal.prompt_toolkit_compat import ResizableApplication
+
 _HOLD, _RELEASE = "\x1b[?2026h", "\x1b[?2026l"
 """Terminals that know these show what is between them at once, without a flicker."""
 
 
-class Inline(Application[None]):
+class Inline(ResizableApplication):
     """Draws below what was printed; survives a change of the window's size."""
 
     def __init__(self, layout: Layout, keys: KeyBindings, *, colour: bool) -> None:
@@ -87,9 +88,6 @@ class Inline(Application[None]):
         self.output.erase_down()
         self.output.flush()
         self.invalidate()
-
-    def _on_resize(self) -> None:
-        self._redraw()
 
     def _hold(self) -> None:
         self._held = True

@@ -39,6 +39,7 @@ class Drawn(Protocol):
     lines: TypedLines
     asking: Asking | None
     picker: Picker | None
+    waiting_list: Picker | None
     hint: str
     status: Status | None
     buffer: Buffer
@@ -55,11 +56,6 @@ class Bottom:
         self._now: StyleAndTextTuples = []
         """What is coming, as it was drawn the last time."""
         self._cyan = "ansicyan" if colour else ""
-        self._question = Window(
-            FormattedTextControl(self._asked, focusable=True, show_cursor=True),
-            dont_extend_height=True,
-            wrap_lines=True,
-        )
         self._input = Window(
             BufferControl(drawn.buffer),
             height=lambda: Dimension(min=1, max=self._third()),
@@ -77,17 +73,16 @@ class Bottom:
         """Let keys go to what is open."""
         drawn = self._drawn
         target = drawn.picker.window if drawn.picker else None
-        self.layout.focus(target or (self._question if drawn.asking else self._input))
+        self.layout.focus(target or self._input)
 
     def _laid_out(self) -> HSplit:
-        asking = Condition(lambda: self._drawn.asking is not None)
         return HSplit(
             [
                 _section(self._coming),
                 _section(self._queued),
                 Window(height=Dimension(min=0, preferred=1, max=1)),
-                ConditionalContainer(self._input, filter=~asking),
-                ConditionalContainer(self._question, filter=asking),
+                _section(self._question, wrap=True),
+                self._input,
                 _section(self._menu),
                 Window(FormattedTextControl(self._status), height=1),
                 Window(),
@@ -119,9 +114,12 @@ class Bottom:
         rows = menu(self._drawn.buffer.complete_state, self._size().columns)
         return [one for row in rows for one in (("", "\n"), *row)][1:]
 
-    def _asked(self) -> StyleAndTextTuples:
-        asking = self._drawn.asking
-        return [("bold", asking.shown if asking else ""), ("[SetCursorPosition]", "")]
+    def _question(self) -> StyleAndTextTuples:
+        """What waits for the person: above the input, which is never taken away."""
+        drawn = self._drawn
+        if drawn.asking:
+            return [("bold", drawn.asking.shown)]
+        return [("bold", drawn.waiting_list.announcement)] if drawn.waiting_list else []
 
     def _status(self) -> StyleAndTextTuples:
         drawn, width = self._drawn, self._size().columns
@@ -147,7 +145,7 @@ class Bottom:
         return get_app().output.get_size()
 
 
-def _section(text: Callable[[], StyleAndTextTuples]) -> ConditionalContainer:
+def _section(text: Callable[[], StyleAndTextTuples], *, wrap: bool = False) -> ConditionalContainer:
     """As many rows as there is text, or none."""
-    window = Window(FormattedTextControl(text), dont_extend_height=True)
+    window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))

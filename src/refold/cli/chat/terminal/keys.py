@@ -8,7 +8,6 @@ from prompt_toolkit.filters import Always, Condition, Filter
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from refold.cli.chat.terminal.asking import Asking
 from refold.cli.chat.terminal.picker import Picker
 
 
@@ -16,7 +15,6 @@ class Typed(Protocol):
     """What keys act upon."""
 
     buffer: Buffer
-    asking: Asking | None
     picker: Picker | None
 
     def send(self) -> None:
@@ -47,8 +45,12 @@ class Typed(Protocol):
         """Ctrl-L."""
         ...
 
-    def answer(self, typed: str) -> None:
-        """A key was pressed while a question waits."""
+    def paste(self, text: str) -> None:
+        """A text was pasted into the input line."""
+        ...
+
+    def typed_ahead(self, text: str) -> None:
+        """A key was pressed before the list could be seen."""
         ...
 
     def pick(self) -> None:
@@ -71,8 +73,8 @@ def bindings(on: Typed) -> KeyBindings:
     """All keys that are not those of every editor."""
     keys = KeyBindings()
     picking = Condition(lambda: on.picker is not None)
-    asking = Condition(lambda: on.asking is not None) & ~picking
-    typing = ~picking & ~asking
+    unseen = Condition(lambda: on.picker is not None and on.picker.visible is None)
+    typing = ~picking
     empty = Condition(lambda: not on.buffer.text)
 
     def bind(*names: str, to: Handler, when: Filter = typing) -> None:
@@ -92,10 +94,12 @@ def bindings(on: Typed) -> KeyBindings:
     bind("up", to=lambda _: _up(on))
     bind("down", to=lambda _: _down(on.buffer))
 
-    bind("enter", to=lambda _: on.answer(""), when=asking)
-    bind(Keys.Any, to=lambda event: on.answer(event.data), when=asking)
+    bind(Keys.BracketedPaste, to=lambda event: on.paste(event.data))
 
     _bind_list(on, bind, picking)
+    # Last, so that it goes before the list's own keys.
+    for name in (Keys.Any, Keys.BracketedPaste, Keys.Enter):
+        bind(name, to=lambda event: on.typed_ahead(event.data), when=unseen)
     return keys
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.heard import Called, Elsewhere, Happened, Heard, Returned, Said, Thought
 from refold.cli.chat.terminal.markdown import block
-from refold.cli.chat.terminal.markdown_stream import Blocks, Kind
+from refold.cli.chat.terminal.markdown_stream import Blocks
 from refold.cli.chat.terminal.theme import PROMPT, RETURN, SPINNER
 from refold.cli.chat.tool_lines import call_line, event_lines, lasted, return_line
 from refold.cli.colours import STYLES
@@ -91,7 +91,7 @@ class Live:
 
     def _coming(self, width: int) -> Iterator[RenderableType]:
         if rest := self._blocks.rest.strip("\n"):
-            yield block(_newest(rest, self._blocks.kind))
+            yield block(_newest(rest, fence=self._blocks.in_fence))
             if self._calls:
                 yield ""
         now = self._clock()
@@ -150,13 +150,14 @@ def _elsewhere(who: str, text: str) -> Printed:
     if who == "you":
         note = Text("From another terminal:", "dim")
         return Printed(Group(note, typed(text, faint=True).what), "event")
-    return Printed(block(text), "event")
+    note = Text("Answer in another terminal:", "dim")
+    return Printed(Group(note, block(text)), "event")
 
 
-def _newest(rest: str, kind: Kind) -> str:
+def _newest(rest: str, *, fence: bool) -> str:
     """The end of a long block, which is all there is room for."""
     if len(rest) <= _UNFINISHED:
         return rest
     end = rest[-_UNFINISHED:]
     end = end[end.find("\n") + 1 :]
-    return f"{rest.partition(chr(10))[0]}\n{end}" if kind is Kind.FENCE else end
+    return f"{rest.partition(chr(10))[0]}\n{end}" if fence else end

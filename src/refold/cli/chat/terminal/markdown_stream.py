@@ -1,4 +1,4 @@
-"""Markdown as it comes, cut into blocks that are surely finished.
+"""Markdown as it comes, cut into blocks that cannot change any more.
 
     blocks = Blocks()
     for piece in answer:
@@ -6,34 +6,24 @@
             print(block)
     print(blocks.finish())
 
-All blocks together are the text, and they are the same however it was cut into pieces.
+All blocks together are the text, and they are the same however it was cut into pieces. What a block
+is, markdown-it says: every block but the last is finished, because a line changes nothing above the
+block that it begins or continues.
 """
 
-import re
-from collections.abc import Iterator
-from enum import Enum, auto
+from itertools import pairwise
 from typing import Final
 
-_FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,})(.*)$")
-_HEADING: Final = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
-_ITEM: Final = re.compile(r"^( *)(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$)[ \t]*")
-_FIRST: Final = re.compile(r"^ {0,3}(?:[-*+]|1[.)])[ \t]")
-"""An item that may follow a paragraph without an empty line."""
-_CODE_INDENT = 4
-_ITEM_INDENT = 2
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-
-class Kind(Enum):
-    """What an unfinished block is."""
-
-    NOTHING = auto()
-    """Empty lines so far."""
-    TEXT = auto()
-    """A paragraph, a table, a quotation: an empty line ends it."""
-    LIST = auto()
-    INDENTED = auto()
-    """Code by its indentation."""
-    FENCE = auto()
+_PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+"""Blocks alone: what stands within them is not looked at."""
+_ENDED_BY_EMPTY_LINE: Final = {"blockquote_open", "paragraph_open", "table_open"}
+_ONE_LINE: Final = {"heading_open", "hr"}
+_EFFORT: Final = 16
+"""How often each character may be parsed, on average. An ordinary answer takes less than half of
+it; in a list of hundreds of lines, not every line is parsed, and its end is seen a little later."""
 
 
 class Blocks:
@@ -41,139 +31,81 @@ class Blocks:
 
     def __init__(self) -> None:
         self._line = ""
-        self._block: list[str] = []
-        self._fence = ""
-        """What closes the fence that is open."""
-        self._empty = False
-        """Whether the last line was empty."""
-        self.kind = Kind.NOTHING
+        self._lines: list[str] = []
+        """Whole lines of what is not finished."""
+        self._size = 0
+        self._effort = 0
+        """Characters that may still be parsed, so that the time grows with the text and not with
+        the square of its longest block."""
+        self.in_fence = False
+        """Whether what is not finished is code in a fence."""
 
     @property
     def rest(self) -> str:
         """What is not finished."""
-        return "".join(self._block) + self._line
+        return "".join(self._lines) + self._line
 
     def feed(self, text: str) -> list[str]:
         """The blocks that are finished now."""
-        done: list[str] = []
+        finished: list[str] = []
         *lines, last = text.split("\n")
         for line in lines:
-            done += self._take(f"{self._line}{line}\n")
-            self._line = ""
+            whole, self._line = f"{self._line}{line}\n", ""
+            finished += self._take(whole)
         self._line += last
-        return done
+        return finished
 
     def finish(self) -> list[str]:
         """What is left, for nothing more comes."""
-        rest = [self._line] if self._line else []
-        done = [block for line in rest for block in self._take(line)]
-        self._line = ""
-        return [*done, *self._end()]
+        lines = [*self._lines, self._line] if self._line else self._lines
+        self._lines, self._line, self._size, self.in_fence = [], "", 0, False
+        starts = _starts(_top_level(lines)) if lines else []
+        return ["".join(lines[start:end]) for start, end in pairwise([*starts, len(lines)])]
 
-    def _take(self, line: str) -> Iterator[str]:
-        if self._fence:
-            yield from self._in_fence(line)
-        elif not line.strip():
-            yield from self._blank(line)
-        else:
-            yield from self._said(line)
-            self._empty = False
-
-    def _blank(self, line: str) -> Iterator[str]:
-        self._block.append(line)
-        self._empty = True
-        if self.kind is Kind.TEXT:
-            yield from self._end()
-
-    def _said(self, line: str) -> Iterator[str]:
-        """A line that is not empty, outside of fences."""
-        if not self._goes_on(line):
-            if self.kind is not Kind.NOTHING:
-                yield from self._end()
-            self.kind = _kind(line)
-        self._block.append(line)
-        fence = None if self.kind is Kind.INDENTED else _opening(_after_items(line))
-        if fence:
-            self._fence = fence[2]
-        elif _HEADING.match(line) and self.kind is Kind.TEXT:
-            yield from self._end()
-
-    def _goes_on(self, line: str) -> bool:
-        """Whether the line belongs to the block there is."""
-        match self.kind:
-            case Kind.NOTHING | Kind.FENCE:
-                return False
-            case Kind.TEXT:
-                apart = _opening(line) or _HEADING.match(line) or _FIRST.match(line)
-                return not apart
-            case Kind.INDENTED:
-                return _indent(line) >= _CODE_INDENT
-            case Kind.LIST:
-                if _indent(line) >= _ITEM_INDENT or _ITEM.match(line):
-                    return True
-                return not (self._empty or _opening(line) or _HEADING.match(line))
-
-    def _in_fence(self, line: str) -> Iterator[str]:
-        inside = self.kind is Kind.LIST
-        if inside and line.strip() and not _indent(line):
-            self._fence = ""  # the item that held the fence is over
-            yield from self._take(line)
-            return
-        self._block.append(line)
-        closing = line.strip()
-        if closing.startswith(self._fence) and not closing.strip(self._fence[0]):
-            self._fence = ""
-            self._empty = False
-            if not inside:
-                yield from self._end()
-
-    def _end(self) -> list[str]:
-        block = "".join(self._block)
-        self._block, self._fence, self.kind, self._empty = [], "", Kind.NOTHING, False
-        return [block] if block else []
+    def _take(self, line: str) -> list[str]:
+        self._lines.append(line)
+        self._size += len(line)
+        self._effort += _EFFORT * len(line)
+        may_end = not self.in_fence or line.lstrip().startswith(("```", "~~~"))
+        if not may_end or self._effort < self._size:
+            return []
+        self._effort -= self._size
+        tokens = _top_level(self._lines)
+        if not tokens:
+            return []  # empty lines, which belong to the block below them
+        if _is_finished(tokens[-1], empty_line=not line.strip()):
+            return self.finish()
+        self.in_fence = tokens[-1].type == "fence"
+        starts = _starts(tokens)
+        finished = ["".join(self._lines[start:end]) for start, end in pairwise(starts)]
+        self._lines = self._lines[starts[-1] :]
+        self._size -= sum(map(len, finished))
+        return finished
 
 
 def fenced(block: str) -> tuple[str, str] | None:
     """The language and the code, where a block is a fence and nothing else."""
-    lines = block.strip("\n").split("\n")
-    opening = _opening(lines[0])
-    if opening is None or len(opening[1]) >= _CODE_INDENT:
+    tokens = _top_level([block])
+    if len(tokens) != 1 or tokens[0].type != "fence":
         return None
-    last = lines[-1].strip()
-    closed = len(lines) > 1 and last.startswith(opening[2]) and not last.strip(opening[2][0])
-    indent = len(opening[1])
-    code = [line[min(indent, _indent(line)) :] for line in lines[1 : -1 if closed else None]]
-    words = opening[3].split()
-    return words[0].strip("{}.") if words else "", "\n".join(code)
+    words = tokens[0].info.split()
+    return words[0].strip("{}.") if words else "", tokens[0].content.removesuffix("\n")
 
 
-def _kind(line: str) -> Kind:
-    if _indent(line) >= _CODE_INDENT:
-        return Kind.INDENTED
-    if _ITEM.match(line) and not _rule(line):
-        return Kind.LIST
-    return Kind.FENCE if _opening(line) else Kind.TEXT
+def _top_level(lines: list[str]) -> list[Token]:
+    """What begins the blocks. A carriage return is no line end here, as it is to markdown-it."""
+    tokens = _PARSER.parse("".join(lines).replace("\r", " "))
+    return [token for token in tokens if token.level == 0 and token.nesting >= 0]
 
 
-def _opening(line: str) -> re.Match[str] | None:
-    """What opens a fence; backticks that are closed on their line are code within a text."""
-    fence = _FENCE.match(line.rstrip("\n"))
-    return None if fence and "`" in fence[2] and "`" in fence[3] else fence
+def _starts(tokens: list[Token]) -> list[int]:
+    """The lines that the blocks begin in; lines above the first belong to it."""
+    return [0, *(token.map[0] for token in tokens[1:] if token.map)]
 
 
-def _rule(line: str) -> bool:
-    """Whether the line is a horizontal rule, such as `- - -`."""
-    bare = "".join(line.split())
-    return len(bare) > 2 and bare in (len(bare) * "-", len(bare) * "*")  # noqa: PLR2004 - three make one
-
-
-def _after_items(line: str) -> str:
-    """The line without the marks of list items before it."""
-    while item := _ITEM.match(line):
-        line = line[item.end() :]
-    return line
-
-
-def _indent(line: str) -> int:
-    expanded = line.expandtabs(4)
-    return len(expanded) - len(expanded.lstrip(" "))
+def _is_finished(token: Token, *, empty_line: bool) -> bool:
+    """Whether the last block cannot go on."""
+    if token.type == "fence" and token.map:
+        first, end = token.map
+        return end - first - token.content.count("\n") > 1  # the line that closes it
+    return token.type in _ONE_LINE or (empty_line and token.type in _ENDED_BY_EMPTY_LINE)

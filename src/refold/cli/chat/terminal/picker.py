@@ -35,6 +35,10 @@ class Picker:
         size: Callable[[], Size],
     ) -> None:
         self.picked = picked
+        self.visible: float | None = None
+        """Since when it can be seen, by the clock of the keyboard."""
+        self.touched = False
+        """Whether something was searched or selected."""
         self._title = title
         self._rows = rows
         self._size = size
@@ -53,12 +57,19 @@ class Picker:
         )
 
     @property
+    def announcement(self) -> str:
+        """What stands above the input line while the list waits for that line."""
+        title = first_words(self._title, self._size().columns // 2)
+        return f"{title}: the list opens when your line is sent. Esc closes it."
+
+    @property
     def selected(self) -> int | None:
         """The row that Enter picks."""
         return self._found[self._at] if self._found else None
 
     def move(self, by: int) -> None:
         """Select another row."""
+        self.touched = True
         self._at = max(0, min(len(self._found) - 1, self._at + by))
 
     def page(self, by: int) -> None:
@@ -66,6 +77,7 @@ class Picker:
         self.move(by * max(1, self._listed() - 1))
 
     def _search(self) -> None:
+        self.touched = True
         words = self.query.text.casefold().split()
         before = self.selected
         self._found = [

@@ -4,6 +4,7 @@ what is finished is printed above, and scrolls away as in any terminal
 ──────────────────────────────────────────────────────────────────────
 what is coming: an unfinished block, running calls
 queued: lines that wait
+a question, if there is one
 > the input
   what it could become
 the status
@@ -23,7 +24,7 @@ from refold.cli.chat.heard import Heard
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.chat.terminal.application import Inline
-from refold.cli.chat.terminal.asking import Asking, answered, chosen
+from refold.cli.chat.terminal.asking import PAUSE, Asking, KeyboardPause, answered
 from refold.cli.chat.terminal.bottom import Bottom
 from refold.cli.chat.terminal.completing import LineCompleter
 from refold.cli.chat.terminal.keys import bindings
@@ -58,6 +59,8 @@ class Screen:
         self.lines = TypedLines(self._read)
         self.asking: Asking | None = None
         self.picker: Picker | None = None
+        self.waiting_list: Picker | None = None
+        """A list that came up while something was being typed."""
         self.hint = ""
         self.status: Status | None = None
         self._history = TypedHistory(history)
@@ -66,6 +69,8 @@ class Screen:
         self._scrollback = Scrollback(colour=colour)
         self._pending: list[Printed] = []
         self._presses: list[float] = []
+        self._keyboard = KeyboardPause()
+        self._unread_keys = False
         self._loop: AbstractEventLoop | None = None
         self._due: TimerHandle | None = None
         self._drawn = 0.0
@@ -76,6 +81,7 @@ class Screen:
             history=self._history,
             completer=LineCompleter(self._complete),
             complete_while_typing=Condition(lambda: self.buffer.text.startswith("/")),
+            on_text_changed=lambda _: self._line_changed(),
         )
         self.bottom = Bottom(self, self._scrollback, colour=colour)
         self.app = Inline(self.bottom.layout, bindings(self), colour=colour)
@@ -84,7 +90,10 @@ class Screen:
         """The application runs now, in this loop."""
         self._loop = loop
         self._early = self.app.has_input()
+        self.app.key_processor.before_key_press += self._keyboard.key_pressed
         self.app.key_processor.after_key_press += self._key_pressed
+        self.app.before_render += self._before_render
+        self.app.after_render += self._rendered
         self._tick()
 
     def begin(self, listening: Listening) -> None:
@@ -120,35 +129,56 @@ class Screen:
             self.buffer.cursor_position = len(text)
 
     def ask(self, question: str, answers: Sequence[str], answer: "Future[str | None]") -> None:
-        """Put a question in place of the input."""
-        self.asking = Asking(question, answers, answer)
-        self.bottom.focus()
-
-    def answer(self, typed: str) -> None:
-        """A key was pressed while a question waits."""
-        if self.asking and (said := chosen(typed, self.asking.answers)):
-            self._answered(said)
+        """Put a question above the input; what is typed stays there, question or not."""
+        self.asking = Asking(question, answers, answer, unsent=bool(self.buffer.text))
 
     def open_list(self, title: str, rows: Sequence[Row], picked: "Future[int | None]") -> None:
-        """Let a row be picked, on a screen of its own: what was printed is there again after it."""
-        self.flush()
-        self.picker = Picker(title, rows, picked, self.app.output.get_size)
-        self.app.show_whole(whole=True)
-        self.bottom.focus()
+        """Let a row be picked, on a screen of its own: what was printed is there again after it.
+
+        It waits while something is being typed, which would be taken for a search.
+        """
+        self.waiting_list = Picker(title, rows, picked, self.app.output.get_size)
+        self._open_list()
 
     def pick(self) -> None:
-        """Enter was pressed in the list."""
-        if self.picker and self.picker.selected is not None:
-            self._picked(self.picker.selected)
+        """Enter was pressed in the list; a hasty one, before anybody can have read it, is none."""
+        picker = self.picker
+        if picker is None or picker.selected is None or picker.visible is None:
+            return
+        if picker.touched or self._keyboard.before_this_key(picker.visible) >= PAUSE:
+            self._picked(picker.selected)
+
+    def typed_ahead(self, text: str) -> None:
+        """A key was pressed before the list could be seen: it belongs to the input line."""
+        self.waiting_list, self.picker = self.picker, None
+        self.app.show_whole(whole=False)
+        self.bottom.focus()
+        if text == "\r":
+            self.send()
+        else:
+            self.paste(text)
+
+    def paste(self, text: str) -> None:
+        """Put a pasted text into the input line; it is never an answer."""
+        if self.asking:
+            self.asking.pasted()
+        self.buffer.insert_text(text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def send(self) -> None:
-        """Give what was typed to the chat."""
+        """Give what was typed to the chat, or to the question that it answers."""
         text = self.buffer.text.encode("utf-8", "replace").decode()
+        asking = self.asking
+        said = asking.answer_in(text, self._keyboard.before_this_key) if asking else None
         self.buffer.reset()
-        if not text.strip():
+        if said is not None:
+            self._answered(said)
             return
-        self._history.keep(text)
-        self.lines.add(text.strip("\n"))
+        if text.strip():
+            self._history.keep(text)
+            self.lines.add(text.strip("\n"))
+        if asking:
+            queued = "Queued as your next message. " if text.strip() else ""
+            self._hint(f"{queued}To answer, type {asking.choices} and press Enter.")
         self.changed()
 
     def line_feed(self) -> None:
@@ -166,7 +196,7 @@ class Screen:
 
     def interrupt(self) -> None:
         """Ctrl-C: clears the input, or stops the turn, or leaves when pressed twice."""
-        if self.picker or self.asking:
+        if self.picker or self.asking or self.waiting_list:
             self.escape()
         elif self.lines.over:
             self._stop()
@@ -183,7 +213,7 @@ class Screen:
 
     def escape(self) -> None:
         """Close what is open, or cancel the fold that is under way."""
-        if self.picker:
+        if self.picker or self.waiting_list:
             self._picked(None)
         elif self.asking:
             self._answered(None)
@@ -193,8 +223,10 @@ class Screen:
             self._listening.cancel()
 
     def leave(self) -> None:
-        """The person is done."""
+        """The person is done: whatever is asked gets no answer."""
         self.hint = ""
+        self._picked(None)
+        self._answered(None)
         self.lines.leave()
 
     def leave_now(self) -> None:
@@ -209,10 +241,8 @@ class Screen:
 
     def close(self) -> None:
         """The chat has ended: print what is left, and end the application."""
-        if self.picker:
-            self._picked(None)
-        if self.asking:
-            self._answered(None)
+        self._picked(None)
+        self._answered(None)
         self.settle()
         self.flush()
         if self.app.is_running and not self.app.is_done:
@@ -260,19 +290,56 @@ class Screen:
         asking, self.asking = self.asking, None
         if asking is None:
             return
+        self.hint = ""
         self._pending.append(Printed(answered(asking, said), "text"))
-        self.bottom.focus()
         _resolve(asking.answer, said)
         self.changed()
 
     def _picked(self, row: int | None) -> None:
-        picker, self.picker = self.picker, None
+        shown, self.picker = self.picker, None
+        picker, self.waiting_list = shown or self.waiting_list, None
         if picker is None:
             return
-        self.app.show_whole(whole=False)
-        self.bottom.focus()
+        if shown:
+            self.app.show_whole(whole=False)
+            self.bottom.focus()
         _resolve(picker.picked, row)
         self.changed()
+
+    def _open_list(self) -> None:
+        """Open the list that waits, once nobody types; look again later where somebody does."""
+        picker = self.waiting_list
+        if picker is None:
+            return
+        typing = self.lines.queued and self._keyboard.until_now() < PAUSE
+        if self.buffer.text or typing or self.app.has_input():
+            if self._loop:
+                self._loop.call_later(PAUSE, self._open_list)
+            return
+        self.flush()
+        self.picker, self.waiting_list = picker, None
+        self.app.show_whole(whole=True)
+        self.bottom.focus()
+
+    def _before_render(self, _: object) -> None:
+        # Looked at before anything is drawn: a key that comes while it is drawn may be a quick
+        # person's, or a program's, and this thread may be held up for long in between.
+        self._unread_keys = self.app.has_input()
+
+    def _rendered(self, _: object) -> None:
+        """What waits for the person is on the screen now; keys that waited were typed before."""
+        if self._unread_keys:
+            return
+        now = self._keyboard.clock()
+        if self.asking:
+            self.asking.drawn(now)
+        if self.picker and self.picker.visible is None:
+            self.picker.visible = now
+
+    def _line_changed(self) -> None:
+        if self.asking:
+            pause = self._keyboard.before_this_key(float("-inf"))
+            self.asking.line_changed(self.buffer.text, pause, queued=bool(self.lines.queued))
 
     def _key_pressed(self, _: object) -> None:
         if self._early and self._loop:

@@ -2,19 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+import logging
+import re
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self, cast
 
+from fastmcp.client.transports import StdioTransport
 from pydantic import ValidationError
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset, PrefixedToolset, ToolsetTool, WrapperToolset
 
+from refold.cli.chat.clean import cleaned
+from refold.cli.chat.tools import mcp_relay
+from refold.cli.chat.tools.mcp_limits import offer
 from refold.errors import InvalidInput
 
 _PATIENCE = 30.0
@@ -22,6 +29,11 @@ _PATIENCE = 30.0
 _MOMENT = 10.0
 """Seconds that it may take to say which tools it has, and to end."""
 _SHOWN = 200
+_MAX_MESSAGE = 16 << 20
+"""Bytes of one message of a server. Reading one takes time by the square of its length."""
+_LAST_WORDS = 1 << 14
+_LIBRARIES = ("mcp", "fastmcp")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _EXAMPLE = '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
 
 Tell = Callable[[str], None]
@@ -54,14 +66,15 @@ async def serving(
         told: Is called with a sentence for each server that does not start, or stops.
         patience: Seconds that they may take to start.
     """
-    with TemporaryDirectory(prefix="refold-mcp-") as folder:
+    with TemporaryDirectory(prefix="refold-mcp-") as folder, _quiet():
         servers = [
             _Server(toolset, Path(folder) / f"{nth}.log", told)
             for nth, toolset in enumerate(toolsets)
         ]
         try:
             await asyncio.gather(*(one.start(patience) for one in servers))
-            yield [Lasting(one.toolset, one.name, told) for one in servers if one.started]
+            names: dict[str, str] = {}
+            yield [Lasting(one.toolset, one.name, told, names) for one in servers if one.started]
         finally:
             await asyncio.gather(*(one.stop() for one in servers))
 
@@ -72,7 +85,10 @@ class Lasting(WrapperToolset[Any]):
 
     name: str
     told: Tell
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """The tools of all servers of the chat: whose each is."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _notice: str = ""
 
     async def __aenter__(self) -> Self:
         """Nothing to start: who runs the server ends it."""
@@ -87,10 +103,16 @@ class Lasting(WrapperToolset[Any]):
             return {}
         try:
             async with asyncio.timeout(_MOMENT):
-                return await self.wrapped.get_tools(ctx)
+                tools = await self.wrapped.get_tools(ctx)
         except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
             self._is_gone(error)
             return {}
+        offered = offer(tools, {name for name, owner in self.names.items() if owner != self.name})
+        self.names.update(dict.fromkeys(offered.tools, self.name))
+        if offered.notice and offered.notice != self._notice:
+            self.told(f"MCP server {self.name}: {offered.notice}")
+        self._notice = offered.notice
+        return offered.tools
 
     async def call_tool(
         self,
@@ -179,11 +201,27 @@ class _Server:
 
     def _last_words(self) -> str:
         try:
-            lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+            with self._log.open("rb") as file:
+                file.seek(max(0, self._log.stat().st_size - _LAST_WORDS))
+                lines = file.read().decode(errors="replace").split("\n")
         except OSError:
             return ""
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f" It said: {_clipped(last)!r}." if last else ""
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Let libraries not log what servers send: it would stand in the chat."""
+    loggers = [logging.getLogger(name) for name in _LIBRARIES]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check(file: Path) -> None:
@@ -211,15 +249,18 @@ def _patient(toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
     if inner is None:
         return toolset
     transport = inner.client.transport
-    if hasattr(transport, "keep_alive"):
+    if isinstance(transport, StdioTransport):
         transport.keep_alive = False
+        bounded = ["-I", "-S", mcp_relay.__file__, str(_MAX_MESSAGE)]
+        transport.args = [*bounded, transport.command, *transport.args]
+        transport.command = sys.executable
     again: MCPToolset[Any] = MCPToolset(
         transport,
         id=inner.id,
         init_timeout=_PATIENCE,
         tool_error_behavior="failed",  # the model hears of it, and the turn goes on
     )
-    return again.prefixed(_name(toolset))
+    return again.prefixed(_NOT_IN_NAMES.sub("_", _name(toolset)))
 
 
 def _mcp(toolset: AbstractToolset[Any]) -> MCPToolset[Any] | None:
@@ -238,7 +279,7 @@ def _said(error: BaseException) -> str:
     """The innermost error in a group, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    text = " ".join(str(error).split()).rstrip(".")
+    text = " ".join(cleaned(str(error)).split()).rstrip(".")
     return _clipped(text) or type(error).__name__
 
 

@@ -159,6 +159,14 @@ DELETE FROM refold.words
 USING unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS part (source, first, last)
 WHERE tenant = $1 AND session = part.source AND seq BETWEEN part.first AND part.last
 
+-- name: drop_chunks
+DELETE FROM refold.word_chunks
+USING unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS part (source, first, last)
+WHERE tenant = $1 AND session = part.source AND seq BETWEEN part.first AND part.last
+
+-- name: note_erased_chunks
+SELECT refold.note_erased_chunks()
+
 -- name: drop_uses
 UPDATE refold.artifacts AS stored SET uses = stored.uses - lost.times
 FROM (

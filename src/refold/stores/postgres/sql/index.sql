@@ -41,6 +41,14 @@ FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[]) AS new (sessio
 ORDER BY session, seq
 ON CONFLICT DO NOTHING
 
+-- name: add_chunks
+INSERT INTO refold.word_chunks (tenant, session, seq, chunk, size, line)
+SELECT $1, session, seq, chunk, size, line
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
+    AS new (session, seq, chunk, size, line)
+ORDER BY session, seq, chunk
+ON CONFLICT DO NOTHING
+
 -- name: set_progress
 UPDATE refold.sessions AS holder
 SET indexed = new.reached, unindexed = holder.head > new.reached
@@ -63,6 +71,9 @@ ORDER BY key LIMIT $3 FOR UPDATE
 
 -- name: drop_words
 DELETE FROM refold.words WHERE tenant = $1 AND session = ANY ($2::bigint[])
+
+-- name: drop_chunks
+DELETE FROM refold.word_chunks WHERE tenant = $1 AND session = ANY ($2::bigint[])
 
 -- name: index_anew
 UPDATE refold.sessions SET indexed = 0, unindexed = true

@@ -42,6 +42,19 @@ SELECT (SELECT max(number) FROM refold.migrations),
        rolname::text, NOT (rolsuper OR rolbypassrls), nullif(refold.tenant(), '')
 FROM pg_roles WHERE rolname = current_user
 
+-- name: access
+SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
+       ARRAY(
+           SELECT relname::text FROM pg_class
+           WHERE relnamespace = 'refold'::regnamespace AND relkind IN ('r', 'p')
+             AND NOT relispartition
+             AND relname NOT IN ('migrations', 'bound_roles', 'erasures')
+             AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+                      AND has_table_privilege(oid, 'UPDATE')
+                      AND has_table_privilege(oid, 'DELETE'))
+           ORDER BY relname
+       )
+
 -- name: is_free
 SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
@@ -58,6 +71,6 @@ GRANT USAGE ON SCHEMA refold TO {role};
 GRANT SELECT ON refold.migrations TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON refold.sessions, refold.entries, refold.segments,
     refold.copies, refold.artifacts, refold.tombstones, refold.attempts, refold.facts,
-    refold.words, refold.marks TO {role};
+    refold.words, refold.word_chunks, refold.marks TO {role};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA refold TO {role};
 REVOKE EXECUTE ON FUNCTION refold.make_partitions, refold.keep_no_samples FROM {role}

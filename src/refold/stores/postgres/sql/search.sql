@@ -85,6 +85,9 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT size FROM refold.words
     WHERE tenant = $1 AND session = taken.session AND seq = taken.seq
+    UNION ALL
+    SELECT size FROM refold.word_chunks
+    WHERE tenant = $1 AND session = taken.session AND seq = taken.seq AND chunk = 1
     OFFSET 0
 ) AS line ON true
 LEFT JOIN LATERAL (

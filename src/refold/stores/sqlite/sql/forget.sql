@@ -82,3 +82,24 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 -- name: end_erasure
 UPDATE facts SET value = 0 WHERE name = 'erasing' AND value = ?
+
+-- name: forgotten_sessions
+SELECT tombstones.tenant, tombstones.session, forgotten_at, first.id
+FROM tombstones
+LEFT JOIN sessions USING (tenant, session)
+LEFT JOIN segments ON segments.session = sessions.key AND segments.first = 1
+LEFT JOIN entries AS first ON first.place = coalesce(segments.source, sessions.key) << 32 | 1
+ORDER BY tombstones.tenant, tombstones.session
+
+-- name: forgotten_entries
+SELECT sessions.tenant, sessions.session, entries.place & 0xffffffff, entries.id
+FROM entries
+JOIN (
+    SELECT key AS reader, key AS source, own_from AS first, 0xffffffff AS last FROM sessions
+    UNION ALL
+    SELECT session, source, first, last FROM segments
+) AS part ON part.source = entries.place >> 32
+         AND entries.place & 0xffffffff BETWEEN part.first AND part.last
+JOIN sessions ON sessions.key = part.reader
+WHERE entries.forgotten AND sessions.session IS NOT NULL
+ORDER BY sessions.tenant, sessions.session, 3

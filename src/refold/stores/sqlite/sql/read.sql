@@ -25,4 +25,5 @@ FROM entries INDEXED BY entries_control
 WHERE control AND place BETWEEN ? AND ? ORDER BY place
 
 -- name: artifact
-SELECT data, media_type FROM artifacts JOIN artifact_data USING (key) WHERE tenant = ? AND hash = ?
+SELECT key, data, media_type FROM artifacts LEFT JOIN artifact_data USING (key)
+WHERE tenant = ? AND hash = ?

@@ -1,0 +1,1 @@
+"""Real coding agents behind the gateway, before a scripted model that checks every request."""

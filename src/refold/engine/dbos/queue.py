@@ -1,0 +1,344 @@
+"""The queue of folds: a row of ours says what is to be made, a DBOS workflow when and by whom.
+
+DBOS delivers a workflow to one of the workers, within the limits of its queue. The workflow has no
+inputs: its id is that of a row in `refold_engine.folds`. Whoever claims the row makes the fold. A
+fold that is handed over gets a new workflow, in the same transaction, and its row the new id. So a
+delivery that comes late finds nothing, and no two workers make one fold, whatever DBOS repeats.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+from uuid import UUID, uuid4
+
+from dbos import DBOSClient
+from dbos import error as dbos_error
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from refold.engine.dbos.database import pooled, refused
+from refold.engine.dbos.limits import Limits, model_of
+from refold.engine.dbos.measuring import Queued
+from refold.engine.dbos.names import (
+    SCHEMA,
+    WORKFLOW,
+    Lane,
+    application,
+    lane_of,
+    model_in,
+    partition_of,
+    queue_of,
+    version_of,
+)
+from refold.engine.surely import surely
+from refold.errors import InvalidInput
+from refold.fold.job import Job
+
+T = TypeVar("T")
+
+LOCK: Final = "hashtextextended('refold executor ' || {executor}, 0)"
+"""The key of the lock that a worker holds as long as it is connected."""
+STOPS: Final = "refold_stops"
+"""The channel on which workers hear which folds were given up."""
+_CONNECTIONS: Final = 4
+_PAGE: Final = 1_000
+_ACTIVE: Final = ("ENQUEUED", "DELAYED", "PENDING")
+_ENDED: Final = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
+
+_HELD: Final = """EXISTS (
+    SELECT FROM pg_locks, {key} AS key
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND classid = ((key >> 32) & 4294967295)::oid AND objid = (key & 4294967295)::oid
+)"""
+_LIVES: Final = _HELD.format(key=LOCK.format(executor="executor"))
+_WORKERS: Final = f"""
+SELECT executor, beat, {_LIVES} FROM refold_engine.workers
+UNION ALL
+SELECT executor, 0, {_LIVES} FROM (
+    SELECT DISTINCT worker AS executor FROM refold_engine.folds WHERE worker IS NOT NULL
+    EXCEPT SELECT executor FROM refold_engine.workers
+) AS unknown
+"""  # noqa: S608 - our own words
+_COLUMNS: Final = "id, tenant, session, fold, pool, version, queue, worker, attempts"
+_SELECT: Final = f"SELECT {_COLUMNS} FROM refold_engine.folds"  # noqa: S608 - our own words
+_THIS: Final = "tenant = :tenant AND session = :session AND fold = :fold"
+_FIND: Final = f"""
+SELECT {_COLUMNS}, {_HELD.format(key=LOCK.format(executor="worker"))}
+FROM refold_engine.folds WHERE {_THIS}
+"""  # noqa: S608 - our own words
+_PUT: Final = text("""
+INSERT INTO refold_engine.folds (id, tenant, session, fold, pool, version, queue)
+VALUES (:id, :tenant, :session, :fold, :pool, :version, :queue) ON CONFLICT DO NOTHING
+""")
+_MOVE: Final = text("""
+UPDATE refold_engine.folds
+SET id = :id, worker = NULL, attempts = :attempts, pool = :pool, queue = :queue WHERE id = :before
+""")
+# A worker whose claim was committed, though it did not hear of that, claims again.
+_CLAIM: Final = f"""
+UPDATE refold_engine.folds SET worker = :worker, attempts = attempts + 1
+WHERE id = :id AND (worker IS NULL OR worker = :worker) RETURNING {_COLUMNS}
+"""  # noqa: S608 - our own words
+_SAME: Final = "id = :id AND worker IS NOT DISTINCT FROM :worker"
+_FINISH: Final = f"DELETE FROM refold_engine.folds WHERE {_SAME} RETURNING id"  # noqa: S608 - our own words
+_QUEUES: Final = """
+SELECT queue, count(*) FILTER (WHERE worker IS NULL), count(*) FILTER (WHERE worker IS NOT NULL),
+       coalesce(extract(epoch FROM clock_timestamp()
+                        - min(queued_at) FILTER (WHERE worker IS NULL)), 0)::float8
+FROM refold_engine.folds GROUP BY queue
+"""
+
+
+class QueuedFold(NamedTuple):
+    """A row of the queue."""
+
+    id: str
+    """The workflow that may make the fold."""
+    tenant: str
+    session: str
+    fold: UUID
+    pool: str
+    version: str
+    queue: str
+    worker: str | None = None
+    attempts: int = 0
+    held: bool = False
+    """Whether its worker's lock was held, where that was asked: then it is connected."""
+
+    @property
+    def key(self) -> tuple[str, str, UUID]:
+        """Which fold it is, whatever its workflow."""
+        return self.tenant, self.session, self.fold
+
+
+class WorkerState(NamedTuple):
+    """How a worker looks from outside."""
+
+    executor: str
+    beat: int
+    held: bool
+    """Whether its lock is held: then its process is connected."""
+
+
+class FoldQueue:
+    """The folds of all tenants, as one pool's engines and workers see them."""
+
+    def __init__(self, address: str, limits: Limits, pool: str, version: str) -> None:
+        self.pool = pool
+        self.version = version
+        self._limits = limits
+        self._registered: set[str] = set()
+        self._database = pooled(address, "refold queue", _CONNECTIONS)
+        self._autocommit = self._database.execution_options(isolation_level="AUTOCOMMIT")
+        # Without an application of its own: it must see the folds of all pools.
+        self._client = DBOSClient(
+            system_database_engine=self._database,
+            dbos_system_schema=SCHEMA,
+            lazy=True,
+            retry_connection_errors=False,  # retries would block a thread silently, forever
+        )
+        self._closed = False
+
+    async def register(self, model: str, *, update: bool = False) -> None:
+        """Make the queues of a model, where they are not there; `update` sets our limits."""
+        if model in self._registered:
+            return
+
+        def register() -> None:
+            for name, options in self._limits.queues(self.pool, model):
+                self._client.register_queue(
+                    name,
+                    on_conflict="always_update" if update else "never_update",
+                    application_name=application(self.pool),
+                    **options,
+                )
+
+        await surely(lambda: self._run(register))
+        self._registered.add(model)
+
+    async def models(self) -> Sequence[str]:
+        """The models that the pool has queues for; empty is the name of none."""
+        queues = await self._run(self._client.list_queues)
+        models = (model_in(self.pool, queue.name) for queue in queues)
+        return sorted({model for model in models if model is not None})
+
+    async def put(self, tenant: str, job: Job, lane: Lane) -> bool:
+        """Queue a fold; False when it is queued already, or being made."""
+        model = model_of(job)
+        await self.register(model)
+        queue = queue_of(self.pool, lane, model)
+
+        def put() -> bool:
+            row = QueuedFold(
+                str(uuid4()), tenant, job.session, job.fold, self.pool, self.version, queue
+            )
+            with self._database.begin() as db:
+                if not db.execute(_PUT, row._asdict()).rowcount:
+                    return False
+                self._enqueue(db, row)
+            return True
+
+        return await surely(lambda: self._run(put))
+
+    async def find(self, tenant: str, session: str, fold: UUID) -> QueuedFold | None:
+        """The row of a fold; None when it is neither queued nor being made."""
+        this = {"tenant": tenant, "session": session, "fold": fold}
+        rows = await self._execute(_FIND, this)
+        return QueuedFold(*rows[0]) if rows else None
+
+    async def claim(self, id_: str, worker: str) -> QueuedFold | None:
+        """Take the fold of a workflow; None when it is another workflow's by now, or forgotten."""
+        rows = await self._execute(_CLAIM, {"id": id_, "worker": worker})
+        return QueuedFold(*rows[0]) if rows else None
+
+    async def finish(self, row: QueuedFold) -> bool:
+        """Remove a fold that has ended; False when it was handed over or forgotten meanwhile."""
+        return bool(await self._execute(_FINISH, {"id": row.id, "worker": row.worker}))
+
+    async def lift(self, tenant: str, session: str, fold: UUID) -> int:
+        """Somebody waits for a fold: if it is not being made yet, it goes to the other lane."""
+        behind, ahead = lane_of(self.pool, "background"), lane_of(self.pool, "waiting")
+        this = {"tenant": tenant, "session": session, "fold": fold, "lane": behind}
+        where = f"{_THIS} AND worker IS NULL AND starts_with(queue, :lane)"
+        return await self._hand_over(
+            where, this, lambda row: row._replace(queue=ahead + row.queue.removeprefix(behind))
+        )
+
+    async def requeue(self, row: QueuedFold, to: str | None = None, *, back: int = 0) -> bool:
+        """Give a fold to any free worker; False when its row has changed or is gone.
+
+        `to` is a queue of our own pool. `back` is how many attempts do not count.
+        """
+        moved = {} if to is None else {"queue": to, "pool": self.pool}
+        same = {"id": row.id, "worker": row.worker}
+        return bool(
+            await self._hand_over(
+                _SAME, same, lambda row: row._replace(attempts=row.attempts - back, **moved)
+            )
+        )
+
+    async def requeue_all(self, worker: str) -> int:
+        """Give all folds of a worker to others: how many there were."""
+        return await self._hand_over("worker = :worker", {"worker": worker}, lambda row: row)
+
+    async def discard(self, ids: Iterable[str]) -> None:
+        """Remove workflows that are no longer needed."""
+        remaining = sorted(ids)
+        while remaining:
+            page, remaining = remaining[:_PAGE], remaining[_PAGE:]
+            await self._run(lambda page=page: self._client.delete_workflows(page))
+
+    async def workers(self) -> Sequence[WorkerState]:
+        """All workers that are registered, or have folds."""
+        return [WorkerState(*row) for row in await self._execute(_WORKERS)]
+
+    async def unregister(self, worker: WorkerState) -> None:
+        """Remove a worker that has not been heard of since."""
+        statement = "DELETE FROM refold_engine.workers WHERE executor = :executor AND beat = :beat"
+        await self._execute(statement, worker._asdict())
+
+    async def stop(self, id_: str) -> None:
+        """Tell the workers that a fold was given up."""
+        await self._execute(f"SELECT pg_notify('{STOPS}', :id)", {"id": id_})
+
+    async def lengths(self) -> Sequence[Queued]:
+        """How the queues stand."""
+        return [Queued(*row) for row in await self._execute(_QUEUES)]
+
+    async def is_lost(self, id_: str) -> bool:
+        """Whether DBOS will never deliver a workflow."""
+        return not await self._workflows(workflow_ids=[id_], status=_ACTIVE)
+
+    async def undelivered(self) -> tuple[list[QueuedFold], set[str]]:
+        """Folds that wait though DBOS has delivered or lost them, and workflows without a fold.
+
+        Both are there for a moment all the time.
+        """
+        pending = await self._workflows(status=["PENDING"])
+        rows = await self._rows("id = ANY(:ids)", {"ids": pending})
+        waiting = await self._rows(f"worker IS NULL ORDER BY queued_at LIMIT {_PAGE}")
+        ids = [row.id for row in waiting]
+        active = set(await self._workflows(workflow_ids=ids, status=_ACTIVE) if ids else ())
+        folds = [row for row in rows if row.worker is None]
+        folds += [row for row in waiting if row.id not in active]
+        return folds, set(pending) - {row.id for row in rows}
+
+    async def ended(self) -> set[str]:
+        """The workflows that have ended and were not discarded."""
+        found: set[str] = set()
+        while True:
+            page = await self._workflows(status=_ENDED, limit=_PAGE, offset=len(found))
+            found.update(page)
+            if len(page) < _PAGE:
+                return found
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        await asyncio.to_thread(self._client.destroy)
+        await asyncio.to_thread(self._database.dispose)
+
+    async def _hand_over(
+        self, where: str, values: dict[str, Any], change: Callable[[QueuedFold], QueuedFold]
+    ) -> int:
+        """Give the rows new workflows; what another process is at is left to it."""
+        select = text(f"{_SELECT} WHERE {where} FOR UPDATE SKIP LOCKED")
+
+        def hand_over() -> int:
+            with self._database.begin() as db:
+                rows = [QueuedFold(*row) for row in db.execute(select, values)]
+                for row in rows:
+                    new = change(row)._replace(id=str(uuid4()))
+                    db.execute(_MOVE, {**new._asdict(), "before": row.id})
+                    self._enqueue(db, new)
+            if rows:
+                self._client.delete_workflows([row.id for row in rows])
+            return len(rows)
+
+        return await self._run(hand_over)
+
+    def _enqueue(self, db: Connection, row: QueuedFold) -> None:
+        self._client.enqueue_in_transaction(
+            db,
+            {
+                "workflow_name": WORKFLOW,
+                "workflow_id": row.id,
+                "queue_name": row.queue,
+                "queue_partition_key": partition_of(row.tenant),
+                "app_version": version_of(row.pool, row.version),
+                "application_name": application(row.pool),
+            },
+        )
+
+    async def _workflows(self, **which: Any) -> list[str]:  # noqa: ANN401 - as DBOS takes them
+        status = list(which.pop("status"))
+        found = await self._run(
+            lambda: self._client.list_workflows(
+                name=WORKFLOW, status=status, load_input=False, load_output=False, **which
+            )
+        )
+        return [workflow.workflow_id for workflow in found]
+
+    async def _rows(self, where: str, values: dict[str, Any] | None = None) -> list[QueuedFold]:
+        return [QueuedFold(*row) for row in await self._execute(f"{_SELECT} WHERE {where}", values)]
+
+    async def _execute(self, statement: str, values: dict[str, Any] | None = None) -> list[Any]:
+        def execute() -> list[Any]:
+            with self._autocommit.connect() as db:
+                result = db.execute(text(statement), values or {})
+                return list(result) if result.returns_rows else []
+
+        return await self._run(execute)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """Do it in a thread; once more, where a connection was lost. All of our work may be."""
+        if self._closed:
+            raise InvalidInput("The engine is closed.", "Make a new one over the same log.")
+        try:
+            try:
+                return await asyncio.to_thread(work)
+            except OperationalError:
+                return await asyncio.to_thread(work)
+        except (SQLAlchemyError, dbos_error.DBOSException) as error:
+            raise refused(error) from error

@@ -1,0 +1,102 @@
+"""Which requests are too large to be read in the process that everybody shares.
+
+To read, plan and render a request holds the event loop, and a parser holds the interpreter's lock
+as well, so a thread would not help. What a request costs depends on how many values it holds more
+than on its bytes: 256 KB can be one text or ten thousand messages. Both are known before anything
+is parsed.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final, NamedTuple, Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from refold.models.spending import Usage
+
+MAX_BYTES: Final = 128 * 1024
+"""Of a body that is read here."""
+MAX_VALUES: Final = 1_000
+"""Objects and arrays in a body, or an answer, that is read here. Each costs some 20 microseconds in
+a conversation that nobody has seen before."""
+
+
+class UnloggedAnswer(NamedTuple):
+    """An answer that is not in the log yet, and where it belongs."""
+
+    tenant: str
+    path: str
+    """The address of its dialect."""
+    session: str
+    link: bytes
+    """Of the conversation up to the answer, see `finding`."""
+    tip: int | None
+    """The session's newest mark."""
+    pieces: tuple[bytes, ...]
+    """Its messages, or the whole response."""
+    is_response: bool
+    usage: Usage | None = None
+    note: str = ""
+
+
+class LoggedAnswer(NamedTuple):
+    """Where an answer is in the log."""
+
+    session: str
+    """Another one, where others went on in the first meanwhile; empty if there was no answer."""
+    usage: Usage | None
+    size: int
+    """Bytes of its messages."""
+
+
+class LargeRequests(Protocol):
+    """Answers requests, and logs answers, in another process."""
+
+    def warm_up(self, tenant: str) -> None:
+        """Be ready for a large request of this tenant."""
+        ...
+
+    async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
+        """Log a large answer to a small request."""
+        ...
+
+    async def answer(self, request: Request, caller: Any, body: "PartialBody") -> Response:  # noqa: ANN401 - whoever the service knows
+        """What the client gets."""
+        ...
+
+
+class PartialBody(NamedTuple):
+    """A body of which a part has come."""
+
+    begun: bytes
+    rest: AsyncGenerator[bytes] | None
+    """None where that is all of it."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether reading it would keep others waiting."""
+        return self.rest is not None or is_large(self.begun)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether a later request of the conversation will probably be large."""
+        return len(self.begun) > MAX_BYTES // 4
+
+
+def is_large(raw: bytes) -> bool:
+    """Whether reading this JSON would keep others waiting."""
+    # Brackets within texts count too: that is quick, and errs on the safe side.
+    return len(raw) > MAX_BYTES or raw.count(b"{") + raw.count(b"[") > MAX_VALUES
+
+
+async def partial_body(request: Request) -> PartialBody:
+    """A request's body, read up to its end or until it is too large."""
+    pieces: list[bytes] = []
+    size = 0
+    stream = request.stream()
+    async for piece in stream:
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_BYTES:
+            return PartialBody(b"".join(pieces), stream)
+    return PartialBody(b"".join(pieces), None)

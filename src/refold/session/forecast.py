@@ -1,0 +1,95 @@
+"""What the next request would send of some entries: planned as it will be, without sending it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from refold.errors import ViewTooLarge
+from refold.log import Folded, Message, Span, Visible
+from refold.log.entry import placed
+from refold.log.span import subtract, union
+from refold.session.follow import Following
+from refold.view import Sheet
+from refold.view.budget import Budget
+from refold.view.dispositions import lines_of
+from refold.view.explained import Line, Total, totals
+from refold.view.project import project
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How the messages of some spans would be in the next request."""
+
+    fits: bool
+    """Whether the request can be sent without leaving whole messages out."""
+    messages: tuple[Line, ...] = ()
+    """Those of the spans, each with what becomes of its parts; empty where nothing can be sent."""
+
+    @property
+    def verbatim(self) -> int:
+        """How many of them are sent as they were said."""
+        return sum(_is_kept(line) for line in self.messages)
+
+    @property
+    def changes(self) -> tuple[Total, ...]:
+        """What happens to the parts of the others, by reason."""
+        changed = [line for line in self.messages if not _is_kept(line)]
+        return tuple(one for one in totals(changed) if one.disposition.edit != "keep")
+
+
+def _is_kept(line: Line) -> bool:
+    return all(part.disposition.edit == "keep" for part in line.parts)
+
+
+async def forecast(
+    following: Following, spans: Sequence[Span], said: bytes, *, unfold: bool
+) -> Forecast:
+    """Plan the next request and look these entries up in it; nothing is written.
+
+    Args:
+        following: The session's view.
+        spans: The entries that are asked about.
+        said: What the user says next, as a message. A request follows a prompt, and which results
+            count as old depends on it.
+        unfold: Plan as if the folds over the spans were opened.
+    """
+    await following.catch_up()
+    view = following.view
+    sheet = await _sheet(following, spans if unfold else ())
+    draft = following.author.draft(Message(said), scope=following.scope)
+    sheet.extend([placed(draft, sheet.head + 1)])
+    try:
+        plan = project(sheet, view.profile, _budget(following), view.plan)
+    except ViewTooLarge:
+        return Forecast(fits=False)
+    lines = lines_of(sheet, plan)
+    found = tuple(line for line in lines if any(line.seq in span for span in spans))
+    return Forecast(not plan.left_out.messages, found)
+
+
+async def _sheet(following: Following, opened: Iterable[Span]) -> Sheet:
+    """A sheet of its own, with these spans not folded."""
+    log, name, setup = following.log, following.name, following.setup
+    read = setup.profile.window.read or None
+    visible = await log.visible(name, last=read)
+    outline, spans = visible.outline, tuple(opened)
+    if spans:
+        # As unfolding does it: a fold goes on standing for what is not opened of it.
+        rest = ((one, subtract(union(one.spans), spans)) for one in outline.folds)
+        folds = tuple(Folded(one.seq, one.fold, left) for one, left in rest if left)
+        outline = replace(outline, folds=folds)
+        needed = outline.needed(visible.info.entries, read)
+        entries = [entry for span in needed for entry in await log.read(name, span)]
+        visible = Visible(visible.info, outline, tuple(entries))
+    known = following.view.sheet
+    apart = setup.profile.delegates == "apart"
+    return Sheet.of(visible, known.wire, setup.counter, following.scope, apart=apart, known=known)
+
+
+def _budget(following: Following) -> Budget:
+    """With the tools and instructions of the newest request, where this program made none yet."""
+    budget, previous = following.setup.budget, following.previous
+    if budget.tools or previous is None:
+        return budget
+    account = previous.plan.account
+    instructions = max(budget.instructions, account.system)
+    return budget._replace(tools=account.tools, instructions=instructions)
