@@ -21,7 +21,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from refold.cli.chat.heard import Called, Returned, Said
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
-from refold.cli.chat.terminal.asking import PAUSE, chosen, letters, offered
+from refold.cli.chat.terminal import screen
+from refold.cli.chat.terminal.asking import PAUSE, KeyboardPause, chosen, letters, offered
 from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.screen import LEAVE_HINT
 from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
@@ -313,7 +314,10 @@ def test_what_is_typed_before_a_question_is_seen_never_answers_it(typed):
     assert hosted(chat)[0]
 
 
-def test_enter_held_down_answers_nothing_and_picks_nothing():
+def test_enter_held_down_answers_nothing_and_picks_nothing(monkeypatch):
+    now = [0.0]  # a machine that stands still for a while is no pause of the person
+    monkeypatch.setattr(screen, "KeyboardPause", lambda: KeyboardPause(lambda: now[0]))
+
     async def chat(terminal: Terminal, person: Person) -> int:
         rows = [Row("one"), Row("two")]
         for nth in range(2):
@@ -323,6 +327,7 @@ def test_enter_held_down_answers_nothing_and_picks_nothing():
                 await waiting
                 waiting = asyncio.ensure_future(terminal.pick("Resume", rows))
             for _ in range(40):
+                now[0] += 0.02
                 person.type(ENTER)
                 await asyncio.sleep(0.02)
             assert not waiting.done()

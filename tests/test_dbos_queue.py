@@ -189,6 +189,26 @@ async def test_more_are_put_at_once_than_there_are_connections(dbos_address, sto
         assert (await status(link, log, one))[0] == "ENQUEUED"
 
 
+async def test_a_call_that_was_canceled_leaves_no_connection_behind(dbos_address, link):
+    queue = FoldQueue(dbos_address, QUICK, POOL, VERSION)
+
+    async def running():
+        return await link.run(
+            "SELECT query FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'refold queue'"
+        )
+
+    async def is_closed():
+        return not await running()
+
+    asking = asyncio.create_task(queue._execute("SELECT pg_sleep(1)"))
+    await until(running)
+    asking.cancel()
+    await asyncio.wait({asking})
+    await queue.close()
+    await until(is_closed)
+
+
 async def test_who_waits_and_is_alone_is_told_once(dbos_address, store, monkeypatch, caplog):
     monkeypatch.setattr(engines, "_ALONE", 0.2)
     log, one = store.log(), job()

@@ -41,6 +41,7 @@ LOCK: Final = "hashtextextended('refold executor ' || {executor}, 0)"
 STOPS: Final = "refold_stops"
 """The channel on which workers hear which folds were given up."""
 _CONNECTIONS: Final = 4
+_PATIENCE: Final = 5.0
 _PAGE: Final = 1_000
 _ACTIVE: Final = ("ENQUEUED", "DELAYED", "PENDING")
 _ENDED: Final = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
@@ -138,6 +139,8 @@ class FoldQueue:
             lazy=True,
             retry_connection_errors=False,  # retries would block a thread silently, forever
         )
+        self._running: set[asyncio.Task[Any]] = set()
+        """What threads are at: whoever waited for it may have been canceled."""
         self._closed = False
 
     async def register(self, model: str, *, update: bool = False) -> None:
@@ -276,6 +279,8 @@ class FoldQueue:
     async def close(self) -> None:
         """Close the connections."""
         self._closed = True
+        if self._running:  # the pool would never close a connection that comes back to it later
+            await asyncio.wait(self._running, timeout=_PATIENCE)
         await asyncio.to_thread(self._client.destroy)
         await asyncio.to_thread(self._database.dispose)
 
@@ -337,8 +342,14 @@ class FoldQueue:
             raise InvalidInput("The engine is closed.", "Make a new one over the same log.")
         try:
             try:
-                return await asyncio.to_thread(work)
+                return await self._in_thread(work)
             except OperationalError:
-                return await asyncio.to_thread(work)
+                return await self._in_thread(work)
         except (SQLAlchemyError, dbos_error.DBOSException) as error:
             raise refused(error) from error
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        running = asyncio.create_task(asyncio.to_thread(work))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return await asyncio.shield(running)

@@ -24,7 +24,7 @@ class Sweeper:
     """Looks every few seconds. Every worker has one, and any of them is enough.
 
     They need not agree which of them it is: a hand-over changes the fold's row, and whoever comes
-    second finds nothing. If there were only one, a hang would go unnoticed.
+    second finds nothing. If there were only one, nobody would see that it hangs.
     """
 
     def __init__(
