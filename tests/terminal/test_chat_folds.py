@@ -158,10 +158,10 @@ def test_a_model_with_a_smaller_window_asks_and_folds_first(chat, snapshot):
     assert len(chat.provider.received) == before
     chat.type("/model openai:small")
     chat.terminal.wait_for("[Y]es")
+    chat.settled()
     chat.terminal.press("y", "Enter")
     chat.terminal.wait_for("openai:small answers from now on.")
-    assert chat.idle().splitlines()[-1].startswith("openai:small")
-    assert "of 1.5k" in chat.terminal.screen().splitlines()[-1]
+    chat.terminal.wait_for(re.compile(r"^openai:small .*of 1\.5k.*\Z", re.MULTILINE))
     assert all(one.for_fold for one in list(chat.provider.received)[before:])
     assert len(chat.provider.received) > before
     chat.say("Who are you?", "You said: Who are you?")
