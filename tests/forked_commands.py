@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -69,8 +69,11 @@ def forked_commands(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _command(address: str) -> _Asked:
     """In the server, until its input ends: never returns. In a fork: what it is to do."""
-    import refold.cli.app  # noqa: F401, PLC0415 - in this process only, before it forks
+    from refold.cli import app  # noqa: PLC0415 - in this process only, before it forks
 
+    for name in app.COMMANDS:
+        with suppress(ModuleNotFoundError):  # an extra that is not installed
+            app.import_command(name)
     gc.freeze()  # a fork's end would else look at, and so copy, all of it
 
     with socket.socket(socket.AF_UNIX) as requests:

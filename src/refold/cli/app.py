@@ -50,7 +50,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "store": _Command("store_command", "store", "Prepare and maintain a store."),
     },
 }
-_COMMANDS: Final = {name: one for section in _SECTIONS.values() for name, one in section.items()}
+COMMANDS: Final = {name: one for section in _SECTIONS.values() for name, one in section.items()}
 
 
 class _Commands(TyperGroup):
@@ -58,17 +58,17 @@ class _Commands(TyperGroup):
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - as typer has it
         super().__init__(**given)
-        self.commands: Any = dict.fromkeys(_COMMANDS)
+        self.commands: Any = dict.fromkeys(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as typer has it
         """Import a command."""
         if cmd_name in self.commands and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = _imported(cmd_name)
+            self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
         """List them, without importing any."""
-        width = max(map(len, _COMMANDS))
+        width = max(map(len, COMMANDS))
         for title, section in _SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(
@@ -84,8 +84,9 @@ class _Commands(TyperGroup):
             raise typer.Exit(INTERRUPTED) from error
 
 
-def _imported(name: str) -> Any:  # noqa: ANN401 - typer names no type
-    command = _COMMANDS[name]
+def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
+    """Import a command, and what it needs."""
+    command = COMMANDS[name]
     found = getattr(import_module(f"refold.cli.{command.module}"), command.attribute)
     group = _typer(callback=lambda: None)
     if isinstance(found, typer.Typer):
