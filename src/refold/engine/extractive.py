@@ -8,6 +8,7 @@ later end is refused.
 """
 
 import asyncio
+from asyncio import FIRST_COMPLETED
 from collections.abc import Awaitable, Callable
 from typing import Final
 from uuid import UUID
@@ -18,6 +19,9 @@ from refold.fold.job import Job
 
 AT_ONCE: Final = 2
 """Folds that one engine makes at a time: they share the processor with requests."""
+
+_CLOSING: Final = 30.0
+"""Seconds for what is left when the engine is closed: hundreds of folds, if none of them hangs."""
 
 CarryOut = Callable[[Job], Awaitable[Ended | None]]
 """Makes a fold that was begun, and appends its end."""
@@ -58,14 +62,18 @@ class ExtractiveFolds:
 
     async def close(self) -> None:
         """Let what is being made come to its end; what takes too long is left to others."""
-        tasks = set(self._tasks.values())
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=STOPPING)
-            self.closing = True
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=STOPPING)
+        late = set(self._tasks.values())
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + _CLOSING
+        while late and loop.time() < ends:
+            ended, late = await asyncio.wait(late, timeout=STOPPING, return_when=FIRST_COMPLETED)
+            if not ended:  # the store does not answer
+                break
+        self.closing = True
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=STOPPING)
 
     async def _make(self, job: Job) -> Ended | None:
         async with self._places:
