@@ -335,6 +335,28 @@ async def test_a_conversation_that_begins_in_an_outage_is_one_session():
         assert len(line) == 8
 
 
+@pytest.mark.parametrize("others", [1, 3])
+async def test_one_that_was_answered_like_others_does_not_get_into_their_sessions(others):
+    """A model says the same in many conversations: that is no summary of theirs."""
+    words = "Happy to help! Tell me what you are working on. " * (2 if others == 1 else 20)
+    store = AbsentStore()
+    async with gateway(store, lambda _: Reply(words), fail_open=True) as (service, client, _):
+        for nth in range(others):
+            body = body_of(CHAT, f"I am number {nth}.")
+            assert (await client.post(CHAT, json=body)).headers["refold-managed"] == "yes"
+        before = await said(store)
+        store.leave()
+        body = body_of(CHAT, "I am somebody else.")
+        assert (await client.post(CHAT, json=body)).headers["refold-managed"] == OPEN
+        store.come_back()
+        await service.guard.recovered()
+        body = body_of(CHAT, "I am somebody else.", words, "Go on.")
+        assert (await client.post(CHAT, json=body)).headers["refold-managed"] == "yes"
+        after = await said(store)
+        assert len(after) == others + 1
+        assert {name: after[name] for name in before} == before
+
+
 async def test_a_retry_of_what_was_refused_in_the_middle_stays_in_its_session():
     store = AbsentStore()
     async with gateway(store) as (service, client, _):
@@ -373,6 +395,7 @@ async def test_authentication_never_fails_open():
         for secret in (ended.secret, f"{known.secret[:-5]}wrong", "rfk_no", None):
             assert (await asked(secret)).status_code in (401, 503)
         own = {"Authorization": f"Bearer {known.secret}"}
+        service.keyring._looked -= 10  # longer ago than what was read just now
         assert (await client.get("/api/v1/sessions", headers=own)).status_code == 503
         assert len(upstream.got) == passed
         service.keyring._looked -= 901  # as long ago as `serve.times.stale_keys` allows, and more

@@ -41,6 +41,8 @@ _MIN_LINE: Final = 20
 """Shorter lines say too little to know an answer by them."""
 _MIN_QUOTED: Final = 80
 """Characters of an answer that a history must quote."""
+_MIN_ANSWER: Final = 160
+"""And where the history has them in an answer: models say the same short things often."""
 _MIN_SHARE: Final = 0.5
 _MUCH_QUOTED: Final = 400
 """So many characters are enough, whatever share they are: agents cut a summary's preliminaries."""
@@ -122,8 +124,9 @@ class RecentAnswers:
         keys: list[Key] = []
         for key, delegation, names_one in found:
             whole = (tenant, seed, key)
-            # An id that comes twice names nothing.
-            twice = names_one and whole in self._by_key
+            known = self._by_key.get(whole)
+            # An id that comes twice names nothing, nor does a line that two conversations have.
+            twice = known is not None and (names_one or self._is_of_another(known[0], answer))
             self._by_key[whole] = (0 if twice else number), delegation
             keys.append(whole)
         self._answers[number] = answer, keys
@@ -133,23 +136,30 @@ class RecentAnswers:
                 if self._by_key.get(key, (oldest, None))[0] in {0, oldest}:
                     self._by_key.pop(key, None)
 
+    def _is_of_another(self, number: int, answer: RecentAnswer) -> bool:
+        if number not in self._answers:
+            return number == 0
+        return self._answers[number][0].session != answer.session
+
     def compacted(self, history: History) -> str | None:
         """The session whose history a client has shortened to this one, if there is one."""
-        quoted = self._quoted(history)
+        quoted, in_prompts = self._quoted(history)
         newest = self._newest(history)
         for number, chars in [*quoted.most_common(3), (newest, 0)]:
             if number not in self._answers:
                 continue
             answer, _ = self._answers[number]
             whole = sum(answer.quotable.values())
-            much = chars >= _MUCH_QUOTED or chars >= max(_MIN_QUOTED, _MIN_SHARE * whole)
+            least = _MIN_QUOTED if in_prompts[number] == chars else _MIN_ANSWER
+            much = chars >= _MUCH_QUOTED or chars >= max(least, _MIN_SHARE * whole)
             if history.may_follow(answer) and (much or (number == newest and not chars)):
                 return answer.session
         return None
 
-    def _quoted(self, history: History) -> Counter[int]:
-        """How many characters of which answers a history quotes, whole lines of them."""
+    def _quoted(self, history: History) -> tuple[Counter[int], Counter[int]]:
+        """How many characters of which answers a history quotes, whole lines; those in prompts."""
         quoted: Counter[int] = Counter()
+        in_prompts: Counter[int] = Counter()
         seen: set[bytes] = set()
         for shape in _shapes(history.wire, history.messages):
             if shape.kind not in {"prompt", "text"}:
@@ -159,7 +169,8 @@ class RecentAnswers:
                 if found is not None and key not in seen:
                     seen.add(key)
                     quoted[found[0]] += length
-        return quoted
+                    in_prompts[found[0]] += length if shape.kind == "prompt" else 0
+        return quoted, in_prompts
 
     def _newest(self, history: History) -> int:
         """The answer that the newest name in a history is of; 0 if it names none."""
