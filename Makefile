@@ -135,7 +135,7 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	$(PYTHON) tools/seeds.py --report $(REPORT)
 
 bench: ## the benchmarks of what everything else costs, quickly; ratios, not times
-	$(PYTHON) -m benchmarks log --quick --tries 5
+	$(PYTHON) -m benchmarks log --quick --tries 10
 	$(PYTHON) -m benchmarks view --quick --tries 3
 
 recipes: ## the recipes of docs/contributing, also with each step left out in turn
