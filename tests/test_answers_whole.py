@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from refold.gateway.dialects import chat_answers, messages_answers, responses_answers
+from refold.gateway.dialects.chat_answers import answer as chat_answer
+from refold.gateway.dialects.messages_answers import answer as messages_answer
 from refold.gateway.dialects.refusing import anthropic_refusal, openai_refusal
+from refold.gateway.dialects.responses_answers import answer as responses_answer
 from refold.models.spending import Usage
 
 A = {"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x":1}'}}
 
 
-@pytest.mark.parametrize(
-    "answer", [one.answer for one in (chat_answers, messages_answers, responses_answers)]
-)
+@pytest.mark.parametrize("answer", [chat_answer, messages_answer, responses_answer])
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b"{}", b'{"error":{"message":"x"}}', b'{"choices":[]}']
 )
@@ -25,7 +25,7 @@ def test_whole_answers():
     message = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
     message |= {"tool_calls": [{**A, "index": 0}], "audio": None}
     body = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
-    answer = chat_answers.answer(json.dumps(body).encode())
+    answer = chat_answer(json.dumps(body).encode())
     assert answer is not None
     assert [json.loads(one) for one in answer.payloads] == [
         {"role": "assistant", "content": None, "tool_calls": [A]}
@@ -34,16 +34,16 @@ def test_whole_answers():
     text = {"type": "text", "text": "a", "citations": None}
     body = {"role": "assistant", "content": [text], "stop_reason": "end_turn"}
     body["usage"] = {"input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 3}
-    answer = messages_answers.answer(json.dumps(body).encode())
+    answer = messages_answer(json.dumps(body).encode())
     assert answer is not None
     assert answer.payloads == (b'{"role":"assistant","content":[{"type":"text","text":"a"}]}',)
     assert answer.usage == Usage(3, 3, 2, 0)
     body = {"output": [{"type": "reasoning", "status": None}], "status": "in_progress"}
-    assert responses_answers.answer(json.dumps(body).encode()) is None
-    answer = responses_answers.answer(json.dumps({**body, "status": "completed"}).encode())
+    assert responses_answer(json.dumps(body).encode()) is None
+    answer = responses_answer(json.dumps({**body, "status": "completed"}).encode())
     assert answer is not None
     assert answer.payloads == (b'{"type":"reasoning"}',)
-    answer = responses_answers.answer(json.dumps({**body, "status": "failed"}).encode())
+    answer = responses_answer(json.dumps({**body, "status": "failed"}).encode())
     assert answer is not None
     assert (answer.payloads, answer.complete) == ((), False)
 

@@ -116,8 +116,13 @@ async def test_every_record_is_rebuilt_without_planning(chat, monkeypatch):
 
     for name in ("project", "thresholds", "dedupe"):
         monkeypatch.setattr(sys.modules["refold.view.project"], name, never)
-    for name in ("archive.archive", "arguments.arguments", "fit.fit", "pair.pair"):
-        monkeypatch.setattr(f"refold.view.policies.{name}", never)
+    for name in (
+        "refold.view.policies.archive.archive",
+        "refold.view.policies.arguments.arguments",
+        "refold.view.policies.fit.fit",
+        "refold.view.policies.pair.pair",
+    ):
+        monkeypatch.setattr(name, never)
     monkeypatch.setattr("refold.view.budget.PER_MESSAGE", 1_000)
     monkeypatch.setattr("refold.view.names.names", never)
     for seq, messages in chat.sent.items():

@@ -23,14 +23,14 @@ class _Command(NamedTuple):
 
 _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
     "Use": {
-        "chat": _Command("chat.command", "chat", "Chat with a model, with its context in view."),
+        "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
-        "show": _Command("showing", "show", "Read a session."),
-        "search": _Command("searching", "search_", "Search all sessions, folded parts included."),
+        "show": _Command("sessions", "show", "Read a session."),
+        "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
@@ -38,16 +38,16 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
     "Manage": {
         "config": _Command("config", "config", "Show the settings and their origin, or set one."),
         "trust": _Command("trust", "trust", "Let a folder's project files set more."),
-        "export": _Command("exporting", "export", "Write a session to a file."),
-        "import": _Command("importing", "import_", "Read a session from a file."),
-        "forget": _Command("forgetting", "forget", "Erase a session, or entries of it, for good."),
+        "export": _Command("transfer", "export", "Write a session to a file."),
+        "import": _Command("transfer", "import_", "Read a session from a file."),
+        "forget": _Command("store", "forget", "Erase a session, or entries of it, for good."),
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },
     "Run": {
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
-        "worker": _Command("worker", "worker", "Run a worker that makes folds."),
+        "worker": _Command("serve", "worker", "Run a worker that makes folds."),
         "keys": _Command("keys", "keys", "Manage who may use the service."),
-        "store": _Command("store_command", "store", "Prepare and maintain a store."),
+        "store": _Command("store", "store", "Prepare and maintain a store."),
     },
 }
 COMMANDS: Final = {name: one for section in _SECTIONS.values() for name, one in section.items()}

@@ -25,7 +25,7 @@ upstream = typer.Typer(
 NameArgument = Annotated[
     str, typer.Argument(metavar="UPSTREAM", help="As serve.upstreams names it.")
 ]
-TenantOption = Annotated[
+KeyOwnerOption = Annotated[
     str, typer.Option("--tenant", metavar="NAME", help="Whose key it is; * is all tenants.")
 ]
 
@@ -34,7 +34,7 @@ TenantOption = Annotated[
 def set_(
     name: NameArgument,
     *,
-    tenant: TenantOption = DEFAULT_TENANT,
+    tenant: KeyOwnerOption = DEFAULT_TENANT,
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,7 +52,7 @@ def set_(
 
 
 @upstream.command("list")
-def list_(
+def list_upstream(
     *,
     tenant: Annotated[
         str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
@@ -84,7 +84,7 @@ def list_(
 def remove(
     name: NameArgument,
     *,
-    tenant: TenantOption = DEFAULT_TENANT,
+    tenant: KeyOwnerOption = DEFAULT_TENANT,
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:

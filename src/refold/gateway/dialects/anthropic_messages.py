@@ -5,13 +5,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from refold.gateway.dialects import messages_answers
-from refold.gateway.dialects.bounded_json import Object
 from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.dialects.likeness import Told, alike, arguments, contents, item, named
 from refold.gateway.dialects.reading import Form
 from refold.gateway.dialects.refusing import anthropic_refusal
 from refold.gateway.dialects.seen_before import Seen
 from refold.wire import wire_for
+from refold.wire.splice import Object
 
 
 def _elsewhere(body: Object) -> str:  # noqa: ARG001 - the conversation is always in the request

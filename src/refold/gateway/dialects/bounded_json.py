@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-Object = dict[str, JsonValue]
+from refold.wire.splice import Object
 
 DEEPEST: Final = 200
 """No request nests deeper; beyond, parsers give up in ways of their own."""

@@ -15,7 +15,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from refold.gateway.dialects.bounded_json import Object, value_of
+from refold.gateway.dialects.bounded_json import value_of
+from refold.wire.splice import Object
 
 Told = str | Sequence["Told"]
 """What was said, as nested lists of strings."""

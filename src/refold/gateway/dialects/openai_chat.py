@@ -5,7 +5,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from refold.gateway.dialects import chat_answers
-from refold.gateway.dialects.bounded_json import Object
 from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.dialects.likeness import (
     Told,
@@ -21,7 +20,7 @@ from refold.gateway.dialects.reading import Form
 from refold.gateway.dialects.refusing import openai_refusal
 from refold.gateway.dialects.seen_before import Seen
 from refold.wire import wire_for
-from refold.wire.splice import objects
+from refold.wire.splice import Object, objects
 
 
 def openai_identifiers(body: Object) -> tuple[JsonValue, ...]:

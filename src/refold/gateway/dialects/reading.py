@@ -9,7 +9,6 @@ from refold.errors import InvalidInput
 from refold.gateway.dialects.asked import Asked, Unreadable
 from refold.gateway.dialects.bounded_json import (
     MAX_OBJECTS,
-    Object,
     TooMuch,
     endless,
     surface,
@@ -17,7 +16,7 @@ from refold.gateway.dialects.bounded_json import (
     written,
 )
 from refold.gateway.dialects.seen_before import Seen
-from refold.wire.splice import array
+from refold.wire.splice import Object, array
 
 
 class Bounds(NamedTuple):

@@ -8,10 +8,9 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from refold.errors import InvalidMessage
-from refold.gateway.dialects.bounded_json import Object
 from refold.wire import Wire
 from refold.wire.fingerprint import Fingerprint, fingerprint
-from refold.wire.splice import parsed
+from refold.wire.splice import Object, parsed
 
 _MOST: Final = 50_000
 """How many messages are known at least, if there were as many; twice as many at most."""

@@ -5,20 +5,18 @@ from typing import Any, Final
 from fastapi import APIRouter
 
 from refold.service import problem
-from refold.service.api import (
-    artifacts,
-    entries,
-    events,
-    exporting,
-    folds,
-    keys,
-    pins,
-    searching,
-    sessions,
-    usage,
-    views,
-)
 from refold.service.api.answers import Problem
+from refold.service.api.artifacts import router as artifacts_router
+from refold.service.api.entries import router as entries_router
+from refold.service.api.events import router as events_router
+from refold.service.api.exporting import router as exporting_router
+from refold.service.api.folds import router as folds_router
+from refold.service.api.keys import router as keys_router
+from refold.service.api.pins import router as pins_router
+from refold.service.api.searching import router as searching_router
+from refold.service.api.sessions import router as sessions_router
+from refold.service.api.usage import router as usage_router
+from refold.service.api.views import router as views_router
 
 PREFIX: Final = "/api/v1"
 _CONTENT: Final = {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}}
@@ -41,17 +39,17 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 """What any route may answer instead, always as problem+json."""
 
 router = APIRouter(prefix=PREFIX, responses=ERRORS)
-for _part in (
-    sessions,
-    entries,
-    views,
-    folds,
-    pins,
-    artifacts,
-    searching,
-    exporting,
-    usage,
-    events,
-    keys,
+for _router in (
+    sessions_router,
+    entries_router,
+    views_router,
+    folds_router,
+    pins_router,
+    artifacts_router,
+    searching_router,
+    exporting_router,
+    usage_router,
+    events_router,
+    keys_router,
 ):
-    router.include_router(_part.router)
+    router.include_router(_router)

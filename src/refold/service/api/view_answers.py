@@ -104,7 +104,7 @@ class Unlisted(Answer):
     sentence: str
 
 
-class Run(Answer):
+class MessageRun(Answer):
     """Messages that follow one another and share one fate."""
 
     first: int
@@ -156,7 +156,7 @@ class Explanation(Answer):
     totals: list[Total]
     inserts: list[Insert]
     unlisted: list[Unlisted]
-    runs: list[Run]
+    runs: list[MessageRun]
     messages: list[MessageFate]
 
 

@@ -31,7 +31,7 @@ _PACKED = {
 _CALLS = {APPEND[name]: SQL[name] for name in ("append", "begin_session")}
 
 
-class Server(Protocol):
+class MarkServer(Protocol):
     """Where to write, and to read what a decision rests on."""
 
     wait: float
@@ -58,7 +58,7 @@ class Server(Protocol):
 class Marking:
     """Where to write one append with its mark."""
 
-    def __init__(self, server: Server, name: Name, mark: Mark) -> None:
+    def __init__(self, server: MarkServer, name: Name, mark: Mark) -> None:
         self.known = server.known
         self._server = server
         self._name = name
