@@ -31,7 +31,7 @@ import psycopg
 
 from benchmarks import engine_bare, engine_folds
 from benchmarks.figures import Figure
-from refold.engine.dbos.names import SCHEMA
+from refold.engine.dbos.database import SCHEMA
 from refold.testing.postgres import Cluster, programs
 
 TENANT = "default"

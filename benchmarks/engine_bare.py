@@ -6,7 +6,7 @@ from typing import Any
 
 from dbos import DBOS, DBOSClient, DBOSConfig, EnqueueOptions, WorkflowSerializationFormat
 
-from refold.engine.dbos.names import SCHEMA
+from refold.engine.dbos.database import SCHEMA
 
 VERSION = "bare-1"
 WORKFLOW = "bare.nothing"

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from benchmarks.log_work import BODY
 from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
 from refold.engine.dbos import prepare as prepare_engine
+from refold.fold.compactor import context
 from refold.fold.job import Job, Make, Steps
-from refold.fold.run import context
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
 from refold.stores.postgres import PostgresStore
 from refold.stores.postgres.migrate import migrate

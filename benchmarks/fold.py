@@ -32,7 +32,7 @@ from refold.lab import (
 )
 from refold.lab.folded import Folded
 from refold.models import counter_for
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.recall import search
 from refold.view import PROFILES, Budget, Profile
 

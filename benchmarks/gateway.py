@@ -3,9 +3,9 @@
 All take turns before one scripted upstream that streams answers of 40 words, an event each, 5 ms
 apart. Clients hold conversations of one to ten turns and send the whole history each time. Proxy
 and gateway run in a process each, on the same server and loop. The proxy asks by the HTTP client as
-it comes, the gateway by the same client over sockets of its own (see `refold.gateway.connecting`),
-so a part of the ratio is due to those. The gateway finds each session by its chain and logs
-everything to PostgreSQL, which flushes each commit to the disk.
+it comes, the gateway by the same client over sockets of its own (see
+`refold.gateway.upstream_stream`), so a part of the ratio is due to those. The gateway finds each
+session by its chain and logs everything to PostgreSQL, which flushes each commit to the disk.
 
 Everything shares the machine's processors: clients, upstream, proxy, PostgreSQL. So what counts is
 the ratio of rounds right after each other, and the processor time that each part took.
@@ -28,7 +28,7 @@ from benchmarks.gateway_load import Loaded, load
 from benchmarks.gateway_sessions import opened
 from benchmarks.scale_server import Server
 from refold.engine.dbos import prepare
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores.postgres import PostgresStore
 from refold.stores.postgres.migrate import migrate
 from refold.testing.postgres import Cluster, programs

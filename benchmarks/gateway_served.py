@@ -16,13 +16,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from refold.engine import LocalEngine
-from refold.fold.run import from_the_log
-from refold.gateway.connecting import client
+from refold.fold.compactor import from_the_log
 from refold.gateway.dialects.dialect import Dialect
-from refold.gateway.endpoints import routes
-from refold.gateway.gateway import Gateway
+from refold.gateway.gateway import Gateway, routes
 from refold.gateway.sessions import GatewaySessions
 from refold.gateway.upstream import Upstream, Upstreams
+from refold.gateway.upstream_stream import client
 from refold.models.making import makes
 from refold.settings import Settings, UpstreamSettings
 from refold.settings.serve import Serve

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from benchmarks.figures import Figure
 from refold.engine import LocalSteps
+from refold.fold.compactor import Folder, context
 from refold.fold.job import Job
-from refold.fold.run import Folder, context
 from refold.log import Author, Log, Message, Opened, Span
 from refold.models import counter_for
 from refold.stores import MemoryStore

@@ -12,8 +12,7 @@ from benchmarks.figures import Figure
 from benchmarks.log_work import BODY, DEEP, PER_BLOCK, VIEW, fill, fork_deep, in_turns, our_block
 from refold.log import Author, Log, Message, Opened, Span
 from refold.stores import SqliteStore
-from refold.stores.sqlite.read import read, the_session, visible
-from refold.stores.sqlite.transaction import Reading
+from refold.stores.sqlite.read import Reading, read, the_session, visible
 
 
 def figures(*, quick: bool) -> list[Figure]:

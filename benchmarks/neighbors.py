@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 from benchmarks.figures import Figure
 from benchmarks.gateway import running
 from refold.engine.dbos import prepare
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores import open_store
 from refold.stores.postgres.migrate import migrate
 from refold.testing.postgres import Cluster, programs

@@ -34,7 +34,7 @@ from benchmarks.figures import Figure
 from benchmarks.gateway import ROLE, Running, running
 from refold.engine.dbos import prepare
 from refold.log import CODEC, Log, Message
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores.postgres import PostgresStore
 from refold.stores.postgres.migrate import migrate
 from refold.testing.postgres import Cluster, programs

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from benchmarks.scale_server import Server
 from refold.engine.dbos import VERSION, DbosEngine, Limits, Worker, prepare
-from refold.engine.dbos.names import POOL
+from refold.engine.dbos.database import POOL
 from refold.engine.dbos.queue import FoldQueue
 from refold.fold.job import Job, Steps
 from refold.log import Author, Log, Message, Opened, Span

@@ -13,7 +13,7 @@ from refold.fold.summary import Summary
 from refold.lab import Recording
 from refold.lab.folded import stand_in
 from refold.log import Author, Log
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.session import Session
 
 MODEL = "openai:gpt-4o"

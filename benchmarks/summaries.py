@@ -18,9 +18,9 @@ from uuid import uuid4
 from benchmarks.figures import Figure
 from benchmarks.replay import DATA, PI
 from refold.engine import LocalSteps
-from refold.fold.identifiers import identifiers
+from refold.fold.compactor import Folder, context
+from refold.fold.extractive import identifiers
 from refold.fold.job import Job
-from refold.fold.run import Folder, context
 from refold.fold.summary import Summary, parse
 from refold.fold.write.by_model import ByModel, Told
 from refold.lab import Reader, o200k

@@ -20,11 +20,10 @@ from benchmarks.sessions import session
 from refold.log import CODEC, Entry, Message, Opened, Outline, SessionInfo, Visible
 from refold.models import counter_for
 from refold.view.budget import Budget
-from refold.view.estimate import Estimate
 from refold.view.profiles import PROFILES
-from refold.view.sheet import Sheet
-from refold.view.tokens import Counter
+from refold.view.tokens import Counter, Estimate
 from refold.view.view import View
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 FORMAT = "pydantic-ai"

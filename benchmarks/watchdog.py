@@ -14,9 +14,9 @@ from refold.fold.events import FoldEvent
 from refold.fold.watchdog import OTHER, ReadAgain
 from refold.lab import Reader, Recording, Replay, o200k, play, read_pi
 from refold.lab.folded import Folded
-from refold.lab.rereads import rereads
+from refold.lab.metrics import rereads
 from refold.models import counter_for
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.view import PROFILES, Budget, Event
 
 THRESHOLDS = (100_000, 40_000)

@@ -22,7 +22,7 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 from refold import Refold
 from refold.log import CODEC, Message, Requested, Used
-from refold.recall.records import rebuilt
+from refold.recall.text import rebuilt
 from refold.view.profiles import PROFILES
 
 Reply = str | Exception | ModelResponse | list[ToolCallPart]

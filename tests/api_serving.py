@@ -9,15 +9,14 @@ from urllib.parse import quote
 import httpx2
 
 from refold.engine import LocalEngine
-from refold.fold.run import Folder, from_the_log
+from refold.fold.compactor import Folder, from_the_log
 from refold.gateway.sessions import GatewaySessions, Opening
 from refold.log import Artifact, Author, Note, export_session
-from refold.models.setup import Setup
-from refold.models.tokenizers import counter_for
+from refold.models.catalog import counter_for
+from refold.models.experience import Setup
 from refold.service.app import application
-from refold.service.sealing import Sealing
-from refold.service.serving import Service
-from refold.service.vault import Vault
+from refold.service.service import Service
+from refold.service.vault import Sealing, Vault
 from refold.session import Usage
 from refold.settings import load_settings
 from refold.stores import MemoryStore

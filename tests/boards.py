@@ -4,7 +4,7 @@ import json
 
 from refold.log import Author, Message, Opened
 from refold.memory import Board, Branch
-from refold.view.estimate import Estimate
+from refold.view.tokens import Estimate
 
 BRANCH = Branch("0123456789ab main", "garden, main")
 SESSION = "monday"

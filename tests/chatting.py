@@ -13,7 +13,7 @@ from rich.console import Console
 from refold.cli.chat import commands
 from refold.cli.chat.conversation import Conversation, Parts
 from refold.errors import InvalidInput
-from refold.integrations.pydantic_ai.message_bytes import message_of
+from refold.integrations.pydantic_ai.history import message_of
 from refold.settings import load_settings
 from refold.stores import MemoryStore
 

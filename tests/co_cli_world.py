@@ -30,7 +30,7 @@ from refold.integrations.co_cli import (
     configured,
     truncate_history_window,
 )
-from refold.integrations.co_cli.decisions import payload_of
+from refold.integrations.co_cli.history import payload_of
 
 WIRE = PydanticAI()
 Messages = list[ModelMessage]

@@ -12,8 +12,8 @@ import httpx2
 from gateway_world import CHAT, MESSAGES, RESPONSES, served
 from serving import running
 
-from refold.models.catalogue import ModelSettings
-from refold.service.serving import Service
+from refold.models.catalog import ModelSettings
+from refold.service.service import Service
 from refold.settings import Serve, load_settings
 from refold.stores import MemoryStore
 from refold.testing.upstream import Reply, RequestChecker, ScriptedUpstream

@@ -7,7 +7,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
 from refold.integrations.pydantic_ai.conversations import Conversations
-from refold.integrations.pydantic_ai.message_bytes import message_of
+from refold.integrations.pydantic_ai.history import message_of
 from refold.stores import open_store
 
 

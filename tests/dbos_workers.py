@@ -14,7 +14,7 @@ from uuid import uuid4
 from dbos_making import Asked, Asking
 
 from refold.engine.dbos import DbosEngine, Limits, Worker
-from refold.engine.ends import end_of
+from refold.engine.protocol import end_of
 from refold.errors import InvalidInput
 from refold.stores import open_store
 

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from refold.engine.dbos import DbosEngine, Limits, Worker
-from refold.engine.ends import running
+from refold.engine.protocol import running
+from refold.fold.compactor import context
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.log import Span
 from refold.stores.memory import MemoryStore
 from refold.view import Fold

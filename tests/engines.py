@@ -5,8 +5,8 @@ from typing import Any
 from uuid import uuid4
 
 from refold.engine import Ended, Engine, LoggedSteps
-from refold.engine.beneath import look_beneath
 from refold.engine.locks import Held, Locks
+from refold.engine.steps import look_beneath
 from refold.fold.job import Job
 from refold.log import CODEC, Author, FoldStepped, Log, Message, Opened, Span
 

@@ -15,7 +15,7 @@ from refold.view.budget import Budget
 from refold.view.explain import explain
 from refold.view.profiles import PROFILES, Profile
 from refold.view.project import project
-from refold.view.sheet import Sheet
+from refold.view.view_input import Sheet
 from refold.wire import WIRES, wire_for
 
 

@@ -7,18 +7,16 @@ from uuid import UUID, uuid4
 from sessions import Quarter, Session
 
 from refold.engine import LocalSteps
-from refold.fold.boundary import Boundary, boundary
-from refold.fold.breadcrumb import breadcrumb
+from refold.fold.compactor import Folder, context
+from refold.fold.extractive import breadcrumb
 from refold.fold.job import Job
-from refold.fold.material import gather, needed
+from refold.fold.material import Boundary, boundary, gather, needed
 from refold.fold.replace import placed
-from refold.fold.run import Folder, context
 from refold.log import Author, FoldCompleted, FoldStarted, Message, Opened
 from refold.stores import MemoryStore
 from refold.testing.wire import SPELLINGS
-from refold.view.policy_values import Fold, Keep
-from refold.view.profiles import BALANCED
-from refold.view.sheet import Sheet
+from refold.view.profiles import BALANCED, Fold, Keep
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 TIGHT = Fold(keep=Keep(head="first run", unit="messages", amount=2), max_tokens=2_000)

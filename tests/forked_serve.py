@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
 
 _PRELOADED = [
-    *("refold.cli.app", "refold.cli.serve", "refold.service.app", "refold.service.listening"),
+    *("refold.cli.app", "refold.cli.serve", "refold.service.app", "refold.service.app"),
     *("refold.engine.dbos", "refold.stores.postgres", "refold.stores.sqlite", "uvicorn"),
 ]
 

@@ -10,9 +10,8 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 
 from refold.engine import LocalEngine
-from refold.fold.run import from_the_log
-from refold.gateway.endpoints import routes
-from refold.gateway.gateway import Gateway
+from refold.fold.compactor import from_the_log
+from refold.gateway.gateway import Gateway, routes
 from refold.gateway.sessions import GatewaySessions
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.log import CODEC

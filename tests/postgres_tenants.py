@@ -12,10 +12,9 @@ from uuid import uuid4
 import pytest
 from psycopg import errors
 
-from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, lineage
-from refold.stores.postgres import Pool, PostgresStore, index, migrate
-from refold.stores.postgres.connection import Address, connect
-from refold.stores.postgres.transaction import execute
+from refold.log import Artifact, Author, Mark, Message, Note, Opened, Span, outline
+from refold.stores.postgres import Pool, PostgresStore, migrate, search
+from refold.stores.postgres.connection import Address, connect, execute
 
 WORD, OTHER = "cormorant", "albatross"
 TABLES = (
@@ -88,9 +87,9 @@ async def rows(postgres, postgres_database):
             await told(log, f"{tenant} gone")
             await log.fork(f"{tenant} gone", f"{tenant} heir")
             await log.forget(f"{tenant} gone")
-            with mock.patch.object(lineage, "MOST_SEGMENTS", 1):
+            with mock.patch.object(outline, "MOST_SEGMENTS", 1):
                 await fork_twice(log, f"{tenant}'s")
-            with mock.patch.object(index, "CHUNK_WORDS", 2):
+            with mock.patch.object(search, "CHUNK_WORDS", 2):
                 await log.search(WORD)
             late = [Author().draft(Note("late"))]
             await log.append(f"{tenant}'s", late, expected=3, mark=Mark(MARKED, 0, 0))

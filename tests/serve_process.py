@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 from forked_serve import ForkedProcess, start_serve
 
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores import open_store
 
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from refold.service import listening
+from refold.service import app
 from refold.service.app import application
-from refold.service.serving import Service
+from refold.service.service import Service
 from refold.settings import Serve, load_settings
 from refold.stores import MemoryStore
 
@@ -31,17 +31,17 @@ def service_with(store=None, *, local=True, address="memory:", **serve):
 @asynccontextmanager
 async def running(service, more=()):
     """Its address, while it runs as `refold serve` runs it; then it is told to stop."""
-    sock = listening.bound("127.0.0.1", 0)
+    sock = app.bound("127.0.0.1", 0)
     started = asyncio.Event()
     made = application(service, more)
-    task = asyncio.create_task(listening.serve(made, sock, started.set))
+    task = asyncio.create_task(app.serve(made, sock, started.set))
     waiting = asyncio.create_task(started.wait())
     await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     if task.done():
         task.result()
     try:
-        yield listening.address_of(sock)
+        yield app.address_of(sock)
     finally:
         if not task.done() and not service.draining.is_set():
             os.kill(os.getpid(), signal.SIGTERM)

@@ -12,8 +12,8 @@ from sessions import Quarter
 
 from refold.engine import LocalEngine
 from refold.errors import FoldError
-from refold.fold.breadcrumb import breadcrumb
-from refold.fold.run import Folder
+from refold.fold.compactor import Folder
+from refold.fold.extractive import breadcrumb
 from refold.log import Entry, Span
 from refold.session import Session, Setup, Usage
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Thought

@@ -8,7 +8,7 @@ from session_acting import COUNTER, Acting
 from sessions import Remembering
 
 from refold.errors import Unrebuildable, ViewTooLarge
-from refold.fold.run import MANUAL
+from refold.fold.compactor import MANUAL
 from refold.fold.undo import UNFOLD
 from refold.log import (
     CODEC,
@@ -19,10 +19,10 @@ from refold.log import (
     Message,
     Requested,
 )
-from refold.log.span import intersect, seqs, subtract, union
-from refold.recall.records import rebuilt
+from refold.log.entry import intersect, seqs, subtract, union
+from refold.recall.text import rebuilt
 from refold.view.budget import PER_MESSAGE
-from refold.view.sheet import Sheet
+from refold.view.view_input import Sheet
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

@@ -20,9 +20,8 @@ from refold.log import (
     SessionInfo,
     Visible,
 )
-from refold.log.outline import CONTROL_KINDS
-from refold.log.replaying import replay
-from refold.log.span import Span, intersect, subtract
+from refold.log.entry import Span, intersect, subtract
+from refold.log.outline import CONTROL_KINDS, replay
 from refold.testing.wire import conversations
 
 

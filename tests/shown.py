@@ -8,8 +8,8 @@ from refold.log import Message
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
-from refold.view.sheet import Sheet
 from refold.view.view import View
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 _WIDEST = 96

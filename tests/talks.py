@@ -9,12 +9,12 @@ from sessions import Quarter
 from shown import changed, turn, used
 
 from refold.engine import LocalEngine
-from refold.fold.run import Folder
+from refold.fold.compactor import Folder
 from refold.fold.summary import Summary
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, Used
-from refold.models.catalogue import Prices
-from refold.models.setup import Setup
-from refold.recall.records import rebuilt
+from refold.models.catalog import Prices
+from refold.models.experience import Setup
+from refold.recall.text import rebuilt
 from refold.session import Session
 from refold.testing.wire import Asked, Responded
 from refold.view import Budget

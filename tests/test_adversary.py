@@ -11,7 +11,7 @@ from summarisers import Scripted, writing
 from talks import SMALL, Talk, setup, texts
 
 from refold.fold.summary import parse
-from refold.fold.write.subjects import HEADINGS
+from refold.fold.write.phrases import HEADINGS
 from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 

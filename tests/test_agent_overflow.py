@@ -20,7 +20,7 @@ from refold import Refold
 from refold.errors import WindowExceeded
 from refold.log import Author, Message, Opened
 from refold.models import ModelSettings
-from refold.session.flow import TIGHTER
+from refold.session.session import TIGHTER
 
 each_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 TURNS = 12

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from refold.gateway.dialects import chat_answers, messages_answers, responses_answers
+from refold.gateway.dialects import anthropic_messages, openai_chat, openai_responses
 from refold.gateway.dialects.events import Event
-from refold.models.spending import Usage
+from refold.models.catalog import Usage
 
-CHAT = chat_answers.AssemblingChat
-MESSAGES = messages_answers.AssemblingMessages
-RESPONSES = responses_answers.AssemblingResponses
+CHAT = openai_chat.AssemblingChat
+MESSAGES = anthropic_messages.AssemblingMessages
+RESPONSES = openai_responses.AssemblingResponses
 
 
 def event(told, name=""):
@@ -174,7 +174,7 @@ def test_tokens_of_a_chat(more, usage):
     one, _ = took(CHAT, chunk({"content": "a"}), chunk({}, "stop", **more))
     assert one.answer().usage == usage
     message = {"message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}
-    answer = chat_answers.answer(json.dumps({"choices": [message], **more}).encode())
+    answer = openai_chat.answer(json.dumps({"choices": [message], **more}).encode())
     assert answer is not None
     assert answer.usage == usage
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.chat_answers import AssemblingChat
-from refold.gateway.dialects.messages_answers import AssemblingMessages
-from refold.gateway.dialects.responses_answers import AssemblingResponses
+from refold.gateway.dialects.anthropic_messages import AssemblingMessages
+from refold.gateway.dialects.openai_chat import AssemblingChat
+from refold.gateway.dialects.openai_responses import AssemblingResponses
 
 
 class Served:

@@ -7,9 +7,9 @@ from answer_streams import CHATS, MESSAGES, RESPONSES, events_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refold.gateway.dialects.chat_answers import AssemblingChat
-from refold.gateway.dialects.messages_answers import AssemblingMessages
-from refold.gateway.dialects.responses_answers import AssemblingResponses
+from refold.gateway.dialects.anthropic_messages import AssemblingMessages
+from refold.gateway.dialects.openai_chat import AssemblingChat
+from refold.gateway.dialects.openai_responses import AssemblingResponses
 from refold.wire import wire_for
 
 STREAMS = {

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from refold.gateway.dialects.chat_answers import answer as chat_answer
-from refold.gateway.dialects.messages_answers import answer as messages_answer
-from refold.gateway.dialects.refusing import anthropic_refusal, openai_refusal
-from refold.gateway.dialects.responses_answers import answer as responses_answer
-from refold.models.spending import Usage
+from refold.gateway.dialects.anthropic_messages import answer as messages_answer
+from refold.gateway.dialects.dialect import anthropic_refusal, openai_refusal
+from refold.gateway.dialects.openai_chat import answer as chat_answer
+from refold.gateway.dialects.openai_responses import answer as responses_answer
+from refold.models.catalog import Usage
 
 A = {"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x":1}'}}
 

@@ -11,13 +11,13 @@ from pydantic_ai.models.test import TestModel
 from scripted_providers import Refused, Said, Script, provider_model
 
 from refold.errors import WindowExceeded
+from refold.fold.compactor import MANUAL, context
 from refold.fold.job import Job
-from refold.fold.run import MANUAL, context
 from refold.fold.write.transcript import GUARD
 from refold.fold.write.written import Form
 from refold.log import Span
 from refold.models import ModelSettings
-from refold.models.asking import INTERACTION, ModelSummariser, Summarisers
+from refold.models.summarizer import INTERACTION, ModelSummariser, Summarisers
 from refold.view.profiles import BALANCED, CO_CLI, PROFILES
 
 FORM = Form(title="Work")

@@ -13,7 +13,7 @@ from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Span
 from refold.memory import Board, Branch, branch_of
 from refold.memory.board import LONGEST_FACT, MOST_FACTS, PROFILE, Change, New, as_fact
-from refold.memory.forgetting import forget
+from refold.memory.memory import forget
 from refold.stores import MemoryStore
 
 pytestmark = pytest.mark.req("R095")

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from refold.cli import chat as _
 from refold.cli.app import app
-from refold.cli.chat import leaving
-from refold.cli.chat.leaving import consolidates_later
+from refold.cli.chat import assembly
+from refold.cli.chat.assembly import consolidates_later
 from refold.cli.chat.models import providers
-from refold.cli.chat.wanted import Wanted
+from refold.cli.chat.run import Wanted
 from refold.stores import open_store
 from refold.view import PROFILES
 
@@ -157,7 +157,7 @@ async def test_without_a_board_it_says_how_to_have_one():
 def started(monkeypatch):
     """The commands that were started when a chat was left."""
     found = []
-    monkeypatch.setattr(leaving, "_start", found.append)
+    monkeypatch.setattr(assembly, "_start", found.append)
     return found
 
 

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refold.cli.chat.commands import COMMANDS, completions, run
-from refold.cli.chat.commands.grid import cells_of, shares_of
-from refold.cli.chat.commands.seeing import seen
-from refold.cli.chat.plain.plain import Plain
+from refold.cli.chat.commands.context import cells_of, shares_of
+from refold.cli.chat.commands.parts import seen
+from refold.cli.chat.plain import Plain
 from refold.view import PROFILES
 
 READING = (

@@ -16,10 +16,9 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from refold import Refold
 from refold.cli.chat.chat import Chat
 from refold.cli.chat.commands import run
-from refold.cli.chat.conversation import Conversation, Parts
-from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said
-from refold.cli.chat.naming import new_name
-from refold.cli.chat.news import Newsboy
+from refold.cli.chat.conversation import Conversation, Parts, new_name
+from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said
+from refold.cli.chat.tail import Newsboy
 from refold.errors import FoldCancelled, NothingToFold, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.log import CODEC, Message

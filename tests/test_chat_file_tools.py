@@ -16,8 +16,9 @@ pytest.importorskip("pydantic_ai")
 from pydantic_ai import Agent, FunctionToolset
 from pydantic_ai.models.test import TestModel
 
-from refold.cli.chat.tools import gitignore, line_search
-from refold.cli.chat.tools.file_tools import Limits, file_tools
+from refold.cli.chat.tools import folder as gitignore
+from refold.cli.chat.tools import line_search
+from refold.cli.chat.tools.files import Limits, file_tools
 
 SECRET = "what lies outside"  # noqa: S105 - what must never be seen
 

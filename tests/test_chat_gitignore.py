@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_ai")
 
-from refold.cli.chat.tools.gitignore import Hidden, segment
+from refold.cli.chat.tools.folder import Hidden, segment
 
 NAMES = ["a", "b", "ab", "a.b", ".x", "é", "a b"]
 ATOMS = ["a", "b", "*", "**/", "/**", "?", "/", "[ab]", "[!a]", "[a-b]", "!", ".", "[a", "]", " "]

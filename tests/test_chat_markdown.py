@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said, Thought
-from refold.cli.chat.terminal import markdown_stream
-from refold.cli.chat.terminal.live import Live
-from refold.cli.chat.terminal.markdown_stream import Blocks, fenced
-from refold.cli.chat.terminal.scrollback import Scrollback
-from refold.cli.chat.terminal.theme import PROMPT
+from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said, Thought
+from refold.cli.chat.terminal import markdown
+from refold.cli.chat.terminal.live import Live, Scrollback
+from refold.cli.chat.terminal.markdown import Blocks, fenced
+from refold.cli.chat.text import PROMPT
 from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart
 from refold.view import Truncation, UsageInfo
 
@@ -97,13 +96,13 @@ def test_a_block_comes_as_soon_as_it_is_finished():
 @pytest.mark.parametrize("first", ["", "```\n"])
 def test_a_long_block_takes_time_as_it_is_long(monkeypatch, first, line):
     parsed = []
-    parse = markdown_stream._top_level
+    parse = markdown._top_level
 
     def counted(lines):
         parsed.append(sum(map(len, lines)))
         return parse(lines)
 
-    monkeypatch.setattr(markdown_stream, "_top_level", counted)
+    monkeypatch.setattr(markdown, "_top_level", counted)
     text = first + line * 1_000
     blocks = Blocks()
     for each in text.splitlines(keepends=True):

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from refold.cli.chat.heard import Called, Elsewhere, Happened, Returned, Said
-from refold.cli.chat.plain.lines import status_line
-from refold.cli.chat.plain.plain import Plain
+from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said
+from refold.cli.chat.plain import Plain, status_line
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.outcome import INTERRUPTED, READER_GONE

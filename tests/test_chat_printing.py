@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from refold import cli
 from refold.cli.app import app
-from refold.cli.chat import command, running
-from refold.cli.chat.failing import told
+from refold.cli.chat import run
+from refold.cli.chat.errors import told
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.printing import printed
 from refold.cli.outcome import FAILED, INTERRUPTED, READER_GONE
@@ -153,9 +153,9 @@ def test_a_closed_input_says_nothing(monkeypatch, prompt, found):
     monkeypatch.setattr(sys, "stdin", None)
     if found is None:
         with pytest.raises(InvalidInput):
-            command._with_input(prompt)
+            run._with_input(prompt)
     else:
-        assert command._with_input(prompt) == found
+        assert run._with_input(prompt) == found
 
 
 def test_a_chat_without_input_or_output_is_plain(monkeypatch):
@@ -165,12 +165,12 @@ def test_a_chat_without_input_or_output_is_plain(monkeypatch):
         how.append(plain)
         return 0
 
-    monkeypatch.setattr(running, "run_chat", run_chat)
+    monkeypatch.setattr(run, "run_chat", run_chat)
     for name in ("stdin", "stdout"):
         with monkeypatch.context() as closed:
             closed.setattr(sys, name, None)
             with pytest.raises(typer.Exit):
-                command.chat()
+                run.chat()
     assert how == [True, True]
 
 
@@ -232,6 +232,6 @@ def test_ctrl_c_before_a_command_has_begun_is_said_in_a_word(monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "where_is", interrupt)
+    monkeypatch.setattr(run, "where_is", interrupt)
     done = CliRunner().invoke(app, ["chat"])
     assert (done.exit_code, done.stderr) == (INTERRUPTED, "\nInterrupted.\n")

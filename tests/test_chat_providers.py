@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.cli.chat.models import local_servers, providers
-from refold.cli.chat.models.known_providers import PROVIDERS, keys_found
 from refold.cli.chat.models.local_servers import running_here, server_at
-from refold.cli.chat.models.providers import Choice, chosen_model, known_models, model_of
+from refold.cli.chat.models.providers import (
+    PROVIDERS,
+    Choice,
+    chosen_model,
+    keys_found,
+    known_models,
+    model_of,
+)
 from refold.errors import InvalidInput, NoModel, RefoldError
 from refold.models import ModelSettings, facts_of
 from refold.settings import Settings

@@ -10,11 +10,11 @@ pytest.importorskip("pydantic_ai")
 
 from chatting import chat_with
 
+from refold.cli.chat.assembly import come_back, session_to_resume, session_wanted
 from refold.cli.chat.commands.sessions import session_names
 from refold.cli.chat.endpoint import Endpoint, EndpointNotes, endpoint_of, stored_endpoint
 from refold.cli.chat.models.providers import Choice, model_of
-from refold.cli.chat.resuming import come_back, session_to_resume, session_wanted
-from refold.cli.chat.wanted import Wanted
+from refold.cli.chat.run import Wanted
 from refold.cli.options import where_is
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Opened

@@ -18,15 +18,21 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from refold.cli.chat.heard import Called, Returned, Said
+from refold.cli.chat.events import Called, Returned, Said
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.chat.terminal import screen
-from refold.cli.chat.terminal.asking import PAUSE, KeyboardPause, chosen, letters, offered
+from refold.cli.chat.terminal.input import (
+    PAUSE,
+    KeyboardPause,
+    TypedHistory,
+    chosen,
+    letters,
+    offered,
+)
 from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.screen import LEAVE_HINT
 from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
-from refold.cli.chat.terminal.typed_history import TypedHistory
 from refold.session import Filled
 
 ENTER, ALT_ENTER, ESC, CTRL_C, CTRL_D, UP, DOWN, TAB = (

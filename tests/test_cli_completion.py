@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.cli.completing import MOST
+from refold.cli.options import MOST
 from refold.log import Author, Opened
 from refold.stores import open_store
 

@@ -11,13 +11,13 @@ import pytest
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
-from refold.cli import forgetting, lines
-from refold.cli.ago import ago
+from refold.cli import output, store
 from refold.cli.app import app
-from refold.cli.searching import emphasised
+from refold.cli.output import ago
+from refold.cli.sessions import emphasised
 from refold.log import Author, Message, Note, Opened, Requested, Span
 from refold.stores import open_store
-from refold.view.columns import Piece
+from refold.view.explanation import Piece
 
 DAY = timedelta(days=1)
 
@@ -228,7 +228,7 @@ def test_forget_needs_a_terminal_or_yes():
 @pytest.fixture
 def asked(monkeypatch):
     """As on a terminal, where somebody answers."""
-    monkeypatch.setattr(forgetting, "can_ask", lambda: True)
+    monkeypatch.setattr(store, "can_ask", lambda: True)
 
 
 @pytest.mark.usefixtures("asked")
@@ -301,11 +301,11 @@ def on_a_screen(monkeypatch):
 
 def test_colours_only_where_they_are_wanted(monkeypatch):
     screen = on_a_screen(monkeypatch)
-    lines.print_lines([[Piece("a", "strong"), Piece("b")]])
+    output.print_lines([[Piece("a", "strong"), Piece("b")]])
     assert screen.text.startswith("\x1b[1ma")
     screen.text = ""
     monkeypatch.setenv("NO_COLOR", "1")
-    lines.print_lines([[Piece("a", "strong"), Piece("b")]])
+    output.print_lines([[Piece("a", "strong"), Piece("b")]])
     assert screen.text == "ab\n"
 
 
@@ -315,12 +315,12 @@ def test_pages_only_what_does_not_fit(monkeypatch):
     monkeypatch.setattr("pydoc.pager", paged.append)
     monkeypatch.setenv("LESS", "-R")
     few, many = [[Piece("line")]] * 9, [[Piece("line", "strong")]] * 10
-    lines.print_lines(few, paged=True)
-    lines.print_lines(many)
+    output.print_lines(few, paged=True)
+    output.print_lines(many)
     assert paged == []
-    lines.print_lines(many, paged=True)
+    output.print_lines(many, paged=True)
     assert paged[0].count("\x1b[1mline") == 10
     monkeypatch.setenv("NO_COLOR", "1")
-    lines.print_lines(many, paged=True)
+    output.print_lines(many, paged=True)
     assert paged[1] == "line\n" * 10
     assert screen.text.count("line") == 19

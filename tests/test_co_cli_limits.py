@@ -20,7 +20,7 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RunUsage
 
 from refold.integrations.co_cli import configured, run_turn
-from refold.integrations.co_cli.turns import LIMITED
+from refold.integrations.co_cli.loop import LIMITED
 
 # Limits.
 

@@ -35,7 +35,7 @@ from refold.integrations.co_cli import (
     truncate_history_window,
     truncate_tool_returns,
 )
-from refold.integrations.co_cli.decisions import payload_of
+from refold.integrations.co_cli.history import payload_of
 
 WIRE = PydanticAI()
 

@@ -40,7 +40,7 @@ from refold.integrations.co_cli import (
     truncate_history_window,
     truncate_tool_returns,
 )
-from refold.integrations.co_cli.summariser import PROMPT
+from refold.integrations.co_cli.history import PROMPT
 
 # As capabilities of an agent.
 

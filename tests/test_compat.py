@@ -36,7 +36,7 @@ from refold.integrations.pydantic_ai.pydantic_ai_compat import (
     is_generated_id,
 )
 from refold.service import uvicorn_compat
-from refold.service.patience import patient
+from refold.service.middleware import patient
 from refold.settings.serve import Serve
 
 CAPPED = {

@@ -8,11 +8,11 @@ from shown import used
 from talks import Talk, texts
 
 from refold.models import counter_for
-from refold.models.setup import Setup
-from refold.models.tokenizers import tokenizer
+from refold.models.catalog import tokenizer
+from refold.models.experience import Setup
 from refold.testing.wire import Asked, Responded
-from refold.view.estimate import Estimate
 from refold.view.profiles import BALANCED
+from refold.view.tokens import Estimate
 
 # 7. The count shown is a fraction of the real one: images, tools and other scripts are forgotten.
 

@@ -14,7 +14,7 @@ from shown import changed, turn, used
 from summarisers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
 
-from refold.models.asking import by_model
+from refold.models.summarizer import by_model
 from refold.testing.wire import Asked
 from refold.view.profiles import COPILOT
 

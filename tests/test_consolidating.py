@@ -7,10 +7,10 @@ from boards import SESSION, Script, board_on, called, model, said, user
 
 from refold.errors import NotRemembered, SessionNotFound
 from refold.log import Author, Note, Rewound, Span
-from refold.memory import consolidate, consolidating
-from refold.memory.consolidating import LEAST, MOST_CHUNKS, is_worth_reading
-from refold.memory.context_board import MOST_ADDED
-from refold.memory.forgetting import forget
+from refold.memory import consolidate, consolidation
+from refold.memory.board import MOST_ADDED
+from refold.memory.consolidation import LEAST, MOST_CHUNKS, is_worth_reading
+from refold.memory.memory import forget
 from refold.stores import open_store
 
 pytestmark = pytest.mark.req("R095", "R096")
@@ -51,7 +51,7 @@ async def test_only_what_is_new_is_read_the_next_time(log):
 
 
 async def test_a_long_stretch_without_words_is_passed_over(log, monkeypatch):
-    monkeypatch.setattr(consolidating, "_READ", 3)
+    monkeypatch.setattr(consolidation, "_READ", 3)
     await said(log, user("One."))
     await run(log)
     for _ in range(10):

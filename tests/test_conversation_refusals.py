@@ -19,7 +19,7 @@ from pydantic_ai.conversation_store import (
     ConversationRecord,
 )
 
-from refold.integrations.pydantic_ai.message_bytes import UNREAD, payload_of
+from refold.integrations.pydantic_ai.history import UNREAD, payload_of
 
 
 async def test_an_unknown_part_costs_nothing_else(log, store):

@@ -25,7 +25,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import DeferredToolRequests
 
 from refold.integrations.pydantic_ai.conversations import Conversations
-from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
+from refold.integrations.pydantic_ai.history import message_of, payload_of
 
 
 async def test_a_session_shows_what_the_store_loads(log, store):

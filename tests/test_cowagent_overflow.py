@@ -18,10 +18,9 @@ from refold.errors import ViewTooLarge
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.log import Message
 from refold.recall import search
-from refold.recall.reader import Reader
+from refold.recall.text import Reader
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, conversations
-from refold.view.policy_values import Emergency
-from refold.view.profiles import COWAGENT, PROFILES
+from refold.view.profiles import COWAGENT, PROFILES, Emergency
 
 # What is cut: the policy by itself.
 

@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 from refold.cli.app import app
 from refold.engine.dbos import DbosEngine, Worker, prepare
 from refold.errors import InvalidInput, StoreFailed
+from refold.fold.compactor import context
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.log import Span
 from refold.stores.memory import MemoryStore
 from refold.stores.postgres import PostgresStore, migrate

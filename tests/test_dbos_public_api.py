@@ -10,7 +10,7 @@ pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 import dbos
 
 from refold.engine import dbos as engine
-from refold.engine.dbos.names import SCHEMA
+from refold.engine.dbos.database import SCHEMA
 
 FOLDER = Path(engine.__file__).parent
 SOURCES = sorted(FOLDER.glob("*.py"))

@@ -30,7 +30,7 @@ from engines import begin
 
 from refold.engine.dbos import Bound, Bounds, Limits
 from refold.engine.dbos import engine as engines
-from refold.engine.dbos.names import POOL, VERSION, model_in, queue_of
+from refold.engine.dbos.database import POOL, VERSION, model_in, queue_of
 from refold.engine.dbos.queue import FoldQueue
 from refold.testing.engine import Maker
 

@@ -32,12 +32,11 @@ from dbos_working import (
 )
 from engines import begin, values
 
-from refold.engine.dbos import lease as leases
-from refold.engine.dbos.lease import Lease
-from refold.engine.dbos.measuring import Measuring
-from refold.engine.dbos.names import POOL, VERSION
+from refold.engine.dbos import recovery as leases
+from refold.engine.dbos.database import POOL, VERSION
+from refold.engine.dbos.metrics import Measuring
 from refold.engine.dbos.queue import LOCK, FoldQueue, WorkerState
-from refold.engine.dbos.sweeper import Sweeper
+from refold.engine.dbos.recovery import Lease, Sweeper
 from refold.log import Author, FoldFailed
 from refold.testing.engine import Maker
 
@@ -185,7 +184,7 @@ def test_death_is_what_lasts_from_look_to_look(monkeypatch):
 
 async def test_what_nobody_claims_is_queued_again(dbos_address, store, link, monkeypatch):
     """A connection broke between the queue and the worker, or DBOS's tables were lost."""
-    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
+    monkeypatch.setattr("refold.engine.dbos.recovery.STRAY", 0.2)
     log, jobs = store.log(), [job(name) for name in ("delivered", "lost", "ended")]
     async with asking(dbos_address, log) as engine:
         for one in jobs:
@@ -206,7 +205,7 @@ async def test_what_nobody_claims_is_queued_again(dbos_address, store, link, mon
 
 async def test_the_folds_of_another_pool_are_left_alone(dbos_address, store, monkeypatch):
     """They wait for workers of their own, however long that takes."""
-    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
+    monkeypatch.setattr("refold.engine.dbos.recovery.STRAY", 0.2)
     log, one, other = store.log(), job("s"), job("t")
     for name in ("s", "t"):
         await begin(log, name)
@@ -225,7 +224,7 @@ async def test_the_folds_of_another_pool_are_left_alone(dbos_address, store, mon
 
 async def test_a_workflow_without_a_fold_leaves_the_queue(dbos_address, store, link, monkeypatch):
     """It would count against the limits of its queue for ever."""
-    monkeypatch.setattr("refold.engine.dbos.sweeper.STRAY", 0.2)
+    monkeypatch.setattr("refold.engine.dbos.recovery.STRAY", 0.2)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:
@@ -277,7 +276,7 @@ async def test_a_queue_that_was_lost_loses_no_fold(dbos, dbos_address, store):
 
 
 async def test_what_has_ended_is_removed_after_a_while(dbos_address, store, link, monkeypatch):
-    monkeypatch.setattr("refold.engine.dbos.sweeper.KEPT", 0.0)
+    monkeypatch.setattr("refold.engine.dbos.recovery.KEPT", 0.0)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:

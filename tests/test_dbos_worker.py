@@ -30,7 +30,7 @@ from dbos_working import (
 from engines import begin, values
 
 from refold.engine.dbos import Bound, Bounds, Limits
-from refold.engine.dbos.names import queue_of
+from refold.engine.dbos.database import queue_of
 from refold.engine.dbos.queue import LOCK
 from refold.errors import InvalidInput
 from refold.fold.job import Job

@@ -4,9 +4,9 @@ import pytest
 from shown import Talk, changed, lines, used
 
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
-from refold.view.delegation import seen
 from refold.view.policies.pair import OPENING
 from refold.view.profiles import BALANCED, INKEEP
+from refold.view.view_input import seen
 
 FORMATS = ["anthropic-messages", "openai-chat", "pydantic-ai"]
 TASKS = (Call("d1", "delegate", {"to": "auth"}), Call("d2", "delegate", {"to": "ui"}))

@@ -17,7 +17,7 @@ from pydantic_ai.messages import PartDeltaEvent
 from typer.testing import CliRunner
 
 from refold import Refold
-from refold.cli.demo import answering
+from refold.cli.demo import model
 from refold.cli.demo import play as playing
 from refold.cli.demo.command import demo
 from refold.cli.demo.model import (
@@ -33,8 +33,8 @@ from refold.cli.demo.model import (
     demo_tools,
 )
 from refold.cli.demo.play import Asked, play
-from refold.cli.demo.printing import Printing
 from refold.cli.demo.script import script
+from refold.cli.demo.show import Printing
 from refold.cli.demo.tools import list_files, read_file, search_files
 
 SATURDAY = "logs/2026-10-31-saturday.txt"
@@ -120,7 +120,7 @@ async def test_in_a_large_window_it_says_that_nothing_was_folded_or_hidden(monke
 
 async def test_the_model_really_does_not_see_the_detail_when_it_is_asked(monkeypatch):
     shown = []
-    answers = answering.answer_to
+    answers = model.answer_to
 
     def watched(messages, tools):
         shown.append(str(messages))

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.cli.demo.keeping import kept
+from refold.cli.demo.show import kept
 from refold.errors import SessionExists, SessionNotFound
 from refold.log import Author, Opened
 from refold.stores import MemoryStore

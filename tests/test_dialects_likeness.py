@@ -7,8 +7,7 @@ from amounts import amount
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.likeness import alike, canonical
-from refold.gateway.dialects.seen_before import Seen
+from refold.gateway.dialects.fingerprint import Seen, alike, canonical
 from refold.testing.gateway import FORMATS, changed, conversation, sent_again, source
 from refold.wire import wire_for
 

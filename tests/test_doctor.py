@@ -15,13 +15,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from refold.cli import doctor as configured
 from refold.cli.app import app
-from refold.cli.checks import Row, configured
-from refold.cli.checks.configured import configured as of_settings
-from refold.cli.checks.installed import installed
-from refold.cli.checks.stored import stored as of_store
-from refold.cli.checks.terminal import terminal
-from refold.cli.doctor import doctor
+from refold.cli.doctor import Row, doctor, installed, terminal
+from refold.cli.doctor import configured as of_settings
+from refold.cli.doctor import stored as of_store
 from refold.log import Author, FoldStarted, Message, Opened, Span
 from refold.log.kinds import Value
 from refold.stores import open_store
@@ -170,7 +168,7 @@ def test_a_window_and_prices_that_nobody_knows_can_be_set():
 
 
 def test_a_provider_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr("refold.cli.chat.models.known_providers.find_spec", lambda _: None)
+    monkeypatch.setattr("refold.cli.chat.models.providers.find_spec", lambda _: None)
     row = found(of_settings({"GROQ_API_KEY": SECRET}), "model")
     assert (row.verdict, row.remedy) == ("problem", 'pip install "pydantic-ai-slim[groq]"')
 

@@ -14,7 +14,7 @@ import pytest
 from needed import APP_ROLE, EMPTY_STORE, need_postgres
 from refold_commands import keep, quick, terminal
 
-from refold.cli.checks import stored
+from refold.cli import doctor
 from refold.stores.postgres import migrate
 from refold.stores.postgres.migrate import shipped
 from refold.testing.postgres import Cluster
@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_written_is_opened_as_it_says(tmp_path, closed):
         if child == 0:
             try:
                 os.setuid(user)
-                [row, *_] = asyncio.run(stored.stored(f"sqlite:///{tmp_path}/refold.db", "default"))
+                [row, *_] = asyncio.run(doctor.stored(f"sqlite:///{tmp_path}/refold.db", "default"))
                 os.write(write, json.dumps(row._asdict()).encode())
             finally:
                 os._exit(0)

@@ -93,7 +93,7 @@ async def test_a_busy_store_is_asked_again_with_the_same_draft(log, kind, writte
 
 
 async def test_a_store_that_stays_full_leaves_the_fold_to_be_recovered(log, monkeypatch):
-    monkeypatch.setattr("refold.engine.surely._PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("refold.engine.locks._PAUSES", (0.0, 0.0))
     complaints = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: complaints.append(told))
 
@@ -111,7 +111,7 @@ async def test_a_store_that_stays_full_leaves_the_fold_to_be_recovered(log, monk
 
 
 async def test_a_store_that_fails_at_the_start_is_told_to_who_asked(log, monkeypatch):
-    monkeypatch.setattr("refold.engine.surely._PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("refold.engine.locks._PAUSES", (0.0, 0.0))
 
     async def fail(_session, _drafts):
         raise StoreFull("No room.")

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from refold.engine import LocalEngine
 from refold.engine.folding import Folding
 from refold.engine.local import MOST_ATTEMPTS
-from refold.engine.locks import FileLocks
-from refold.engine.reason import LONGEST, reason_of
+from refold.engine.locks import FileLocks, surely
+from refold.engine.protocol import LONGEST, reason_of
 from refold.engine.steps import LocalSteps
-from refold.engine.surely import surely
 from refold.errors import InvalidEntry, RefoldError, SessionNotFound, StoreFailed
 from refold.fold.job import Job
 from refold.log import CODEC, Author, Entry, FoldStarted, Note, Span

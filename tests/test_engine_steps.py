@@ -200,7 +200,7 @@ async def test_a_busy_store_is_asked_again_with_the_same_draft(log, written):
 
 
 async def test_a_full_store_does_not_keep_a_fold_from_going_on(log, monkeypatch):
-    monkeypatch.setattr("refold.engine.surely._PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("refold.engine.locks._PAUSES", (0.0, 0.0))
 
     async def fail(_session, _drafts):
         raise StoreFull("No room.")

@@ -7,8 +7,7 @@ import pytest
 from engines import JOB, Work, begin, disturbed, folded, recorded, steps_of
 
 from refold.engine import LocalEngine, LoggedSteps
-from refold.engine.beneath import forgotten_since, look_beneath
-from refold.engine.steps import FORGOTTEN_MEANWHILE
+from refold.engine.steps import FORGOTTEN_MEANWHILE, forgotten_since, look_beneath
 from refold.errors import FoldCancelled
 from refold.log import CODEC, Author, FoldFailed, FoldStepped, Forgotten, Rewound, Span
 from refold.stores import SqliteStore

@@ -23,13 +23,12 @@ from refold.log import Message, Span
 from refold.stores import MemoryStore
 from refold.view.budget import Budget
 from refold.view.explain import explain
-from refold.view.explained import Inserted, sentence
-from refold.view.plan import Layout
+from refold.view.explanation import Inserted, sentence
+from refold.view.plan import SENTENCES, Gone, Layout, Reason
 from refold.view.profiles import PROFILES
 from refold.view.project import project
-from refold.view.reasons import SENTENCES, Gone, Reason
-from refold.view.sheet import Sheet
-from refold.view.stretches import stretches
+from refold.view.timeline import stretches
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 DATA = Path(os.environ.get("REFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))

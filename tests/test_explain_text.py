@@ -11,10 +11,18 @@ from rich.cells import cell_len
 
 from refold.log import PartRef
 from refold.view.budget import Budget
-from refold.view.columns import clipped, columns, first_words, padded, wrapped
-from refold.view.explain_timeline import SYMBOLS
-from refold.view.explained import Disposition, Line, Told
+from refold.view.explanation import (
+    Disposition,
+    Line,
+    Told,
+    clipped,
+    columns,
+    first_words,
+    padded,
+    wrapped,
+)
 from refold.view.profiles import PROFILES
+from refold.view.timeline import SYMBOLS
 
 
 @settings(max_examples=60)

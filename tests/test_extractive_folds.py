@@ -19,10 +19,9 @@ pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 from dbos_servers import dbos, dbos_address
 from gateway_world import CHAT, served
 
-from refold.engine import extractive
-from refold.engine.dbos import DbosEngine
+from refold.engine.dbos import DbosEngine, engine
+from refold.fold.compactor import context, from_the_log
 from refold.fold.job import Job
-from refold.fold.run import context, from_the_log
 from refold.log import CODEC, Author, FoldCompleted, FoldStarted, Message, Opened, Requested, Span
 from refold.models.making import makes
 from refold.stores.postgres import PostgresStore
@@ -206,14 +205,14 @@ async def test_an_engine_that_is_closed_finishes_what_it_makes(log, dbos_address
 
 
 async def test_closing_waits_for_many_folds_as_long_as_they_come_to_an_end(monkeypatch):
-    monkeypatch.setattr(extractive, "STOPPING", 0.5)
+    monkeypatch.setattr(engine, "STOPPING", 0.5)
     made = []
 
     async def carry_out(job):
         await (asyncio.Event().wait() if job.session == "hangs" else asyncio.sleep(0.1))
         made.append(job.session)
 
-    folds = extractive.ExtractiveFolds(carry_out)
+    folds = engine.ExtractiveFolds(carry_out)
     sessions = [f"s{nth}" for nth in range(20)]  # they take a second
     for session in [*sessions, "hangs"]:
         folds.start(Job(session, uuid4(), (Span(2, 6),), "soft"))

@@ -17,11 +17,11 @@ from summarisers import Scripted, writing
 from world import BALANCED, FAULTS, SEEDS, Process
 
 from refold.engine import LocalSteps
+from refold.fold.compactor import context
 from refold.fold.events import CompactionHeld
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.fold.summary import parse
-from refold.fold.write.breaker import TOO_OFTEN, Breaker
+from refold.fold.write.by_model import TOO_OFTEN, Breaker
 from refold.log import FoldCompleted, FoldFailed, Message, Span
 
 SESSIONS = 100

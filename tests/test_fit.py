@@ -9,7 +9,7 @@ from shown import Talk, turn, used
 from refold.log import PartRef, Pinned
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Told
 from refold.view.budget import PER_MESSAGE
-from refold.view.desk import Desk
+from refold.view.plan_builder import Desk
 from refold.view.policies.fit import fit, marked
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert, Replace

@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import Remembering, Session, scripts
 
-from refold.fold.boundary import Boundary, boundary, everything
+from refold.fold.material import Boundary, boundary, everything
 from refold.log import FoldCompleted, FoldStarted, Message, Span
-from refold.log.span import intersect, subtract
+from refold.log.entry import intersect, subtract
 from refold.testing.wire import Asked, Responded, Told
 from refold.view.budget import PER_MESSAGE, Budget
 from refold.view.cut import cut
-from refold.view.policy_values import Fold, Keep
-from refold.view.profiles import PROFILES, Profile
-from refold.view.row import weight
+from refold.view.profiles import PROFILES, Fold, Keep, Profile
 from refold.view.view import View
+from refold.view.view_input import weight
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

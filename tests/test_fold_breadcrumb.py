@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sessions import Quarter, Remembering, Session, scripts
 from shown import turn, used
 
-from refold.fold.boundary import everything
-from refold.fold.breadcrumb import (
+from refold.fold.extractive import (
     CHANGED,
     EARLIER,
     ERRORS,
@@ -21,15 +20,14 @@ from refold.fold.breadcrumb import (
     RESULTS,
     STATE,
     breadcrumb,
+    identifiers,
 )
-from refold.fold.identifiers import identifiers
-from refold.fold.material import Earlier, Material
-from refold.fold.quoting import TRUNCATED
+from refold.fold.material import Earlier, Material, everything
 from refold.fold.replace import placed
-from refold.fold.summary import Summary, parse
+from refold.fold.summary import TRUNCATED, Summary, parse
 from refold.log import CODEC, FoldCompleted, Message, Span
 from refold.testing.wire import Asked, Responded
-from refold.view.policy_values import Fold
+from refold.view.profiles import Fold
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

@@ -12,6 +12,7 @@ from refold.errors import InvalidInput
 from refold.fold.checkpoints import (
     EMPTY,
     Checkpoint,
+    Workspace,
     checkpoints,
     index,
     is_ours,
@@ -20,7 +21,6 @@ from refold.fold.checkpoints import (
     workspace,
 )
 from refold.fold.undo import taken_back, unfolded
-from refold.fold.workspace import Workspace
 from refold.log import Cleared, FoldCompleted, FoldStarted, Rewound, Span
 
 
@@ -94,7 +94,7 @@ async def test_checkpoints_come_first_then_the_index_then_the_count(tmp_path, mo
         order.append(path.name)
         path.write_bytes(content)
 
-    monkeypatch.setattr("refold.fold.workspace._write", written)
+    monkeypatch.setattr("refold.fold.checkpoints._write", written)
     Workspace(tmp_path).align(await checkpoints(kept.log, "s"))
     assert [name[:3] for name in order] == ["001", "002", "003", "ind", "wor"]
 

@@ -8,12 +8,11 @@ from folding import fold, session_of, sheet_of, spelled
 from sessions import Quarter, Remembering
 from shown import turn, used
 
-from refold.fold.boundary import boundary
+from refold.fold.material import boundary
 from refold.log import FoldCompleted, FoldStarted, Message, Span
-from refold.log.span import seqs, subtract
+from refold.log.entry import seqs, subtract
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Told
-from refold.view.policy_values import Fold, Keep
-from refold.view.profiles import PROFILES
+from refold.view.profiles import PROFILES, Fold, Keep
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}

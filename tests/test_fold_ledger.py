@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refold.fold.identifiers import identifiers
-from refold.fold.ledger import ledger
+from refold.fold.extractive import identifiers, ledger
 from refold.fold.material import Earlier, Passage
-from refold.fold.quoting import TRUNCATED, clipped, fair_clip, one_line
-from refold.fold.summary import Name, Summary
+from refold.fold.summary import TRUNCATED, Name, Summary, clipped, fair_clip, one_line
 from refold.wire import Kind, Shape
 
 

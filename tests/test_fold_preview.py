@@ -5,17 +5,17 @@ from folding import TIGHT, fold, material_of, session_of, sheet_of
 from sessions import Quarter
 from shown import turn, used
 
-from refold.fold.boundary import boundary
-from refold.fold.breadcrumb import breadcrumb
+from refold.fold.compactor import MOST_NAMES, preview
 from refold.fold.events import CompactionComplete, CompactionStart
-from refold.fold.preview import MOST_NAMES, preview
+from refold.fold.extractive import breadcrumb
+from refold.fold.material import boundary
 from refold.fold.replace import placed
 from refold.testing.wire import Asked
 from refold.view import Account
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
-from refold.view.row import weight
 from refold.view.view import View
+from refold.view.view_input import weight
 
 
 def a_session():

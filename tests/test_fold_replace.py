@@ -7,7 +7,7 @@ from folding import TIGHT, Kept, fold, session_of, sheet_of, spelled
 from sessions import Quarter
 from shown import lines, turn, used
 
-from refold.fold.breadcrumb import with_results
+from refold.fold.extractive import with_results
 from refold.fold.material import Material, Passage
 from refold.fold.replace import placed
 from refold.fold.summary import Summary, parse
@@ -15,8 +15,7 @@ from refold.log import FoldCompleted, FoldStarted, Message, PartRef, Span
 from refold.recall import part_ref
 from refold.testing.wire import Asked
 from refold.view.budget import Budget
-from refold.view.policy_values import Fold
-from refold.view.profiles import PROFILES, Profile
+from refold.view.profiles import PROFILES, Fold, Profile
 from refold.view.view import View
 from refold.wire import WIRES, Shape
 

@@ -5,9 +5,8 @@ from folding import TIGHT, material_of, session_of
 from sessions import Quarter
 from shown import turn
 
-from refold.fold.breadcrumb import breadcrumb
+from refold.fold.extractive import breadcrumb, least_missed, rules_in
 from refold.fold.replace import placed
-from refold.fold.rules import least_missed, rules_in
 from refold.log import Span
 
 RULES = (

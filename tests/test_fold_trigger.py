@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from refold.fold.trigger import Decision, Pressure, Why, decide
 from refold.view import Budget, Profile, Thresholds, Trigger, thresholds
+from refold.view.budget import GAIN
 from refold.view.profiles import PROFILES
-from refold.view.thresholds import GAIN
 
 COPILOT = PROFILES["copilot"].trigger
 MARKS = Thresholds(1_000, soft=800, hard=950)

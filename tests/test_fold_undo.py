@@ -10,7 +10,7 @@ from refold.errors import InvalidInput
 from refold.fold.summary import parse
 from refold.fold.undo import UNFOLD, taken_back, unfolded
 from refold.log import CODEC, FoldCompleted, FoldStarted, PartRef, Pinned, Span
-from refold.log.span import seqs, union
+from refold.log.entry import seqs, union
 from refold.testing.wire import Asked
 
 

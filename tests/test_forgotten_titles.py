@@ -13,9 +13,9 @@ from forked_serve import start_serve
 from hostile_clones import model_server
 
 from refold.log import Author, Message, Opened, Span, Titled
-from refold.memory.forgetting import forget
+from refold.memory.memory import forget
 from refold.stores import open_store
-from refold.stores.postgres.owning import scrubbed
+from refold.stores.postgres.maintenance import scrubbed
 
 WORD = "xylographerquixotry"
 API = "/api/v1/sessions"

@@ -3,8 +3,8 @@
 import pytest
 from gateway_world import CHAT, World
 
-from refold.gateway.asker import Asker
-from refold.session.explaining import explanation
+from refold.gateway.sessions import Asker
+from refold.session.explain import explanation
 from refold.testing.upstream import Reply
 
 MAIN = "You are a careful engineer. Read before you write."

@@ -6,7 +6,7 @@ import json
 import pytest
 from gateway_world import PATHS, World, body_of, text_of
 
-from refold.recall.records import rebuilt
+from refold.recall.text import rebuilt
 from refold.testing.upstream import Broken, Reply
 
 

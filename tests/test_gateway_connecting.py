@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from refold.gateway import connecting
-from refold.gateway.joining import Joined
+from refold.gateway import upstream_stream
+from refold.gateway.upstream_stream import Joined
 
 LIMITS = httpx2.Limits(max_connections=10, max_keepalive_connections=10)
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -30,7 +30,7 @@ def chunk(data):
 
 
 def client(seconds=5.0):
-    return connecting.client(httpx2.Timeout(seconds), LIMITS)
+    return upstream_stream.client(httpx2.Timeout(seconds), LIMITS)
 
 
 @asynccontextmanager
@@ -111,7 +111,7 @@ async def test_a_connection_that_is_made_while_the_loop_is_busy_is_in_time():
 
     seconds = 0.05
     times = httpx2.Timeout(60, connect=seconds)
-    async with server(hello) as (address, _), connecting.client(times, LIMITS) as asking:
+    async with server(hello) as (address, _), upstream_stream.client(times, LIMITS) as asking:
         asyncio.get_running_loop().call_later(seconds / 100, busy)
         asked = asyncio.create_task(asking.get(address))
         assert (await asked).content == b"hello"
@@ -200,8 +200,8 @@ def test_every_error_of_a_connection_is_one_of_the_client():
         and issubclass(one, Exception)
         and one is not httpcore2.ConnectionNotAvailable  # the pool itself tries again then
     }
-    assert set(connecting.ERRORS) == theirs
-    for error, ours in connecting.ERRORS.items():
+    assert set(upstream_stream.ERRORS) == theirs
+    for error, ours in upstream_stream.ERRORS.items():
         assert ours is getattr(httpx2, error.__name__)
 
 
@@ -285,7 +285,7 @@ async def test_a_certificate_that_nobody_knows_is_refused(certificate):
 def test_where_the_environment_names_a_proxy_it_is_gone_through(monkeypatch):
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
     asking = client()
-    assert not isinstance(asking._transport, connecting._Transport)
+    assert not isinstance(asking._transport, upstream_stream._Transport)
 
 
 class Pieces(httpx2.AsyncByteStream):

@@ -8,8 +8,8 @@ from gateway_edges import ENDS, KEYS, TOO_LONG, asgi, released
 from gateway_world import MESSAGES, PATHS, RESPONSES, body_of, worlds
 
 from refold.errors import StoreFailed
-from refold.gateway.rendering import _as_sent
-from refold.models.catalogue import ModelSettings
+from refold.gateway.history import _as_sent
+from refold.models.catalog import ModelSettings
 from refold.testing.upstream import Call, Refusal, Reply
 
 

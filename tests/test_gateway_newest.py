@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from gateway_world import CHAT, World, body_of
 
-from refold.gateway.finding import Chain, Continue, key_of
-from refold.gateway.newest import Newest
+from refold.gateway.incoming import Chain, Continue, key_of
+from refold.gateway.session_resolver import Newest
 from refold.stores import MemoryStore
 from refold.testing.upstream import Reply
 

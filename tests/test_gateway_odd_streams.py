@@ -10,10 +10,9 @@ from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, worlds
 
 from refold.errors import StoreFailed
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.listening import Events, Listening
-from refold.testing.upstream import Reply
-from refold.testing.upstream_replies import Rendered
-from refold.testing.upstream_script import Got
+from refold.gateway.upstream_stream import Events, Listening
+from refold.testing.upstream import Rendered, Reply
+from refold.testing.upstream_checks import Got
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from gateway_edges import ENDS, KEYS, TOO_LONG, asgi, raw, released, until
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, text_of, worlds
 
-from refold.gateway.placing import Placing
-from refold.recall.records import rebuilt
+from refold.gateway.session_resolver import Placing
+from refold.recall.text import rebuilt
 from refold.testing.upstream import Refusal, Reply
 
 

@@ -7,9 +7,9 @@ import pytest
 from gateway_world import served
 from serve_process import serve_process
 
-from refold.models.catalogue import ModelSettings
-from refold.models.setup import Setup
-from refold.session.timing import fold_values
+from refold.models.catalog import ModelSettings
+from refold.models.experience import Setup
+from refold.session.compaction import fold_values
 from refold.testing.upstream import Refusal, Reply, ScriptedUpstream
 
 CHAT = "/v1/chat/completions"

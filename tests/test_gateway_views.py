@@ -14,8 +14,8 @@ from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.cache_marks import marks_of
 from refold.gateway.dialects.events import Events
 from refold.log import FoldCompleted, Span
-from refold.models.catalogue import ModelSettings
-from refold.recall.records import rebuilt
+from refold.models.catalog import ModelSettings
+from refold.recall.text import rebuilt
 from refold.testing.upstream import Call, Refusal, Reply
 from refold.wire import wire_for
 

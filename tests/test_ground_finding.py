@@ -4,11 +4,10 @@ import pytest
 from test_ground import TALK, claims, grounded, left, model, tool, user, verdicts
 
 from refold.fold.ground import GONE, MEANT, UNCHECKED, ground
-from refold.fold.ground.attribution import Attribution
-from refold.fold.ground.authority import Authority
-from refold.fold.ground.evidence import Evidence
+from refold.fold.ground.directives import Authority
+from refold.fold.ground.evidence import Evidence, outcomes, refuted, unheard
+from refold.fold.ground.grounding import Attribution
 from refold.fold.ground.occurrence import Occurrence
-from refold.fold.ground.outcomes import outcomes, refuted, unheard
 from refold.fold.material import Material
 from refold.fold.summary import Finding
 from refold.fold.write.written import Said, Written

@@ -4,8 +4,8 @@ import pytest
 from test_ground import GONE, left, tool
 
 from refold.fold.ground.evidence import Evidence
-from refold.fold.ground.named import named
 from refold.fold.ground.occurrence import Occurrence
+from refold.fold.ground.words import named
 from refold.fold.material import Material
 
 ADMIN = "root"

@@ -2,13 +2,23 @@
 
 import pytest
 
-from refold.fold.ground.clauses import Clause, asides, clauses, sentences
-from refold.fold.ground.directive_words import _listed, _read, _spaced, _unspaced
 from refold.fold.ground.directives import _any, _compiled, directive, imperative, language_of
 from refold.fold.ground.disguise import cleaned, folded, is_block, mixed, readings
 from refold.fold.ground.grounding import _noun
-from refold.fold.ground.named import named, spellings
-from refold.fold.ground.stems import content, stem
+from refold.fold.ground.words import (
+    Clause,
+    _listed,
+    _read,
+    _spaced,
+    _unspaced,
+    asides,
+    clauses,
+    content,
+    named,
+    sentences,
+    spellings,
+    stem,
+)
 
 
 class TestSentences:

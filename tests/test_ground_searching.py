@@ -3,7 +3,7 @@
 import pytest
 from test_ground import called, model, tool, user
 
-from refold.fold.breadcrumb import ERRORS
+from refold.fold.extractive import ERRORS
 from refold.fold.ground.evidence import VOICES, Evidence
 from refold.fold.ground.occurrence import Occurrence
 from refold.fold.material import Earlier, Material

@@ -6,7 +6,7 @@ from talks import SMALL, Talk, Writer, chat, setup, work
 
 from refold.fold.events import CompactionHeld
 from refold.fold.summary import Summary
-from refold.fold.write.breaker import FAILURES
+from refold.fold.write.by_model import FAILURES
 from refold.log import FoldFailed
 from refold.session.guards import Guards
 from refold.testing.wire import Asked

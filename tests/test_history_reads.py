@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from refold import Refold
 from refold.errors import HistoryDiffers
-from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
+from refold.integrations.pydantic_ai.history import message_of, payload_of
 from refold.log import CODEC, Author, Message
 from refold.models import ModelSettings
 from refold.stores import MemoryStore

@@ -16,8 +16,8 @@ from summarisers import ENTRY, writing
 from world import true_summary
 
 from refold.engine import LocalEngine
+from refold.fold.compactor import Folder, context
 from refold.fold.job import Job
-from refold.fold.run import Folder, context
 from refold.fold.summary import Summary, parse
 from refold.fold.write.by_model import Told
 from refold.fold.write.transcript import GUARD

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.errors import ApiKeyNotFound, InvalidInput, MasterKeyWrong
-from refold.service import keyring as keyrings
-from refold.service.journal import TENANT
-from refold.service.kept import Kept, Quota
-from refold.service.keyring import EVERYBODY, Keyring
-from refold.service.sealing import Sealing, new_master_key
-from refold.service.secrets import is_secret, secret_in, without_secrets
-from refold.service.vault import Vault
+from refold.service import keys as keyrings
+from refold.service.keys import (
+    EVERYBODY,
+    TENANT,
+    Kept,
+    Keyring,
+    Quota,
+    is_secret,
+    secret_in,
+    without_secrets,
+)
+from refold.service.vault import Sealing, Vault, new_master_key
 from refold.stores import MemoryStore, open_store
 
 
@@ -208,7 +213,7 @@ async def test_quotas_are_kept(store, clock):
 
 def test_notes_of_a_newer_version_change_nothing():
     kept = Kept()
-    from refold.service.journal import Written  # noqa: PLC0415 - only here
+    from refold.service.keys import Written  # noqa: PLC0415 - only here
 
     for data in ({}, {"event": "key.split", "id": "a"}, {"event": "key.revoked", "id": 3}):
         kept.take(Written(1, 0, data))
@@ -219,7 +224,7 @@ def test_notes_of_a_newer_version_change_nothing():
 
 
 def sealing(*masters):
-    from refold.service.sealing import _masters  # noqa: PLC0415 - as the environment is read
+    from refold.service.vault import _masters  # noqa: PLC0415 - as the environment is read
 
     return Sealing(_masters(",".join(masters)))
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from refold.cli.keys import keys
 from refold.errors import InvalidSetting
-from refold.service.sealing import new_master_key
+from refold.service.vault import new_master_key
 from refold.settings import load_settings
 
 SERVE = "import typer; from refold.cli.serve import serve; typer.run(serve)"

@@ -10,7 +10,7 @@ from pydantic_ai.messages import (
 )
 
 from refold.errors import InvalidInput
-from refold.fold.identifiers import identifiers
+from refold.fold.extractive import identifiers
 from refold.lab import (
     Measure,
     Prices,
@@ -30,9 +30,8 @@ from refold.lab import (
     plant,
     play,
 )
-from refold.lab.ledger import by_occurrence, by_recency, ledger
-from refold.lab.masking import MASK, mask
-from refold.lab.rereads import rereads_lost
+from refold.lab.metrics import rereads_lost
+from refold.lab.policies import MASK, by_occurrence, by_recency, ledger, mask
 
 
 def validated(recording) -> Any:

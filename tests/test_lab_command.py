@@ -11,16 +11,12 @@ from lab_files import CLAUDE, FILES, claude, claude_call, claude_result, claude_
 from rich.console import Console
 from typer.testing import CliRunner
 
-from refold.cli.lab import lab
-from refold.cli.lab_json import as_json
-from refold.cli.lab_report import report, show
-from refold.cli.lab_words import dollars, finding, percent, tokens
+from refold.cli.lab import as_json, lab
+from refold.cli.lab_report import dollars, finding, percent, report, show, tokens
 from refold.lab import Prices, Recorded, Recording, baselines
-from refold.lab.cases import Given, case_of, prices_of
 from refold.lab.finding import look_into
-from refold.lab.in_parallel import each_measured
-from refold.lab.measuring import Job, jobs_for, measured
-from refold.lab.totals import totals
+from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
+from refold.lab.report import Given, case_of, prices_of
 from refold.view.profiles import PROFILES
 
 pytest.importorskip("genai_prices")
@@ -198,7 +194,7 @@ def test_only_as_much_as_takes_minutes_is_replayed(tmp_path, monkeypatch):
 
 
 def test_a_policy_that_fails_says_so_and_spoils_no_other(monkeypatch, of):
-    monkeypatch.setattr("refold.lab.measuring.baselines", lambda _: {"none": None})
+    monkeypatch.setattr("refold.lab.measure.baselines", lambda _: {"none": None})
     [outcome] = measured(jobs_for(of.cases, [], ["none"])[0])
     assert outcome.row is None
     assert "TypeError" in outcome.error
@@ -209,8 +205,8 @@ def test_a_policy_that_fails_says_so_and_spoils_no_other(monkeypatch, of):
 
 
 def test_processes_find_what_one_process_finds(of, monkeypatch):
-    monkeypatch.setattr("refold.lab.in_parallel._WORTH_A_PROCESS", 1)
-    monkeypatch.setattr("refold.lab.in_parallel._cores", lambda: 2)
+    monkeypatch.setattr("refold.lab.measure._WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("refold.lab.measure._cores", lambda: 2)
     cases = [of.cases[0]] * 2
     found = {job.session: done for job, done in each_measured(jobs_for(cases, [], ["none"]))}
     assert [one.row.sent for done in found.values() for one in done if one.row] == [

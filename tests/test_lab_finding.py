@@ -14,8 +14,7 @@ from lab_files import CHAT, CLAUDE, CODEX, FILES, GEMINI_FILE, PI, claude, claud
 
 from refold.lab import Recorded, Recording, messages
 from refold.lab.finding import look_into, recordings
-from refold.lab.lines import newest_lines
-from refold.lab.trimming import trimmed
+from refold.lab.recording import newest_lines, trimmed
 
 DATA = Path(os.environ.get("REFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

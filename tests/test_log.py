@@ -11,12 +11,21 @@ from refold.errors import InvalidInput, WrittenByNewer
 from refold.log import Cleared, Entry, Message, Opened, Outline, PartRef, Span, Titled
 from refold.log.admit import Facts, Write, admit, admit_plain
 from refold.log.artifact import INLINE_LIMIT, lift, lower
+from refold.log.entry import intersect, newest, seqs, spans_of, subtract, union
 from refold.log.excerpt import excerpt
-from refold.log.lineage import MOST_SEGMENTS, Segment, plan_fork, within
-from refold.log.outline import CONTROL_KINDS, dump, load
-from refold.log.replaying import REPLAYED_KINDS, advance, replay
-from refold.log.span import intersect, newest, seqs, spans_of, subtract, union
-from refold.log.state import State
+from refold.log.outline import (
+    CONTROL_KINDS,
+    MOST_SEGMENTS,
+    REPLAYED_KINDS,
+    Segment,
+    advance,
+    dump,
+    load,
+    plan_fork,
+    replay,
+    within,
+)
+from refold.log.protocol import State
 from refold.log.text import found, index_words, placed_words, terms, text_of, words
 from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine

@@ -7,7 +7,7 @@ import pytest
 from refold.errors import MarkConflict
 from refold.log import Author, Mark, Marked, Note, Opened, Span, export_session, import_session
 from refold.stores import MemoryStore, SqliteStore
-from refold.stores.sqlite.migrate import shipped
+from refold.stores.sqlite.store import shipped
 
 KEY, OTHER = b"sixteen bytes it", b"another sixteen!"
 

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from remembered import Kept
 
 from refold.errors import NotRemembered, RefoldError
-from refold.fold.breadcrumb import STATE
+from refold.fold.extractive import STATE
 from refold.fold.job import Job
 from refold.fold.secrets import redacted
 from refold.fold.summary import Claim, Directive, Section, Summary
 from refold.log import PartRef, Span
 from refold.memory import DailyFiles, Note, remembering
-from refold.memory.daily_text import HEADINGS, MARK, closing, harmless
-from refold.memory.remembering import noted
+from refold.memory.daily import HEADINGS, MARK, closing, harmless
+from refold.memory.memory import noted
 
 NOON = int(datetime(2026, 3, 14, 12, 5, tzinfo=UTC).timestamp() * 1000)
 SECTION = re.compile(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from refold.memory import DailyFiles, Note
-from refold.memory.daily_text import MARK
+from refold.memory.daily import MARK
 
 NOON = int(datetime(2026, 3, 14, 12, 5, tzinfo=UTC).timestamp() * 1000)
 SIZE = 20_000

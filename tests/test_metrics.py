@@ -15,17 +15,17 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from refold.cli.metrics import metrics_at
+from refold.cli.serve import metrics_at
 from refold.engine import LocalSteps
-from refold.engine.dbos.measuring import STALE, Queued, kind_of
-from refold.engine.dbos.measuring import Measuring as Folds
+from refold.engine.dbos.metrics import STALE, Queued, kind_of
+from refold.engine.dbos.metrics import Measuring as Folds
 from refold.engine.folding import OFF_THE_LINE
 from refold.engine.protocol import Ended
 from refold.errors import Conflict, InvalidInput
 from refold.fold.job import Job
 from refold.log import Span
-from refold.session.folds import WAITS
-from refold.stores.postgres.measuring import Measuring
+from refold.session.compaction import WAITS
+from refold.stores.postgres.metrics import Measuring
 
 RUNBOOK = Path(__file__).parents[1] / "docs" / "runbook.md"
 JOB = Job("a session", uuid4(), (Span(2, 3),), "soft")
@@ -223,7 +223,7 @@ def test_queues_are_told_until_nobody_looks(told, monkeypatch):
     measuring.queues([Queued("b", 1, 0, 0.5)])
     assert told["refold.queue.waiting", queue] == 0
     assert told["refold.queue.waiting", {"refold.queue": "b"}] == 1
-    monkeypatch.setattr("refold.engine.dbos.measuring.monotonic", lambda: STALE + 1e9)
+    monkeypatch.setattr("refold.engine.dbos.metrics.monotonic", lambda: STALE + 1e9)
     assert told.points() == {}
 
 

@@ -9,10 +9,10 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from refold.engine.dbos import prepare
-from refold.engine.dbos.measuring import Measuring
-from refold.engine.dbos.names import POOL, VERSION
+from refold.engine.dbos.database import POOL, VERSION
+from refold.engine.dbos.metrics import Measuring
 from refold.engine.dbos.queue import FoldQueue
-from refold.engine.dbos.sweeper import Sweeper
+from refold.engine.dbos.recovery import Sweeper
 
 QUEUE = "refold/background/gpt"
 

@@ -9,7 +9,7 @@ from opentelemetry.metrics import Meter
 from talks import Talk, Writer, of_500, setup
 from tree_copies import ROOT
 
-from refold.session.folds import WAITS
+from refold.session.compaction import WAITS
 
 SOURCE = ROOT / "src" / "refold"
 EXTRA_OF = {

@@ -13,11 +13,11 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from refold.errors import Conflict
 from refold.log import Author, Message, Opened
 from refold.stores.postgres import PostgresStore
-from refold.stores.postgres.measuring import Measuring
+from refold.stores.postgres.metrics import Measuring
 
 SERVED = """
 import asyncio, sys
-from refold.cli.metrics import metrics_at
+from refold.cli.serve import metrics_at
 from refold.stores import open_store
 
 

@@ -11,16 +11,14 @@ from refold.models import (
     WELL_KNOWN,
     ModelSettings,
     budget_for,
-    catalogue,
+    catalog,
     counter_for,
     facts_of,
     family_of,
     model_names,
-    tokenizers,
 )
-from refold.view.budget import Budget
+from refold.view.budget import Budget, thresholds
 from refold.view.profiles import BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP, PROFILES, Profile
-from refold.view.thresholds import thresholds
 
 FAMILIES = {
     "gpt": "gpt-4o openai:gpt-4.1 gpt-5 openrouter:openai/gpt-5.1 o1 openai:o3-mini o4-mini "
@@ -67,12 +65,12 @@ def test_known_counts():
 
 def test_without_the_tokenizer_everything_is_estimated(monkeypatch):
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
-    tokenizers.tokenizer.cache_clear()
+    catalog.tokenizer.cache_clear()
     try:
         assert counter_for("gpt-4o").name == "estimate for gpt"
         assert counter_for("gpt-4o").text("some words") > 0
     finally:
-        tokenizers.tokenizer.cache_clear()
+        catalog.tokenizer.cache_clear()
 
 
 def test_families_weigh_what_they_are_known_to():
@@ -130,14 +128,14 @@ def test_your_own_settings_go_before_what_is_published():
 
 def test_without_the_collection_only_your_settings_are_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
-    catalogue._collection.cache_clear()
+    catalog._collection.cache_clear()
     try:
         assert facts_of("openai:gpt-4o").window is None
         overrides = {"openai:gpt-4o": ModelSettings(window=128_000)}
         assert facts_of("openai:gpt-4o", overrides).window == 128_000
         assert model_names(overrides) == ["openai:gpt-4o"]
     finally:
-        catalogue._collection.cache_clear()
+        catalog._collection.cache_clear()
 
 
 OFFLINE = """

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from overflow_rows import NEAR_MISSES, OVERFLOWS, named, parsed, row_of, said_in
 
 from refold.models import overflow
-from refold.models.overflow import Overflow, overflow_of, refused_otherwise
-from refold.models.overflow_sentences import CODES, OTHER_CODES, OTHER_SENTENCES, SENTENCES
+from refold.models.overflow import (
+    CODES,
+    OTHER_CODES,
+    OTHER_SENTENCES,
+    SENTENCES,
+    Overflow,
+    overflow_of,
+    refused_otherwise,
+)
 
 LONG_PROMPT = {"message": "prompt is too long: 5 tokens > 3 maximum"}
 

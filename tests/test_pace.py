@@ -13,11 +13,11 @@ from simulated_time import now, simulated
 from summarisers import Scripted, writing
 from world import true_summary
 
-from refold.fold.breadcrumb import BY
 from refold.fold.events import CompactionComplete
+from refold.fold.extractive import BY
 from refold.lab import read_pi
 from refold.models import counter_for
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.session import Session
 from refold.stores import MemoryStore
 from refold.view import PROFILES, Budget

@@ -96,7 +96,7 @@ def without(wheel: Path, name: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["refold/py.typed", "refold/stores/sqlite/sql/read.sql", "refold/view/desk.py"]
+    "name", ["refold/py.typed", "refold/stores/sqlite/sql/read.sql", "refold/view/plan_builder.py"]
 )
 def test_a_file_that_a_wheel_lacks_is_told(builds, tmp_path, name):
     wheel = without(builds.from_tree.wheel, name, tmp_path)

@@ -8,7 +8,7 @@ from shown import Talk, turn, used
 
 from refold.log import PartRef
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Thought, Told
-from refold.view.desk import Desk
+from refold.view.plan_builder import Desk
 from refold.view.policies.pair import INTERRUPTED, OPENING, UNFINISHED, opening, pair
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert

@@ -24,9 +24,7 @@ from refold.errors import (
 from refold.log import Author, Note, Span, Titled
 from refold.stores import open_store
 from refold.stores.postgres import Pool, PostgresStore, migrate
-from refold.stores.postgres.connection import Address
-from refold.stores.postgres.failing import explained
-from refold.stores.postgres.transaction import execute
+from refold.stores.postgres.connection import Address, execute, explained
 
 SOON = 30.0
 """Seconds: far less than the times that the tests below set for what must not be waited for."""

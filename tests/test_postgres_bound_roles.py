@@ -13,7 +13,7 @@ from postgres_tenants import BOUND, TABLES, all_rows, flat, logged_in, rows, tri
 from refold.errors import InvalidInput, StoreFailed
 from refold.log import Author, Opened, Span
 from refold.stores.postgres import Pool, PostgresStore, migrate
-from refold.stores.postgres.transaction import execute
+from refold.stores.postgres.connection import execute
 
 
 async def test_a_bound_role_uses_the_store_as_its_tenant(postgres, postgres_database, rows):

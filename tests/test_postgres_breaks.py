@@ -12,7 +12,7 @@ from psycopg import AsyncConnection
 
 from refold.errors import StoreBusy
 from refold.stores.postgres import Pool, PostgresStore
-from refold.stores.postgres.transaction import Writing, execute
+from refold.stores.postgres.connection import Writing, execute
 
 SOON = 30.0
 """Seconds: far less than the times that the tests below set for what must not be waited for."""

@@ -23,8 +23,8 @@ from refold.log import (
 )
 from refold.log.artifact import INLINE_LIMIT
 from refold.stores.postgres import PostgresStore
+from refold.stores.postgres.maintenance import scrub
 from refold.stores.postgres.migrate import migrate
-from refold.stores.postgres.scrub import scrub
 from refold.testing.postgres import Cluster
 from refold.testing.strategies import author
 

@@ -9,12 +9,12 @@ from psycopg.errors import InsufficientPrivilege
 
 from refold.errors import InvalidInput, NotAStore, StoreFailed, StoreReadOnly
 from refold.log import Message, Note, Opened
-from refold.log.pages import page_after
+from refold.log.protocol import page_after
 from refold.stores import MemoryStore
-from refold.stores.postgres import PostgresStore, listing, migrate, scrub
-from refold.stores.postgres.failing import explained
-from refold.stores.postgres.owning import scrubbed
-from refold.stores.postgres.transaction import Reading
+from refold.stores.postgres import PostgresStore, maintenance, migrate
+from refold.stores.postgres import search as listing
+from refold.stores.postgres.connection import Reading, explained
+from refold.stores.postgres.maintenance import scrubbed
 from refold.testing.strategies import TickingClock, author
 
 WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'"
@@ -160,14 +160,14 @@ async def has_begun_to_wait(reader):
 
 
 async def test_others_go_on_while_a_scrub_waits_for_its_turn(store, owner, monkeypatch):
-    monkeypatch.setattr(scrub, "_TRY", 0.1)
-    monkeypatch.setattr(scrub, "_PAUSE", 0.1)
+    monkeypatch.setattr(maintenance, "_TRY", 0.1)
+    monkeypatch.setattr(maintenance, "_PAUSE", 0.1)
     log = store.log()
     await sessions_of(log)
     await log.forget("bill5")
     async with await psycopg.AsyncConnection.connect(owner.info.dsn) as reader:
         await reader.execute("LOCK TABLE refold.sessions IN ACCESS SHARE MODE")
-        scrubbing = asyncio.create_task(scrub.scrub(owner, wait=60))
+        scrubbing = asyncio.create_task(maintenance.scrub(owner, wait=60))
         await has_begun_to_wait(reader)
         for _ in range(3):
             await asyncio.wait_for(log.info("bill0"), 10)

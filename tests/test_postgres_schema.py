@@ -15,11 +15,11 @@ import pytest
 from psycopg import errors
 from typer.testing import CliRunner
 
-from refold.cli.store_command import store as command
+from refold.cli.store import store as command
 from refold.errors import InvalidInput, MigrationGap, NotAStore, StoreOutdated, StoreTooNew
-from refold.stores.migrations import Migration
 from refold.stores.postgres import PostgresStore, migrate
 from refold.stores.postgres.migrate import shipped
+from refold.stores.sql import Migration
 
 NUMBERS = count(1)
 PARTS = 3

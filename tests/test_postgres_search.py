@@ -12,7 +12,7 @@ from refold.errors import WrittenByNewer
 from refold.log import Message, Note, Opened, Span
 from refold.log.text import UNICODE
 from refold.stores import MemoryStore
-from refold.stores.postgres import PostgresStore, index
+from refold.stores.postgres import PostgresStore, search
 from refold.testing.strategies import TickingClock, author
 
 WORDS = (
@@ -71,12 +71,12 @@ async def lives(log, seed):
     await log.append("a", [makes.draft(say(text)) for text in texts(random, 5)], expected=41)
 
 
-@pytest.mark.parametrize("chunk", [index.CHUNK_WORDS, 3])
+@pytest.mark.parametrize("chunk", [search.CHUNK_WORDS, 3])
 @pytest.mark.parametrize("seed", range(int(os.environ.get("REFOLD_SEARCHES", "2"))))
 async def test_it_finds_what_every_store_finds(store, seed, chunk, monkeypatch):
     """Also where the words of almost every entry are in several chunks."""
-    monkeypatch.setattr(index, "CHUNK_WORDS", chunk)
-    monkeypatch.setattr(index, "_LETTERS", 50 * chunk)
+    monkeypatch.setattr(search, "CHUNK_WORDS", chunk)
+    monkeypatch.setattr(search, "_LETTERS", 50 * chunk)
     random = Random(seed)  # noqa: S311 - the same in every run
     async with MemoryStore(clock=TickingClock()) as memory:
         logs = store.log("x"), memory.log("x")
@@ -231,7 +231,7 @@ async def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(stor
             await forgets.pop()()
         return await store.write(log.tenant, work)
 
-    await index.index(partial(store.read, log.tenant), write)
+    await search.index(partial(store.read, log.tenant), write)
     assert await words_of(owner) == (["harmless"] if span else [])
 
 
@@ -249,13 +249,13 @@ async def test_other_words_replace_ours(store, owner, monkeypatch):
     log = store.log()
     await begun(log, "old words")
     assert len(await log.search("old")) == 1
-    monkeypatch.setattr(index, "UNICODE", UNICODE + 1)
-    monkeypatch.setattr(index, "index_words", lambda text: ["new", *text.split()] if text else [])
+    monkeypatch.setattr(search, "UNICODE", UNICODE + 1)
+    monkeypatch.setattr(search, "index_words", lambda text: ["new", *text.split()] if text else [])
     assert len(await log.search("new")) == 1
     assert await words_of(owner) == ["new old words"]
     assert await store.log("untouched").search("new") == []
-    monkeypatch.setattr(index, "UNICODE", UNICODE - 1)
-    monkeypatch.setattr(index, "index_words", lambda _: ["older"])
+    monkeypatch.setattr(search, "UNICODE", UNICODE - 1)
+    monkeypatch.setattr(search, "index_words", lambda _: ["older"])
     assert await log.search("older") == []
     assert await words_of(owner) == ["new old words"], "an older Python takes them as they are"
 
@@ -276,23 +276,23 @@ async def test_large_entries_are_indexed_a_few_at_a_time(store, monkeypatch):
     for at in range(5):
         drafts = [makes.draft(Opened("f", "p")), makes.draft(Note("large " + "other " * 40))]
         await log.append(f"other {at}", drafts, expected=0)
-    monkeypatch.setattr(index, "_LETTERS", 500)
+    monkeypatch.setattr(search, "_LETTERS", 500)
     written = []
-    added = index._write
+    added = search._write
 
     async def write(tx, batches):
         written.append([one.words.letters for one in batches])
         return await added(tx, batches)
 
-    monkeypatch.setattr(index, "_write", write)
+    monkeypatch.setattr(search, "_write", write)
     assert len(await log.search("large", limit=100)) == 35
     assert max(map(sum, written)) < 500 + 250
     assert all(written), "each goes on"
 
 
 async def test_a_long_entry_is_found_by_words_of_different_chunks(store, owner, monkeypatch):
-    monkeypatch.setattr(index, "CHUNK_WORDS", 3)
-    monkeypatch.setattr(index, "_LETTERS", 1)
+    monkeypatch.setattr(search, "CHUNK_WORDS", 3)
+    monkeypatch.setattr(search, "_LETTERS", 1)
     log = store.log()
     await begun(log, "one two three four five six seven", "four one", "six five")
     for query, found in {

@@ -8,7 +8,7 @@ import pytest
 from refold.errors import StoreClosed
 from refold.log import Author, Message, Opened
 from refold.stores.postgres import Pool, PostgresStore, migrate, pool
-from refold.stores.postgres.transaction import execute
+from refold.stores.postgres.connection import execute
 
 SOON = 30.0
 AUTHOR = Author()

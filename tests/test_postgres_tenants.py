@@ -32,7 +32,7 @@ from postgres_tenants import (
 )
 from psycopg import errors
 
-from refold.stores.postgres.transaction import execute
+from refold.stores.postgres.connection import execute
 from refold.stores.sql import statements
 
 OWNERS = {"forgotten.sql", "migrate.sql", "scrub.sql"}

@@ -19,7 +19,7 @@ from refold.view.profiles import (
     STATIC_MARKER,
     profile,
 )
-from refold.view.rendering import render_tool_result
+from refold.view.view_input import render_tool_result
 
 
 @pytest.mark.req("R116", "R117", "R118", "R119", "R120", "R121", "R122", "R123")

@@ -11,10 +11,9 @@ from refold.errors import InvalidSetting
 from refold.models import ModelSettings
 from refold.settings import KEYS, SERVE_KEYS, Serve, Trust, load_settings, set_setting
 from refold.settings.files import project_files
-from refold.settings.keys import leaves
+from refold.settings.names import leaves
 from refold.settings.trust import right_of
-from refold.view.policy_values import ProjectRight, project_right
-from refold.view.profiles import PROFILES, Profile
+from refold.view.profiles import PROFILES, Profile, ProjectRight, project_right
 
 MODEL = 'models."openai:gpt-4o".'
 PROJECT = {

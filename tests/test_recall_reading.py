@@ -33,8 +33,8 @@ from refold.recall import (
 )
 from refold.recall.unfold import FEWEST
 from refold.stores import MemoryStore
-from refold.view.policies.archive import reference
-from refold.view.policy_values import Archive
+from refold.view.policies.tool_output import reference
+from refold.view.profiles import Archive
 from refold.wire import Part
 
 AUTHOR = Author()

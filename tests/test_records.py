@@ -10,11 +10,10 @@ from refold.errors import Unrebuildable
 from refold.log import CODEC, Author, Forgotten, Message, Opened, Requested, Span
 from refold.stores import open_store
 from refold.view.budget import Budget
-from refold.view.policy_values import Archive, Arguments, Rewrite
-from refold.view.profiles import PROFILES
+from refold.view.profiles import PROFILES, Archive, Arguments, Rewrite
 from refold.view.record import WHOLE_EVERY, Previous, hashes_of, planned, rebuild, record
-from refold.view.sheet import Sheet
 from refold.view.view import View
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 SMALL = PROFILES["balanced"].model_copy(
@@ -117,14 +116,14 @@ async def test_every_record_is_rebuilt_without_planning(chat, monkeypatch):
     for name in ("project", "thresholds", "dedupe"):
         monkeypatch.setattr(sys.modules["refold.view.project"], name, never)
     for name in (
-        "refold.view.policies.archive.archive",
-        "refold.view.policies.arguments.arguments",
+        "refold.view.policies.tool_output.archive",
+        "refold.view.policies.tool_output.arguments",
         "refold.view.policies.fit.fit",
         "refold.view.policies.pair.pair",
     ):
         monkeypatch.setattr(name, never)
     monkeypatch.setattr("refold.view.budget.PER_MESSAGE", 1_000)
-    monkeypatch.setattr("refold.view.names.names", never)
+    monkeypatch.setattr("refold.view.policies.tool_output.names", never)
     for seq, messages in chat.sent.items():
         assert await chat.rebuilt(seq) == messages
 

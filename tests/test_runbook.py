@@ -18,8 +18,8 @@ from runbook import PAGE, World, blocks, missing
 
 from refold.engine.dbos import DbosEngine
 from refold.errors import SessionNotFound
+from refold.fold.compactor import context
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.log import Author, Message, Opened, SessionInfo, Span
 from refold.stores.postgres import Pool, PostgresStore
 from refold.testing.postgres import Cluster

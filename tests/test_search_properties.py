@@ -12,9 +12,9 @@ from refold.log import Author, Entry, Message, Opened
 from refold.log.artifact import INLINE_LIMIT
 from refold.log.text import index_words, text_of
 from refold.recall import search
-from refold.recall.telling import shapes_of, wire_of
+from refold.recall.text import shapes_of, wire_of
 from refold.stores import MemoryStore, SqliteStore
-from refold.testing.wire.formats import SPELLINGS, messages
+from refold.testing.wire.spellings import SPELLINGS, messages
 
 LETTERS = "ab7-_./: éü\u0301東京か\u3099🚀ßẞ한ı\u093f\n"
 KNOWN = {"prompt", "text", "thought", "call", "return"}
@@ -30,7 +30,8 @@ def opened(request, tmp_path, monkeypatch):
         store = SqliteStore(tmp_path / "refold.db")
     else:
         address = request.getfixturevalue("postgres_address")
-        from refold.stores.postgres import PostgresStore, index  # noqa: PLC0415 - if installed
+        from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+        from refold.stores.postgres import search as index  # noqa: PLC0415 - if installed
 
         monkeypatch.setattr(index, "CHUNK_WORDS", 50)
         monkeypatch.setattr(index, "_LETTERS", 2_000)

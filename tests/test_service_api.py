@@ -8,8 +8,8 @@ import pytest
 from api_serving import API, FORMAT, LARGE, Serving, all_of, at, raw, said, serving, talked
 
 from refold.log import Author, Message, Note, Opened
-from refold.recall.records import rebuilt
-from refold.service.api import reading
+from refold.recall.text import rebuilt
+from refold.service.api import sessions
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_entries_come_in_pages_byte_for_byte(service, api):
 
 
 async def test_a_page_looks_through_only_so_many_entries(service, api, monkeypatch):
-    monkeypatch.setattr(reading, "_LOOKED", 3)
+    monkeypatch.setattr(sessions, "_LOOKED", 3)
     log, author = service.store.log("acme"), Author()
     values = [Opened(FORMAT, "balanced"), *[Note("x")] * 5, Message(raw(said("user", "hi")))]
     await log.append("s", [author.draft(one) for one in values], expected=0)

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from refold.service.api.routes import ERRORS
+from refold.service.api.router import ERRORS
 
 CHECKS = [
     not_a_server_error,

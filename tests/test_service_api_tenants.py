@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from api_serving import API, FORMAT, all_of, serving, talked
 
-from refold.service.kept import ROLES
+from refold.service.keys import ROLES
 
 BODIES = {
     "open_session": {"name": "new", "format": FORMAT},

@@ -9,7 +9,7 @@ from serving import asking, running, service_with
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from refold.service.intake import is_too_deep
+from refold.service.middleware import is_too_deep
 
 
 async def raw(address, sent, *, seconds=20.0):

@@ -8,8 +8,8 @@ import pytest
 from gateway_world import CHAT
 from service_towns import EVENTS, HI, completion, town
 
-from refold.gateway.bounded_answers import BoundedAnswer
-from refold.service.sealing import new_master_key
+from refold.gateway.upstream import BoundedAnswer
+from refold.service.vault import new_master_key
 
 
 @pytest.fixture(autouse=True)

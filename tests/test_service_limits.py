@@ -8,14 +8,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from refold.errors import InvalidSetting, LimitReached, QuotaUsedUp
-from refold.models.spending import Usage
-from refold.service.buckets import Bucket, Buckets
-from refold.service.callers import Caller, caller_of, gateway_caller
-from refold.service.journal import TENANT
-from refold.service.kept import Quota
-from refold.service.limits import Limits
+from refold.models.catalog import Usage
+from refold.service.callers import Bucket, Buckets, Caller, Limits, caller_of, gateway_caller
+from refold.service.keys import TENANT, Quota
 from refold.service.quotas import Quotas, Used
-from refold.service.upstreams import upstreams
+from refold.service.service import upstreams
 from refold.settings.serve import LimitSettings, UpstreamSettings
 from refold.stores import MemoryStore
 

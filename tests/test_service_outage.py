@@ -14,12 +14,12 @@ from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, served, tex
 from serving import asking, service_with
 
 from refold.errors import Conflict, StoreBusy, StoreFull, StoreUnavailable
-from refold.gateway.newest import Newest
+from refold.gateway.session_resolver import Newest
 from refold.gateway.unmanaged import not_managed
 from refold.log import CODEC, Message
 from refold.service.app import application
-from refold.service.keyring import keyring_of
-from refold.service.serving import Service
+from refold.service.keys import keyring_of
+from refold.service.service import Service
 from refold.service.store_guard import GuardedStore, StoreGuard, write_probe
 from refold.stores import SqliteStore
 from refold.testing.upstream import Call, Reply, ScriptedUpstream

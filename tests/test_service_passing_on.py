@@ -9,9 +9,9 @@ from gateway_world import CHAT, MESSAGES, RESPONSES, served
 from service_towns import HI, Upstreamed, town
 
 from refold.errors import InvalidInput
-from refold.gateway.connecting import Network
-from refold.gateway.passed_paths import check_path
-from refold.service.sealing import new_master_key
+from refold.gateway.upstream import check_path
+from refold.gateway.upstream_stream import Network
+from refold.service.vault import new_master_key
 
 
 @pytest.fixture(autouse=True)

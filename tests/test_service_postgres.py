@@ -15,8 +15,8 @@ from dbos_servers import dbos, dbos_address
 from gateway_world import CHAT, body_of, served
 from serving import running, service_with
 
-from refold.service.keyring import keyring_of
-from refold.service.sealing import new_master_key
+from refold.service.keys import keyring_of
+from refold.service.vault import new_master_key
 from refold.stores import open_store
 from refold.testing.upstream import Reply, ScriptedUpstream
 

@@ -15,13 +15,10 @@ from test_service_api_tenants import asked, operations
 from refold.errors import InvalidInput, MasterKeyWrong
 from refold.gateway.upstream import Passing, Upstream
 from refold.models.experience import Experiences
-from refold.service.api.given import UpstreamKey
-from refold.service.api.key_answers import MadeKey
+from refold.service.api.schemas import MadeKey, UpstreamKey
 from refold.service.app import application
-from refold.service.journal import TENANT
-from refold.service.kept import Quota
-from refold.service.keyring import EVERYBODY, Keyring, keyring_of
-from refold.service.sealing import Sealing, _masters, new_master_key
+from refold.service.keys import EVERYBODY, TENANT, Keyring, Quota, keyring_of
+from refold.service.vault import Sealing, _masters, new_master_key
 from refold.stores import MemoryStore, open_store
 
 
@@ -116,7 +113,7 @@ async def test_no_route_takes_the_name_of_a_tenant():
 
 
 async def test_a_revoked_key_hears_no_more(monkeypatch):
-    monkeypatch.setattr("refold.service.keyring._FRESH", 0.05)
+    monkeypatch.setattr("refold.service.keys._FRESH", 0.05)
     async with town() as t:
         client = await t.client("acme", "admin")
         other = await t.client("acme", "read")

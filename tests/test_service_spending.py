@@ -11,12 +11,12 @@ from gateway_world import CHAT, RESPONSES
 from service_towns import EVENTS, HI, JSON, completion, town
 
 from refold.errors import NoModel
+from refold.fold.compactor import context
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.service import summarising, writing
-from refold.service.sealing import new_master_key
 from refold.service.spending import Spending
+from refold.service.vault import new_master_key
 from refold.view import Fold
 
 

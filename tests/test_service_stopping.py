@@ -51,9 +51,9 @@ async def test_health_and_readiness(monkeypatch):
 
 async def test_metrics_are_told_where_that_is_allowed():
     pytest.importorskip("opentelemetry.exporter.prometheus")
-    from refold.service import prometheus  # noqa: PLC0415 - only here
+    from refold.service import metrics  # noqa: PLC0415 - only here
 
-    assert prometheus.always_measured()
+    assert metrics.always_measured()
     async with asking(service_with(local=False, metrics=True), ROUTES) as client:
         await client.get("/who")
         answer = await client.get("/metrics")

@@ -8,15 +8,13 @@ import pytest
 from serving import settings_with
 
 from refold.errors import NoModel, QuotaUsedUp
-from refold.fold.run import context
-from refold.service import for_workers, keyring, writing
+from refold.fold.compactor import context
+from refold.service import for_workers, keys, writing
 from refold.service.for_workers import making_beside
-from refold.service.kept import Quota
-from refold.service.keyring import keyring_of
+from refold.service.keys import Quota, keyring_of
 from refold.service.quotas import quotas_of
-from refold.service.sealing import VARIABLE, new_master_key
 from refold.service.spending import FREE
-from refold.service.vault import Vault
+from refold.service.vault import VARIABLE, Vault, new_master_key
 from refold.stores import MemoryStore
 from refold.view import Fold
 
@@ -35,7 +33,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(writing, "by_model", by_model)
     monkeypatch.setattr(for_workers, "makes", lambda _log, write: write)
-    monkeypatch.setattr(keyring, "_FRESH", 0.0)
+    monkeypatch.setattr(keys, "_FRESH", 0.0)
     return models
 
 
@@ -46,7 +44,7 @@ async def summarised(make, store, tenant="acme", summariser=""):
 
 @pytest.fixture
 def named(monkeypatch):
-    monkeypatch.setattr("refold.models.asking.by_name", lambda name, _job: name)
+    monkeypatch.setattr("refold.models.summarizer.by_name", lambda name, _job: name)
 
 
 @pytest.mark.usefixtures("named")

@@ -9,7 +9,7 @@ from talks import SMALL, Talk, Writer, setup, texts, work
 
 from refold.errors import InvalidInput, SessionNotFound, Unrebuildable
 from refold.log import CODEC, Author, Forgotten, Message, PartRef, Requested, Span
-from refold.recall.records import rebuilt
+from refold.recall.text import rebuilt
 from refold.session import Session, Usage
 from refold.stores import open_store
 from refold.testing.wire import Asked, Responded

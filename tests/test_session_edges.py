@@ -6,7 +6,7 @@ import pytest
 from talks import COUNTER, SMALL, Talk, Writer, chat, setup, texts, work
 
 from refold.errors import InvalidInput, UnknownFormat, ViewTooLarge
-from refold.fold.workspace import Workspace
+from refold.fold.checkpoints import Workspace
 from refold.log import FoldCompleted, Span
 from refold.session import Session
 from refold.stores import MemoryStore, open_store

@@ -8,9 +8,9 @@ from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, until
 
 from refold.engine import LocalEngine
 from refold.errors import InvalidInput, NothingToFold
+from refold.fold.checkpoints import Workspace
+from refold.fold.compactor import Folder
 from refold.fold.job import Job
-from refold.fold.run import Folder
-from refold.fold.workspace import Workspace
 from refold.log import PartRef, Span
 from refold.stores import open_store
 from refold.testing.wire import Asked, Responded, Told

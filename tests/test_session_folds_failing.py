@@ -8,7 +8,7 @@ from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, until
 
 from refold.engine import LocalEngine
 from refold.errors import FoldNotMade
-from refold.fold.run import Folder
+from refold.fold.compactor import Folder
 from refold.log import FoldFailed
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"

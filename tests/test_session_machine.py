@@ -15,7 +15,7 @@ from session_promises import Promises, sight_of
 
 from refold.errors import FoldError, ViewTooLarge
 from refold.log import Message, PartRef, Span
-from refold.log.span import seqs
+from refold.log.entry import seqs
 from refold.session import Setup
 from refold.stores import MemoryStore, SqliteStore
 from refold.testing.wire import Told

@@ -11,7 +11,7 @@ from gateway_world import served
 from serve_process import serve_process
 
 from refold.gateway.large_requests import MAX_BYTES
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores import open_store
 from refold.testing.upstream import Reply, ScriptedUpstream
 

@@ -6,7 +6,7 @@ from talks import COUNTER, PRICES, SMALL, Talk, Writer, chat, setup, texts, work
 
 from refold.errors import PromptTooLarge
 from refold.log import Message
-from refold.models.catalogue import Prices
+from refold.models.catalog import Prices
 from refold.session import Usage
 from refold.testing.wire import Asked, Responded
 from refold.view.budget import PER_MESSAGE

@@ -11,9 +11,8 @@ from settings_left import leave_settings
 from refold.errors import InvalidSetting
 from refold.settings import ALIASES, KEYS, SERVE_KEYS, load_settings, variable_of
 from refold.settings.trust import right_of
-from refold.user_folders import config_folder
-from refold.view.policy_values import ProjectRight
-from refold.view.profiles import PROFILES
+from refold.user_files import config_folder
+from refold.view.profiles import PROFILES, ProjectRight
 
 HOME = Path("config") / "refold"
 

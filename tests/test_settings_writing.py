@@ -11,7 +11,7 @@ from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
 from refold.settings import KEYS, Kept, load_settings, set_setting, unset_setting
-from refold.settings.toml_editing import with_value, without_value
+from refold.settings.writing import with_value, without_value
 from refold.view.profiles import PROFILES
 
 WRITTEN = """\

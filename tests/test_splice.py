@@ -8,8 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from refold.errors import InvalidMessage
-from refold.wire.editing import Tree
-from refold.wire.pairing import Turn, repeated, unpaired
+from refold.wire.editing import Tree, Turn, repeated, unpaired
 from refold.wire.part import Shape
 from refold.wire.splice import (
     Cut,

@@ -13,8 +13,8 @@ from refold.errors import Conflict, NotAStore, WrittenByNewer
 from refold.log import Appended, Author, FoldStarted, Note, Opened, Span
 from refold.log.text import WORDS_VERSION
 from refold.stores import SqliteStore
-from refold.stores.sqlite import index, writer
-from refold.stores.sqlite.migrate import shipped
+from refold.stores.sqlite import search, writer
+from refold.stores.sqlite.store import shipped
 from refold.testing.strategies import author
 
 
@@ -152,11 +152,11 @@ async def test_another_making_of_words_indexes_anew(path, monkeypatch):
         log = store.log()
         await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say("word"))], expected=0)
         assert len(await log.search("word")) == 1
-        monkeypatch.setattr(index, "WORDS_VERSION", WORDS_VERSION + 1)
-        monkeypatch.setattr(index, "index_words", lambda text: [w + "s" for w in text.split()])
+        monkeypatch.setattr(search, "WORDS_VERSION", WORDS_VERSION + 1)
+        monkeypatch.setattr(search, "index_words", lambda text: [w + "s" for w in text.split()])
         await log.append("s", [makes.draft(say("more"))], expected=2)
         assert len(await log.search("words")) == 1
-        monkeypatch.setattr(index, "WORDS_VERSION", 1)
+        monkeypatch.setattr(search, "WORDS_VERSION", 1)
         await log.append("s", [makes.draft(say("older"))], expected=3)
         with pytest.raises(WrittenByNewer):
             await log.search("older")

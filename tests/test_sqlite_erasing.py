@@ -9,19 +9,10 @@ import pytest
 from sqlite_files import path, say
 
 from refold.errors import ErasureUnfinished
-from refold.log import (
-    Artifact,
-    FoldCompleted,
-    FoldStarted,
-    Note,
-    Opened,
-    Requested,
-    Span,
-    lineage,
-)
+from refold.log import Artifact, FoldCompleted, FoldStarted, Note, Opened, Requested, Span, outline
 from refold.log.artifact import INLINE_LIMIT
 from refold.stores import SqliteStore
-from refold.stores.sqlite import index
+from refold.stores.sqlite import search
 from refold.testing.strategies import author
 
 SECRET = "Xylophone-Quarterly-7391046528"  # noqa: S105 - nobody's
@@ -125,7 +116,7 @@ async def test_a_reader_of_an_older_state_delays_the_erasure(path):
 
 
 async def test_copies_of_copies_are_erased(path, monkeypatch):
-    monkeypatch.setattr(lineage, "MOST_SEGMENTS", 1)
+    monkeypatch.setattr(outline, "MOST_SEGMENTS", 1)
     makes = author()
     async with SqliteStore(path) as store:
         log = store.log()
@@ -147,7 +138,7 @@ async def test_another_table_of_characters_indexes_anew(path, monkeypatch):
         log = store.log()
         await log.append("s", [makes.draft(Opened("f", "p")), makes.draft(say(SECRET))], expected=0)
         assert len(await log.search(SECRET)) == 1
-        monkeypatch.setattr(index, "UNICODE", 99)
-        monkeypatch.setattr(index, "index_words", lambda text: ["other", *text.split()])
+        monkeypatch.setattr(search, "UNICODE", 99)
+        monkeypatch.setattr(search, "index_words", lambda text: ["other", *text.split()])
         await log.forget("s", Span(2, 2))
         assert traces(path) == []

@@ -9,8 +9,8 @@ import pytest
 
 from refold.errors import Conflict
 from refold.log import Artifact, Author, Message, Opened
-from refold.stores.sqlite import SqliteStore, uploads
-from refold.stores.sqlite.uploads import MAX_INLINE, PIECE, add_piece, begin
+from refold.stores.sqlite import SqliteStore, read
+from refold.stores.sqlite.read import MAX_INLINE, PIECE, add_piece, begin
 
 PIECES = 8
 SIZE = PIECES * PIECE
@@ -132,7 +132,7 @@ async def test_uploads_of_a_process_that_died_are_dropped_by_the_next_one(path, 
             await store.append("default", _adding(upload, number))
         await store.log().append("s", drafts(large(b"one")), expected=1)
         assert rows(path, "uploads") == 2, "it may still be under way"
-        monkeypatch.setattr(uploads, "_ABANDONED", -1_000)
+        monkeypatch.setattr(read, "_ABANDONED", -1_000)
         await store.log().append("s", drafts(large(b"two")), expected=2)
         assert rows(path, "uploads") == 2, "those that are used"
         assert len(await store.log().read("s")) == 3

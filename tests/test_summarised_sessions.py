@@ -16,11 +16,11 @@ from talks import COUNTER, SMALL, Talk, setup, work
 from refold import Refold
 from refold.engine import LocalEngine
 from refold.errors import FoldNotMade
-from refold.fold.run import Folder
+from refold.fold.compactor import Folder
 from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, Message, Span
 from refold.models import ModelSettings
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.view import Budget
 from refold.view.profiles import BALANCED
 

@@ -10,16 +10,15 @@ from typer.testing import CliRunner
 
 from refold.cli.app import app
 from refold.errors import ViewTooLarge
-from refold.fold.run import from_the_log
+from refold.fold.compactor import from_the_log
 from refold.models import budget_for, counter_for
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.session import Session
 from refold.settings import load_settings
 from refold.stores import MemoryStore
 from refold.view import PROFILES, Budget, Calibration, Trigger, calibrated, thresholds
-from refold.view.budget import PER_MESSAGE
+from refold.view.budget import APART, PER_MESSAGE
 from refold.view.project import project
-from refold.view.thresholds import APART
 
 MODELS = (
     "openai:gpt-4o",

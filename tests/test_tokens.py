@@ -18,12 +18,27 @@ from sessions import Session
 from refold.errors import InvalidInput
 from refold.log import Message
 from refold.models import counter_for
-from refold.models.tokenizers import tokenizer
+from refold.models.catalog import tokenizer
 from refold.view.budget import PER_MESSAGE, Budget
-from refold.view.calibration import ABSURD, ENOUGH, LAST, SMALLEST, Calibration, calibrated
-from refold.view.estimate import BOUNDS, REQUEST_SPREAD, Content, Estimate, estimate
 from refold.view.profiles import PROFILES
-from refold.view.tokens import DOCUMENT, FILM, SOUND, Marks, tools_tokens
+from refold.view.tokens import (
+    ABSURD,
+    BOUNDS,
+    DOCUMENT,
+    ENOUGH,
+    FILM,
+    LAST,
+    REQUEST_SPREAD,
+    SMALLEST,
+    SOUND,
+    Calibration,
+    Content,
+    Estimate,
+    Marks,
+    calibrated,
+    estimate,
+    tools_tokens,
+)
 from refold.view.view import View
 from refold.wire import WIRES, Kind, Shape
 

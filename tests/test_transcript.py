@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sessions import Quarter
 
 from refold.fold.material import Material, Passage
-from refold.fold.quoting import TRUNCATED
+from refold.fold.summary import TRUNCATED
 from refold.fold.write.transcript import BAR, GUARD, Chunk, asked, chunks
 from refold.fold.write.written import Said
-from refold.view.estimate import Estimate
+from refold.view.tokens import Estimate
 from refold.wire import Shape
 
 ENTRY = re.compile(r"^\[entry (\d+)\] ", re.MULTILINE)

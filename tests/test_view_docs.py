@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from refold import view
-from refold.settings.keys import leaves
+from refold.settings.names import leaves
 from refold.view import PROFILES
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -12,14 +12,12 @@ from sessions import Quarter, Remembering, Session, scripts
 
 from refold.errors import ViewTooLarge
 from refold.log import CODEC, Message, PartRef, Requested
-from refold.view.assemble import assemble
-from refold.view.budget import PER_MESSAGE, Budget
+from refold.view.budget import PER_MESSAGE, Budget, thresholds
 from refold.view.profiles import PROFILES
 from refold.view.project import project
 from refold.view.record import Previous, hashes_of, planned, rebuild, record
-from refold.view.sheet import Sheet
-from refold.view.thresholds import thresholds
-from refold.view.view import View
+from refold.view.view import View, assemble
+from refold.view.view_input import Sheet
 from refold.wire import WIRES, Drop, Replace
 
 FORMATS = sorted(WIRES)

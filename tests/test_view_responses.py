@@ -25,8 +25,7 @@ from refold.testing.wire import (
     conversations,
 )
 from refold.view.policies.pair import INTERRUPTED
-from refold.view.policy_values import Fold, Keep, Window
-from refold.view.profiles import Profile
+from refold.view.profiles import Fold, Keep, Profile, Window
 from refold.view.tokens import PLAIN, part_tokens
 from refold.wire import OpenAIResponses, Shape
 

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from refold.log import Span
-from refold.models.catalogue import ModelSettings
-from refold.models.setup import Setup
-from refold.recall.records import rebuilt
+from refold.models.catalog import ModelSettings
+from refold.models.experience import Setup
+from refold.recall.text import rebuilt
 from refold.session import Session
 from refold.stores import MemoryStore
 from refold.view import PROFILES

@@ -10,14 +10,15 @@ from shown import used
 
 from refold.fold.events import FoldEvent
 from refold.fold.material import Passage
-from refold.fold.reads import MOST, reads_of
 from refold.fold.summary import Read, Summary, parse
 from refold.fold.watchdog import (
     KEPT,
+    MOST,
     Pins,
     ReadAgain,
     Watchdog,
     pins,
+    reads_of,
     rereads,
 )
 from refold.log import (
@@ -31,8 +32,7 @@ from refold.log import (
     Span,
     Unpinned,
 )
-from refold.log.outline import Outline
-from refold.log.replaying import advance, replay
+from refold.log.outline import Outline, advance, replay
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
 from refold.wire import Shape
 

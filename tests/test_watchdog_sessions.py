@@ -132,7 +132,7 @@ async def test_each_message_is_looked_at_once(log, monkeypatch):
     await talk.go(*reading("c2"))
     looked = []
     monkeypatch.setattr(
-        "refold.session.watching._passage",
+        "refold.session.guards._passage",
         lambda sheet, row: (
             looked.append(row.seq)
             or Passage(row.seq, row.role, sheet.wire.describe(row.payload).shapes)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from refold import whole_file
-from refold.whole_file import appearing_whole, write_whole
+from refold import user_files
+from refold.user_files import appearing_whole, write_whole
 
-FILES = {module.__file__ for module in (whole_file, contextlib, pathlib)}
+FILES = {module.__file__ for module in (user_files, contextlib, pathlib)}
 
 
 class Interrupt:

@@ -10,7 +10,7 @@ from refold.testing.wire import (
     PydanticAISpelling,
     WireConformance,
 )
-from refold.testing.wire.faults import split
+from refold.testing.wire.script import split
 from refold.wire import (
     AnthropicMessages,
     OpenAIChat,

@@ -15,13 +15,12 @@ from summarisers import Kept, Scripted, writing
 
 from refold.engine import LocalSteps
 from refold.errors import FoldNotMade
+from refold.fold.compactor import context
 from refold.fold.gate import EMPTY, LONGER
 from refold.fold.job import Job
 from refold.fold.material import Earlier
 from refold.fold.replace import placed
-from refold.fold.run import context
-from refold.fold.write.breaker import FAILURES, TOO_OFTEN, Breaker
-from refold.fold.write.by_model import ByModel
+from refold.fold.write.by_model import FAILURES, TOO_OFTEN, Breaker, ByModel
 from refold.fold.write.written import Form, Point
 from refold.log import Span
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 from written_claims import said
 
-from refold.fold.write.citations import cited
+from refold.fold.write.phrases import cited
 from refold.fold.write.written import HEADINGS, Form, Point, Said, Written, from_form, from_text
 
 # ---- the form that is asked for

@@ -3,7 +3,7 @@
 import pytest
 from written_claims import all_of, said
 
-from refold.fold.write.subjects import known
+from refold.fold.write.phrases import known
 from refold.fold.write.written import from_text
 
 # ---- Markdown as it comes

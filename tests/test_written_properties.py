@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written_claims import all_of
 
-from refold.fold.write.subjects import known
+from refold.fold.write.phrases import known
 from refold.fold.write.written import HEADINGS, from_text
 
 DATA = Path(os.environ.get("REFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))

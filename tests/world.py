@@ -21,10 +21,10 @@ from refold.fold.events import CompactionComplete, CompactionHeld, CompactionSta
 from refold.fold.summary import Summary, parse
 from refold.fold.write.by_model import ByModel, Told
 from refold.log import CODEC, Author, FoldCompleted, FoldFailed
-from refold.models.setup import Setup
-from refold.models.spending import Usage
+from refold.models.catalog import Usage
+from refold.models.experience import Setup
 from refold.session import Session
-from refold.session.flow import TIGHTER
+from refold.session.session import TIGHTER
 from refold.stores import MemoryStore
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
 from refold.view import PROFILES, Budget

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from refold.cli.demo.play import SESSION, play
-from refold.cli.demo.played import Played
+from refold.cli.demo.play import SESSION, Played, play
 from refold.cli.demo.script import PROMPTS
 from refold.log import CODEC, Entry, Log, Message, Requested, Used
-from refold.recall.telling import tell, wire_of
-from refold.session.explaining import explained_at
+from refold.recall.text import tell, wire_of
+from refold.session.explain import explained_at
 from refold.stores import MemoryStore
 from refold.view.explain import Explanation
 

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from demo_frames import Cell, Frame, frames
 from reference import write_or_check
 
-from refold.cli.demo.played import Played
+from refold.cli.demo.play import Played
 from refold.cli.demo.script import PROMPTS, WINDOW
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "demo-folding.svg"

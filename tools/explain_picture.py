@@ -12,7 +12,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
-from refold.cli.colours import print_coloured
+from refold.cli.output import print_coloured
 from refold.log import (
     Author,
     FoldCompleted,
@@ -27,11 +27,10 @@ from refold.log import (
 )
 from refold.stores import MemoryStore
 from refold.view.budget import Budget
-from refold.view.explain import Explanation, explain
-from refold.view.explain_text import pieces
+from refold.view.explain import Explanation, explain, pieces
 from refold.view.profiles import BALANCED
 from refold.view.project import project
-from refold.view.sheet import Sheet
+from refold.view.view_input import Sheet
 from refold.wire import wire_for
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "explain-a-session.svg"

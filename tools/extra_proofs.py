@@ -108,7 +108,7 @@ def dbos() -> None:
 
 def metrics() -> None:
     """What the process measures, for Prometheus."""
-    from refold.service.prometheus import measured, told  # noqa: PLC0415 - the subject
+    from refold.service.metrics import measured, told  # noqa: PLC0415 - the subject
 
     measured()
     _is_so(b"python_info" in told()[0], "nothing is measured")

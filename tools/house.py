@@ -249,7 +249,7 @@ async def _gateway() -> Trace:
     import httpx2  # noqa: PLC0415 - only to trace
 
     from refold.service.app import application  # noqa: PLC0415 - only to trace
-    from refold.service.serving import Service  # noqa: PLC0415 - only to trace
+    from refold.service.service import Service  # noqa: PLC0415 - only to trace
     from refold.settings import load_settings  # noqa: PLC0415 - only to trace
     from refold.settings.serve import Serve  # noqa: PLC0415 - only to trace
     from refold.stores import open_store  # noqa: PLC0415 - only to trace

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from reference import table, write_or_check
 
-from refold.service.api.routes import ERRORS, router
+from refold.service.api.router import ERRORS, router
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "http.md"
 

@@ -10,7 +10,7 @@ from typing import Any
 from terminal.pieces import Call, Turn
 
 from refold.log import Author, Message, Opened
-from refold.log.author import wall_clock
+from refold.log.codec import wall_clock
 from refold.stores import SqliteStore
 
 MODEL = "qwen3-8b"

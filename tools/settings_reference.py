@@ -16,10 +16,9 @@ from reference import table, write_or_check
 
 from refold.models import ModelSettings
 from refold.settings import ALIASES, DEFAULT_PROFILE, KEYS, SERVE_KEYS, Serve, variable_of
-from refold.settings.keys import leaves
+from refold.settings.names import leaves
 from refold.settings.trust import right_of
-from refold.view.policy_values import ProjectRight, project_right
-from refold.view.profiles import PROFILES, Profile
+from refold.view.profiles import PROFILES, Profile, ProjectRight, project_right
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
 

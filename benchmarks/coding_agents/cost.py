@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from refold.models.catalogue import facts_of
+from refold.models.catalog import facts_of
 
 KEPT: Final = 300.0
 """Seconds that a prefix is kept after it was last used."""

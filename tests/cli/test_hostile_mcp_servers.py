@@ -20,7 +20,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from terminal.pieces import Call
 from terminal.provider import Provider
 
-from refold.cli.chat.tools import mcp_limits
+from refold.cli.chat.tools import mcp_servers
 from refold.cli.chat.tools.mcp_servers import mcp_toolsets, serving
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
@@ -119,7 +119,7 @@ TOOLS += [tool("bad\\x1b[2J\\nname"), tool("x" * 70), tool("huge", "d" * 1_000_0
     (notice,) = told
     assert "4 of its tools are left out" in notice
     assert "2 with a name that providers refuse" in notice
-    assert f"2 of more than {mcp_limits.MAX_TOOL_CHARS:,} characters" in notice
+    assert f"2 of more than {mcp_servers.MAX_TOOL_CHARS:,} characters" in notice
     assert not OBEYED.search(notice)
 
 
@@ -127,8 +127,8 @@ async def test_a_list_that_would_fill_the_window_is_bounded(tmp_path):
     own = "TOOLS += [tool(f't{n}', 'd' * 500) for n in range(5_000)]"
     said, told = await answered(written(tmp_path, srv=own), "srv_hello")
     assert said.startswith("Hello. of ")
-    assert said.count("'srv_") == mcp_limits.MAX_TOOLS
-    assert f"beyond {mcp_limits.MAX_TOOLS} tools" in told[0]
+    assert said.count("'srv_") == mcp_servers.MAX_TOOLS
+    assert f"beyond {mcp_servers.MAX_TOOLS} tools" in told[0]
 
 
 async def test_no_server_stands_in_for_a_tool_of_the_chat_or_of_another_server(tmp_path):

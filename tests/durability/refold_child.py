@@ -36,7 +36,7 @@ def shift_clock(file: Path) -> None:
     time.time = lambda: REAL_TIME() + offset()
     time.time_ns = lambda: REAL_TIME_NS() + int(offset() * 1e9)
     import refold.cli.app  # noqa: PLC0415 - after the clock is another
-    import refold.models.catalogue  # noqa: PLC0415 - likewise
+    import refold.models.catalog  # noqa: PLC0415 - likewise
     import refold.service.app  # noqa: PLC0415
     import refold.session.retention  # noqa: PLC0415, F401
 

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 
 from refold.errors import SessionNotFound
 from refold.log import CODEC, Message, Requested
-from refold.recall.records import rebuilt
+from refold.recall.text import rebuilt
 from refold.stores import SqliteStore
 
 

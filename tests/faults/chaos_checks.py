@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from chaos_journal import CALLING, MAKING, Line
 
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
-from refold.log.span import intersect
+from refold.log.entry import intersect
 
 Interval = tuple[float, float, str]
 """When somebody made a fold: from, to, and who."""

@@ -16,9 +16,9 @@ from postgres_writers import opened
 from sessions import Quarter
 
 from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
+from refold.fold.compactor import Folder, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
-from refold.fold.run import Folder, read_context
 from refold.fold.summary import Summary
 from refold.fold.write.by_model import ByModel
 from refold.log import Log

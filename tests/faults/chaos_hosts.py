@@ -13,10 +13,10 @@ from scenarios import message
 
 from refold.engine import Engine
 from refold.errors import StoreError
+from refold.fold.compactor import context
 from refold.fold.job import Job
-from refold.fold.run import context
 from refold.log import Author, Log, Message, Opened
-from refold.log.span import spans_of, subtract
+from refold.log.entry import spans_of, subtract
 from refold.view.profiles import BALANCED
 
 Report = Callable[[Any], None]

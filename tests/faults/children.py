@@ -16,7 +16,7 @@ import writers
 
 from refold.errors import RefoldError
 from refold.stores import SqliteStore
-from refold.stores.reach import onwards
+from refold.stores.sql import onwards
 from refold.testing.crash import CrashAt
 
 Report = Callable[[Any], None]

@@ -19,8 +19,8 @@ from scenarios import drafts, message, open_store
 from refold.engine import LocalEngine
 from refold.fold.job import Job, Make, Steps
 from refold.log import Log, Message, Opened
-from refold.log.span import spans_of, subtract
-from refold.stores.reach import Reach, onwards
+from refold.log.entry import spans_of, subtract
+from refold.stores.sql import Reach, onwards
 
 SESSION = "folded"
 SILENT = -1

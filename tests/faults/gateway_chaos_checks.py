@@ -13,12 +13,12 @@ from gateway_chaos_formats import Json
 from gateway_chaos_upstream import UNKNOWN
 
 from refold.engine import LocalEngine
-from refold.engine.dbos.names import OWN_SCHEMA, SCHEMA
-from refold.fold.run import from_the_log
+from refold.engine.dbos.database import OWN_SCHEMA, SCHEMA
+from refold.fold.compactor import from_the_log
 from refold.gateway.dialects import DIALECTS, Dialect
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, Log, Message, Note
+from refold.models.experience import Setup
 from refold.models.making import makes
-from refold.models.setup import Setup
 from refold.session import Session
 from refold.view import PROFILES
 from refold.wire import wire_for

@@ -11,10 +11,9 @@ from gateway_chaos_upstream import Models, upstream_of
 from nursery import Nursery, serve_tests
 
 import refold.engine.dbos
-import refold.models.asking
+import refold.models.summarizer
 import refold.service.app  # noqa: F401 - the commands would import these in each process
-from refold.cli.serve import serve
-from refold.cli.worker import worker
+from refold.cli.serve import serve, worker
 
 Report = Callable[[Any], None]
 

@@ -15,8 +15,7 @@ from uuid import UUID
 from scenarios import open_store
 
 from refold.log import Entry, Message
-from refold.log.outline import CONTROL_KINDS
-from refold.log.replaying import replay
+from refold.log.outline import CONTROL_KINDS, replay
 from refold.log.text import index_words, text_of
 
 _SEQ_BITS = 32

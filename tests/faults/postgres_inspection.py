@@ -6,8 +6,7 @@ from collections import Counter
 import psycopg
 
 from refold.log import Entry, Log, Message
-from refold.log.outline import CONTROL_KINDS
-from refold.log.replaying import replay
+from refold.log.outline import CONTROL_KINDS, replay
 
 
 async def entries_of(log: Log) -> dict[str, list[Entry]]:

@@ -25,10 +25,10 @@ from refold.log import (
     Titled,
     Value,
 )
-from refold.log.lineage import MOST_SEGMENTS
+from refold.log.outline import MOST_SEGMENTS
 from refold.stores import SqliteStore
-from refold.stores.reach import Reach, onwards
-from refold.stores.sqlite.uploads import PIECE
+from refold.stores.sql import Reach, onwards
+from refold.stores.sqlite.read import PIECE
 from refold.testing.strategies import TickingClock
 
 SECRETS = ("quetzalcoatl", "xylophonist", "Ytterbium-Zwischenfall")

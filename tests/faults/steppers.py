@@ -14,10 +14,10 @@ from folders import SESSION, locks_of
 from scenarios import open_store
 
 from refold.engine import LocalEngine
-from refold.engine.ends import end_of
+from refold.engine.protocol import end_of
 from refold.fold.job import Job, Make, Steps
 from refold.log import Span
-from refold.stores.reach import Reach
+from refold.stores.sql import Reach
 
 CHUNKS = tuple(f"chunk {nth}" for nth in range(5))
 NAMES = (*CHUNKS, "merged")

@@ -27,7 +27,7 @@ from needed import need_postgres
 from nursery import Child
 from postgres_inspection import check_sessions
 
-from refold.engine.dbos.names import OWN_SCHEMA, SCHEMA
+from refold.engine.dbos.database import OWN_SCHEMA, SCHEMA
 from refold.engine.folding import STOPPING
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStepped
 from refold.testing.postgres import Cluster

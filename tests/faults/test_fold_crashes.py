@@ -20,7 +20,7 @@ from scenarios import drafts, message, open_store
 import refold.engine
 from refold.engine import LocalEngine
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted
-from refold.log.span import intersect
+from refold.log.entry import intersect
 from refold.testing.crash import FOLD_POINTS
 
 ENGINE = Path(refold.engine.__file__).parent

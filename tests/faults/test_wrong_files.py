@@ -21,9 +21,9 @@ from refold.errors import (
 )
 from refold.log import Opened, Span
 from refold.stores import SqliteStore
-from refold.stores.migrations import Migration
-from refold.stores.sqlite.connection import APPLICATION
-from refold.stores.sqlite.migrate import check_ours, shipped
+from refold.stores.sql import Migration
+from refold.stores.sqlite.store import check_ours, shipped
+from refold.stores.sqlite.writer import APPLICATION
 
 PAGE = 4096
 

@@ -8,10 +8,10 @@ import unicodedata
 import pytest
 from serve_processes import COMPLETION, raw_server, refold_serve
 
-from refold.fold.quoting import one_line
-from refold.fold.quoting import quoted as quoted_in_folds
+from refold.fold.summary import one_line
+from refold.fold.summary import quoted as quoted_in_folds
 from refold.fold.write.transcript import quoted as quoted_for_summaries
-from refold.recall.quoting import quoted as quoted_in_recall
+from refold.recall.text import quoted as quoted_in_recall
 from refold.view.framing import plain, tool_name
 
 BREAKS = [

@@ -15,7 +15,7 @@ import pytest
 from serve_processes import http_answer, raw_server, refold_serve
 
 from refold.log import CODEC, Message, Span
-from refold.service.keyring import keyring_of
+from refold.service.keys import keyring_of
 from refold.stores import open_store
 
 CHAT = "/v1/chat/completions"

@@ -15,9 +15,8 @@ from pydantic_ai import Agent
 from pydantic_ai.settings import ModelSettings
 
 from refold import Refold
-from refold.fold.breadcrumb import BY
-from refold.fold.report import told
-from refold.fold.summary import parse
+from refold.fold.extractive import BY
+from refold.fold.summary import parse, told
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 

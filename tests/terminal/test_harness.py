@@ -11,8 +11,8 @@ from terminal.pieces import Asked, Call, Cut, Gate, Thought, Used, overflow, own
 from terminal.provider import MODEL
 from terminal.steady import steady
 
-from refold.models.asking import INTERACTION
 from refold.models.overflow import overflow_of
+from refold.models.summarizer import INTERACTION
 
 TMP = "/" + "tmp"  # in pieces: no file of the repository names such a path
 ASK: Any = [{"role": "user", "content": "hello there"}]

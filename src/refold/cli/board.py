@@ -11,11 +11,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from refold.cli.choosing import SessionName
-from refold.cli.options import STORE, StoreOption, TenantOption, store_at
+from refold.cli.options import STORE, SessionName, StoreOption, TenantOption, log_to_read, store_at
 from refold.cli.outcome import explained, needing
-from refold.cli.reading import log_to_read
-from refold.cli.tables import aligned
+from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Log
@@ -122,7 +120,7 @@ def run(  # noqa: PLR0913 - an option each
             chosen_model,
             model_of,
         )
-        from refold.models.rem_agent import RemAgent  # noqa: PLC0415 - an extra's
+        from refold.models.summarizer import RemAgent  # noqa: PLC0415 - an extra's
         from refold.settings import load_settings  # noqa: PLC0415 - only here
 
         await log.head(session)  # before a model is looked for

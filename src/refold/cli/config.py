@@ -8,11 +8,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from refold.cli.choosing import ProfileChoice
-from refold.cli.completing import setting_names, setting_values
 from refold.cli.left_out import left_out_json, left_out_lines, left_out_notice
+from refold.cli.options import ProfileChoice, setting_names, setting_values
 from refold.cli.outcome import explained
-from refold.cli.tables import aligned, clipped, terminal_width
+from refold.cli.output import aligned, clipped, terminal_width
 from refold.errors import InvalidInput
 from refold.settings import (
     Kept,

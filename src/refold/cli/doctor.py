@@ -2,24 +2,522 @@
 
 import asyncio
 import json
+import os
+import platform
+import shutil
+import sys
 import textwrap
+import time
 from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import join, quote
+from typing import Annotated, Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from refold.cli.checks.configured import configured
-from refold.cli.checks.installed import installed
-from refold.cli.checks.row import Row, Verdict
-from refold.cli.checks.stored import stored
-from refold.cli.checks.terminal import terminal
-from refold.cli.options import STORE, StoreOption, TenantOption
+from refold import __version__
+from refold.cli.chat.models.local_servers import Server, public, running_here
+from refold.cli.chat.models.providers import LOCAL, PROVIDERS, Choice, chosen_model, keys_found
+from refold.cli.left_out import left_out_notice
+from refold.cli.options import STORE, StoreOption, TenantOption, own_store, store_at, where_is
 from refold.cli.outcome import FAILED, explained
-from refold.cli.tables import terminal_width
-from refold.log import DEFAULT_TENANT
+from refold.cli.output import terminal_width
+from refold.engine.protocol import running
+from refold.errors import RefoldError
+from refold.log import DEFAULT_TENANT, Log
+from refold.models import counter_for, facts_of, family_of
+from refold.settings import Settings, load_settings
+from refold.settings.files import project_files, user_files
+from refold.stores import open_store
+from refold.stores.sqlite.store import shipped
+
+__all__ = [
+    "Row",
+    "Verdict",
+    "configured",
+    "doctor",
+    "installed",
+    "stored",
+    "terminal",
+]
+
+
+# One thing that was looked at.
+
+Verdict = Literal["ok", "warning", "problem"]
+"""A warning costs something; with a problem, something does not work."""
+
+
+class Row(NamedTuple):
+    """What was found, and what to do about it."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+    """A command or a sentence; empty when all is well."""
+
+
+def ok(name: str, found: str) -> Row:
+    """All is well."""
+    return Row(name, "ok", found)
+
+
+def warning(name: str, found: str, remedy: str) -> Row:
+    """It works, at a price."""
+    return Row(name, "warning", found, remedy)
+
+
+def problem(name: str, found: str, remedy: str) -> Row:
+    """It does not work."""
+    return Row(name, "problem", found, remedy)
+
+
+def short(path: Path) -> str:
+    """A path as people read it: from their home on."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+# Settings, and the model that a chat would talk with.
+
+
+def configured(environ: Mapping[str, str] = os.environ) -> Iterator[Row]:
+    """Settings, keys, servers, the model and what is known of it."""
+    try:
+        settings = load_settings()
+    except RefoldError as error:
+        yield problem("settings", error.what, error.fix)
+        settings = None
+    else:
+        files = [*user_files(), *project_files(Path.cwd())]
+        where = ", ".join(short(one.path) for one in files) or "no files, all as the profile says"
+        yield ok("settings", f"profile {settings.profile.name}; {where}")
+        if settings.left_out:
+            yield warning("trust", left_out_notice(settings.left_out), "refold trust")
+    keys = keys_found(environ)
+    yield ok("keys", ", ".join(keys) or "none in the environment")
+    yield _servers(running_here())
+    if settings is not None:
+        yield from _model(settings, environ)
+
+
+def _servers(found: list[Server]) -> Row:
+    said = [f"{one.kind} at {public(one.url)} ({', '.join(one.models[:3])})" for one in found]
+    return ok("local servers", "; ".join(said) or "none answers")
+
+
+def _model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Row]:
+    try:
+        chosen = chosen_model(None, settings, environ)
+    except RefoldError as error:
+        yield warning("model", error.what, error.fix)
+        return
+    provider = next((one for one in PROVIDERS if chosen.name.startswith(f"{one.name}:")), None)
+    if provider is not None and not provider.installed:
+        yield problem(
+            "model",
+            f"{chosen.name}, because {chosen.why}; its package is not installed",
+            f'pip install "pydantic-ai-slim[{provider.name}]"',
+        )
+    else:
+        yield ok("model", f"{chosen.name}, because {chosen.why}")
+    yield _window(chosen, settings)
+    yield _price(chosen, settings)
+    yield _tokens(chosen)
+
+
+def _window(chosen: Choice, settings: Settings) -> Row:
+    window = chosen.window or facts_of(chosen.name, settings.models).window
+    if window:
+        return ok("window", f"{window:,} tokens")
+    return warning(
+        "window",
+        f"unknown for {chosen.name}: a request may be larger than it takes",
+        f"refold config 'models.\"{chosen.name}\".window' 32000  # or what its maker says",
+    )
+
+
+def _price(chosen: Choice, settings: Settings) -> Row:
+    prices = facts_of(chosen.name, settings.models).prices
+    if prices.input is not None and prices.output is not None:
+        return ok("prices", f"${prices.input:g} in, ${prices.output:g} out, for a million tokens")
+    if chosen.name.startswith(f"{LOCAL}:"):
+        return ok("prices", "none: it runs on a server of yours")
+    name = f'refold config \'models."{chosen.name}"'
+    return warning(
+        "prices",
+        f"unknown for {chosen.name}: what it costs is not shown",
+        f"{name}.input_price' 1.0 && {name}.output_price' 4.0  # dollars for a million tokens",
+    )
+
+
+def _tokens(chosen: Choice) -> Row:
+    counter = counter_for(chosen.name)
+    exact = not counter.name.startswith("estimate")
+    if exact or family_of(chosen.name).encoding is None:
+        how = "counted exactly" if exact else "estimated, as its maker publishes no tokenizer"
+        return ok("tokens", f"{how} ({counter.name}, {counter.spread:.0%} headroom)")
+    return warning("tokens", "estimated: the tokenizer is missing", 'pip install "refold[models]"')
+
+
+# What is installed.
+
+_EXTRAS = {
+    "chat": (
+        ("pydantic_ai", "pydantic-ai-slim"),
+        ("prompt_toolkit", "prompt-toolkit"),
+        ("mcp", "mcp"),
+    ),
+    "models": (("genai_prices", "genai-prices"), ("rs_bpe", "rs-bpe")),
+}
+_FOR = {"chat": "`refold chat`", "models": "exact counts of tokens, windows and prices"}
+
+Missing = Callable[[str], bool]
+
+
+def _missing(module: str) -> bool:
+    return find_spec(module) is None
+
+
+def installed(missing: Missing = _missing) -> Iterator[Row]:
+    """Python, Refold, and what its extras bring."""
+    yield ok("python", f"{platform.python_version()} at {sys.executable}")
+    yield ok("refold", __version__)
+    for extra, packages in _EXTRAS.items():
+        lacking = [name for module, name in packages if missing(module)]
+        if lacking:
+            yield warning(
+                f"extra {extra}",
+                f"{', '.join(lacking)} not installed; needed for {_FOR[extra]}",
+                f'pip install "refold[{extra}]"',
+            )
+        else:
+            found = ", ".join(f"{name} {_version(name)}" for _, name in packages)
+            yield ok(f"extra {extra}", found)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of unknown version"
+
+
+# The store: whether it can be used, where it lies, and what is unfinished in it.
+
+_SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql://", "postgres://")
+_ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
+_LITTLE, _TOO_LITTLE = 500 << 20, 20 << 20
+_MB = 1_000_000
+_LOOKED_AT = 50
+"""Sessions, last used first, that are looked at for folds."""
+_AHEAD = 300_000
+"""Milliseconds that an entry may seem to come from the future."""
+_CLOUDS = (
+    "dropbox",
+    "onedrive",
+    "google drive",
+    "googledrive",
+    "icloud",
+    "mobile documents",
+    "cloudstorage",
+    "nextcloud",
+    "owncloud",
+    "pcloud",
+    "box sync",
+)
+_DISTANT = ("nfs", "cifs", "smb", "fuse.sshfs", "9p", "afs", "davfs", "fuse.glusterfs", "ceph")
+_MOUNTS = Path("/proc/mounts")
+
+
+async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row]:
+    """What there is to say about the store at an address."""
+    address = where_is(store)
+    if address.startswith(_POSTGRES):
+        rows = await _server(address, tenant)
+    elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
+        path = Path(address.removeprefix(_SQLITE))
+        rows = [await _file(store, path), _room(path), _place(path, mounts)]
+        if not _is_there(path):
+            return rows
+    else:
+        failure = await _opened(store)
+        return [failure] if failure else [ok("store", address)]
+    if rows[0].verdict != "problem":
+        async with store_at(store, create=False) as opened:
+            log = opened.log(tenant)
+            rows += [await _folds(log), await _clock(log)]
+    return rows
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_file()
+
+
+async def _opened(store: str) -> Row | None:
+    """Why the store cannot be opened; None if it can."""
+    try:
+        async with store_at(store, create=False):
+            return None
+    except RefoldError as error:
+        return problem("store", error.what, error.fix)
+
+
+async def _file(store: str, path: Path) -> Row:
+    return _unusable(path) or await _opened(store) or _usable(path)
+
+
+def _unusable(path: Path) -> Row | None:
+    """What there is to say of a file before it is opened; None if nothing keeps us from it."""
+    if not path.exists():
+        return _not_yet(path)
+    if path.is_dir():
+        return problem("store", f"{short(path)} is a folder", f"Name a file in it. {_ELSEWHERE}")
+    closed = [one for one in (*_files(path), path.parent) if not os.access(one, os.R_OK | os.W_OK)]
+    if closed:
+        names = ", ".join(map(short, closed))
+        return problem("store", f"{names} cannot be written", _let_in(closed))
+    return None
+
+
+def _usable(path: Path) -> Row:
+    size = sum(one.stat().st_size for one in _files(path))
+    return ok("store", f"{short(path)}, {size / _MB:,.1f} MB, schema {len(shipped())}")
+
+
+def _files(path: Path) -> list[Path]:
+    """The store's file, and those that SQLite keeps beside it while it is open."""
+    beside = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
+    return [path, *(one for one in beside if one.exists())]
+
+
+def _not_yet(path: Path) -> Row:
+    above = next(one for one in path.resolve().parents if one.exists())
+    if not above.is_dir():
+        return problem(
+            "store", f"{short(path)} cannot be made: {short(above)} is no folder", _ELSEWHERE
+        )
+    if not os.access(above, os.W_OK | os.X_OK):
+        return problem(
+            "store",
+            f"{short(path)} cannot be made: {short(above)} cannot be written",
+            _let_in([above]),
+        )
+    if not path.parent.exists() and path != own_store():  # whose folder is made with it
+        return problem(
+            "store",
+            f"{short(path)} cannot be made: there is no folder {short(path.parent)}",
+            join(["mkdir", "-p", str(path.parent)]),
+        )
+    return ok("store", f"{short(path)} is made when it is first needed")
+
+
+def _let_in(closed: Sequence[Path]) -> str:
+    """How this user gets to read and write the files and folders."""
+    names = join(map(str, closed))
+    if any(os.statvfs(one).f_flag & os.ST_RDONLY for one in closed):
+        return f"Their file system is mounted read-only. Mount it for writing. {_ELSEWHERE}"
+    if all(one.stat().st_uid == os.geteuid() for one in closed):
+        rights = "u+rwx" if any(one.is_dir() for one in closed) else "u+rw"
+        return f"chmod {rights} {names}"
+    return f"Another user owns them: sudo chown {os.geteuid()} {names}. {_ELSEWHERE}"
+
+
+async def _server(address: str, tenant: str) -> list[Row]:
+    """A database on a PostgreSQL server, as the role of the address finds it."""
+    try:
+        opened = open_store(address)  # says so where the driver is not installed
+        from refold.stores.postgres.maintenance import access, condition  # noqa: PLC0415 - optional
+
+        found, rights = await condition(address), await access(address)
+        async with opened:
+            pass
+    except RefoldError as error:
+        return [problem("store", error.what, error.fix)]
+    name = f"{rights.database}, schema {found.schema}, as {found.role}"
+    if rights.read_only:
+        return [
+            problem(
+                "store",
+                f"{name}: it can be read, and not written",
+                "Use the address of the primary server. If it is that one, see its "
+                "`default_transaction_read_only`.",
+            )
+        ]
+    if rights.lacking:
+        tables = ", ".join(rights.lacking)
+        return [
+            problem(
+                "store",
+                f"{name}: this role may not write {tables}",
+                f"Run as the owner of the database: refold store migrate --role {found.role}",
+            )
+        ]
+    if found.tenant is not None and found.tenant != tenant:
+        return [
+            problem(
+                "store",
+                f"{name}: this role may use tenant {found.tenant!r} alone, not {tenant!r}",
+                f"Add --tenant {quote(found.tenant)}, or use the address of another role.",
+            )
+        ]
+    rows = [ok("store", name)]
+    if not found.isolated:
+        rows.append(
+            warning(
+                "tenants",
+                f"the server keeps {found.role} from no tenant's rows: it may do everything",
+                "Use a role that has nothing but LOGIN, and let it in as the owner of the "
+                "database: refold store migrate --role NAME",
+            )
+        )
+    return rows
+
+
+def _room(path: Path) -> Row:
+    above = next(one for one in path.resolve().parents if one.exists())
+    free = shutil.disk_usage(above).free
+    found = f"{free / _MB:,.0f} MB free in {short(above)}"
+    if free > _LITTLE:
+        return ok("disk", found)
+    remedy = "Free some disk space there, or move the store and name it in REFOLD_STORE."
+    return (warning if free > _TOO_LITTLE else problem)("disk", found, remedy)
+
+
+def _place(path: Path, mounts: Path) -> Row:
+    whole = path.resolve()
+    cloud = next((one for one in whole.parts if one.lower().startswith(_CLOUDS)), None)
+    kind = _file_system(whole, mounts)
+    if cloud is None and not kind.startswith(_DISTANT):
+        return ok("place", "on a disk of this machine" if kind else "not known to be shared")
+    where = f"in {cloud}, which copies files while they are written" if cloud else f"on {kind}"
+    return warning(
+        "place",
+        f"The store lies {where}; a database there can be damaged",
+        f"Move {path} to a disk of this machine and name it: export REFOLD_STORE=sqlite:///FILE",
+    )
+
+
+def _file_system(path: Path, mounts: Path) -> str:
+    """The kind of file system that a path lies on; empty where the system does not say."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    rows = [line.split() for line in lines]
+    found = [(row[1].replace("\\040", " "), row[2]) for row in rows if len(row) > 2]  # noqa: PLR2004 - device, folder, kind
+    above = [(len(at), kind) for at, kind in found if path.is_relative_to(at)]
+    return max(above, default=(0, ""))[1]
+
+
+async def _folds(log: Log) -> Row:
+    page = await log.sessions(limit=_LOOKED_AT)
+    left = [one for one in page.sessions if await _left_behind(log, one.session)]
+    if not left:
+        return ok("folds", "none is unfinished")
+    names = ", ".join(repr(one.session) for one in left[:5])
+    ours = next((one.session for one in left if one.format == "pydantic-ai"), None)
+    again = "opening a session takes its fold up again"
+    return warning(
+        "folds",
+        f"begun and never ended, in {len(left)} sessions: {names}",
+        f"refold chat {quote(ours)}  # {again}"
+        if ours
+        else f"Open {names} with the program that keeps it: {again}.",
+    )
+
+
+async def _left_behind(log: Log, session: str) -> bool:
+    """Whether a fold was begun there that nobody makes any more."""
+    if not await running(log, session):
+        return False
+    lock = await log.locks().take(session)
+    if lock is None:
+        return False
+    lock.release()
+    return bool(await running(log, session))
+
+
+async def _clock(log: Log) -> Row:
+    page = await log.sessions(limit=1)
+    now = time.time_ns() // 1_000_000
+    newest = max((one.updated_at for one in page.sessions), default=0)
+    if newest <= now + _AHEAD:
+        return ok("clock", "not behind what was logged")
+    return warning(
+        "clock",
+        f"{(newest - now) // 60_000:,} minutes behind the newest entry of the store",
+        "Set the clock of this machine: sudo timedatectl set-ntp true",
+    )
+
+
+# The terminal, and the shell's completion.
+
+_NARROW = 60
+_COMPLETIONS = {
+    "bash": ".bash_completions/refold.sh",
+    "zsh": ".zfunc/_refold",
+    "fish": ".config/fish/completions/refold.fish",
+}
+
+
+def terminal(
+    environ: Mapping[str, str] = os.environ, *, encoding: str | None = None
+) -> Iterator[Row]:
+    """Width, colours, characters; and whether the shell completes our commands."""
+    yield _size(environ)
+    yield _characters(encoding or sys.stdout.encoding)
+    yield _completion(environ)
+
+
+def _size(environ: Mapping[str, str]) -> Row:
+    if not sys.stdout.isatty() and "COLUMNS" not in environ:
+        return ok("terminal", "none: the output is read by a program")
+    columns = shutil.get_terminal_size().columns
+    kind = environ.get("TERM", "")
+    if kind in ("", "dumb"):
+        return warning(
+            "terminal",
+            "it says that it can neither move the cursor nor show colours: chats are plain",
+            "export TERM=xterm-256color",
+        )
+    if columns < _NARROW:
+        return warning("terminal", f"{columns} columns", "Make the window 80 columns wide.")
+    colours = "no colours (NO_COLOR)" if environ.get("NO_COLOR") else "colours"
+    within = ", in tmux" if environ.get("TMUX") else ""
+    return ok("terminal", f"{kind}, {columns} columns, {colours}{within}")
+
+
+def _characters(encoding: str) -> Row:
+    if encoding.lower().replace("-", "") == "utf8":
+        return ok("characters", "UTF-8")
+    return warning(
+        "characters",
+        f"{encoding}: other scripts and lines of boxes cannot be shown",
+        "export PYTHONUTF8=1 LANG=C.UTF-8",
+    )
+
+
+def _completion(environ: Mapping[str, str]) -> Row:
+    shell = Path(environ.get("SHELL", "")).name
+    file = _COMPLETIONS.get(shell)
+    if file is None:
+        return ok("completion", f"not known for {shell or 'this shell'}")
+    if (Path.home() / file).exists():
+        return ok("completion", f"installed for {shell}")
+    return warning(
+        "completion",
+        f"not installed for {shell}",
+        "refold --install-completion",
+    )
+
 
 _STYLES: Final[dict[Verdict, str]] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 _LEAST: Final = 24

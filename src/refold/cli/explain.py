@@ -7,17 +7,21 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from refold.cli.choosing import SessionChoice, chosen
-from refold.cli.colours import print_coloured
-from refold.cli.completing import models, profiles
-from refold.cli.lines import in_colours
-from refold.cli.options import STORE, StoreOption, TenantOption
+from refold.cli.options import (
+    STORE,
+    SessionChoice,
+    StoreOption,
+    TenantOption,
+    chosen,
+    log_to_read,
+    models,
+    profiles,
+)
 from refold.cli.outcome import explained
-from refold.cli.reading import log_to_read
+from refold.cli.output import in_colours, print_coloured
 from refold.log import DEFAULT_TENANT
-from refold.session.explaining import explanation
-from refold.view.explain import Explanation
-from refold.view.explain_text import NARROWEST, pieces
+from refold.session.explain import explanation
+from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
 
 

@@ -1,23 +1,182 @@
 """`refold keys`: who may use the service, and the keys of providers that it keeps."""
 
+import asyncio
 import json
+import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from refold.cli.keyring import JsonOption, with_keyring, with_store_and_keyring
-from refold.cli.options import STORE, StoreOption
+from refold.cli.options import STORE, StoreOption, store_at, where_to_look
 from refold.cli.outcome import explained, needing
-from refold.cli.tables import aligned
-from refold.cli.upstream_keys import upstream
-from refold.errors import InvalidInput
+from refold.cli.output import aligned
+from refold.errors import InvalidInput, StoreNotFound
 from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
-    from refold.service.kept import Key, Role
-    from refold.service.keyring import Keyring, Made
+    from refold.service.keys import Key, Keyring, Made, Role
+    from refold.service.vault import Vault
+
+
+# The keyring of a store, for commands.
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_Result = TypeVar("_Result")
+
+
+def with_keyring(
+    store: str, work: "Callable[[Keyring], Awaitable[_Result]]", *, create: bool = False
+) -> _Result:
+    """What the work comes to, on the keyring of a store."""
+    return with_store_and_keyring(store, lambda keyring, _: work(keyring), create=create)
+
+
+def with_store_and_keyring(
+    store: str, work: "Callable[[Keyring, Store], Awaitable[_Result]]", *, create: bool = False
+) -> _Result:
+    """What the work comes to, on a store and its keyring."""
+    with explained(), needing("serve"):
+        return asyncio.run(_worked(store, work, create=create))
+    raise AssertionError  # pragma: no cover - the command has ended by then
+
+
+async def _worked(
+    store: str, work: "Callable[[Keyring, Store], Awaitable[_Result]]", *, create: bool
+) -> _Result:
+    from refold.service.keys import keyring_of  # noqa: PLC0415 - optional
+
+    try:
+        async with store_at(store, create=create) as opened:
+            keyring = keyring_of(opened)
+            await keyring.look()
+            return await work(keyring, opened)
+    except StoreNotFound as error:
+        raise where_to_look(error) from error
+
+
+# `refold keys upstream`: the keys of providers that the service keeps.
+
+upstream = typer.Typer(
+    name="upstream",
+    help="Keep the keys of providers, encrypted under REFOLD_MASTER_KEY.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+NameArgument = Annotated[
+    str, typer.Argument(metavar="UPSTREAM", help="As serve.upstreams names it.")
+]
+KeyOwnerOption = Annotated[
+    str, typer.Option("--tenant", metavar="NAME", help="Whose key it is; * is all tenants.")
+]
+
+
+@upstream.command("set")
+def set_(
+    name: NameArgument,
+    *,
+    tenant: KeyOwnerOption = DEFAULT_TENANT,
+    store: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a provider's key, which is asked for, or read from standard input.
+
+    Example: refold keys upstream set openai --tenant acme < key.txt
+    """
+    secret = _given()
+
+    async def kept(keyring: "Keyring") -> None:
+        await _vault(keyring).put(tenant, name, secret)
+
+    with_keyring(store, kept, create=True)
+    _tell(f"The key for {name} of tenant {tenant} is kept.", name, tenant, as_json=as_json)
+
+
+@upstream.command("list")
+def list_upstream(
+    *,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
+    ] = None,
+    store: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """List for which upstreams keys are kept; the keys are not shown.
+
+    Example: refold keys upstream list
+    """
+
+    async def listed(keyring: "Keyring") -> list[dict[str, str]]:
+        return [
+            {"tenant": one.tenant, "upstream": one.upstream, "since": _moment_upstream_keys(one.at)}
+            for one in _vault(keyring).names(tenant)
+        ]
+
+    rows = with_keyring(store, listed)
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+    elif not rows:
+        typer.echo("No key of a provider is kept.")
+    else:
+        typer.echo("\n".join(aligned([tuple(one.values()) for one in rows])))
+
+
+@upstream.command("remove")
+def remove(
+    name: NameArgument,
+    *,
+    tenant: KeyOwnerOption = DEFAULT_TENANT,
+    store: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget a provider's key, for good.
+
+    Example: refold keys upstream remove openai --tenant acme
+    """
+
+    async def removed(keyring: "Keyring") -> None:
+        await _vault(keyring).remove(tenant, name)
+
+    with_keyring(store, removed)
+    _tell(f"The key for {name} of tenant {tenant} is gone.", name, tenant, as_json=as_json)
+
+
+@upstream.command("reseal")
+def reseal(*, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
+    """Encrypt every key anew that is not under the newest master key.
+
+    Example: refold keys upstream reseal
+    """
+
+    async def resealed(keyring: "Keyring") -> int:
+        return await _vault(keyring).reseal()
+
+    done = with_keyring(store, resealed)
+    typer.echo(json.dumps({"resealed": done}) if as_json else f"Encrypted anew: {done}.")
+
+
+def _vault(keyring: "Keyring") -> "Vault":
+    from refold.service.vault import Vault  # noqa: PLC0415 - optional
+
+    return Vault(keyring)
+
+
+def _given() -> str:
+    """A provider's key, typed without being shown, or on standard input: never an argument."""
+    if sys.stdin.isatty():
+        return typer.prompt("The provider's key", hide_input=True, err=True).strip()
+    return sys.stdin.readline().strip()
+
+
+def _tell(words: str, name: str, tenant: str, *, as_json: bool) -> None:
+    typer.echo(json.dumps({"upstream": name, "tenant": tenant}) if as_json else words)
+
+
+def _moment_upstream_keys(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
 
 keys = typer.Typer(
     name="keys",
@@ -176,7 +335,7 @@ def quota(
     """
 
     async def set_(keyring: "Keyring") -> None:
-        from refold.service.kept import Quota  # noqa: PLC0415 - optional
+        from refold.service.keys import Quota  # noqa: PLC0415 - optional
 
         await keyring.set_quota(tenant, Quota(tokens, cost))
 
@@ -198,13 +357,13 @@ def master_key() -> None:
     Example: export REFOLD_MASTER_KEY=$(refold keys master-key)
     """
     with explained(), needing("serve"):
-        from refold.service.sealing import new_master_key  # noqa: PLC0415 - optional
+        from refold.service.vault import new_master_key  # noqa: PLC0415 - optional
 
         typer.echo(new_master_key())
 
 
 def _roles(given: list[str] | None) -> "list[Role]":
-    from refold.service.kept import ROLES  # noqa: PLC0415 - optional
+    from refold.service.keys import ROLES  # noqa: PLC0415 - optional
 
     wanted = given or ["use", "read", "write"]
     unknown = [one for one in wanted if one not in ROLES]

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from refold.cli.tables import aligned, clipped
+from refold.cli.output import aligned, clipped
 from refold.settings import LeftOut, Settings
-from refold.settings.given import printable, shown
+from refold.settings.names import printable, shown
 
 _NAMED = 8
 """More keys are counted, not named."""

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.choosing import ProfileChoice
-from refold.cli.completing import models as known_names
+from refold.cli.options import ProfileChoice
+from refold.cli.options import models as known_names
 from refold.cli.outcome import explained
-from refold.cli.tables import NOTHING, aligned
+from refold.cli.output import NOTHING, aligned
 from refold.errors import InvalidInput
-from refold.fold.sizing import while_folding
+from refold.fold.trigger import while_folding
 from refold.models import (
     WELL_KNOWN,
     ModelFacts,
@@ -24,8 +24,8 @@ from refold.models import (
     model_names,
 )
 from refold.settings import load_settings
+from refold.view.budget import thresholds
 from refold.view.profiles import PROFILES, Profile
-from refold.view.thresholds import thresholds
 
 _FEW = 3
 """So many models are shown in full."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from refold.cli.chat.clean import cleaned
-from refold.cli.lines import Line
+from refold.cli.output import Line
 from refold.exports.as_json import aside_json, fold_json
 from refold.exports.moments import (
     Aside,
@@ -14,11 +14,12 @@ from refold.exports.moments import (
     Moment,
     Opens,
     Said,
+    Tools,
+    call_line,
     counted,
     day_and_time,
 )
-from refold.exports.tool_lines import Tools, call_line
-from refold.view.columns import Piece, clipped, first_words
+from refold.view.explanation import Piece, clipped, first_words
 from refold.wire import Shape
 
 _INDENT = "  "

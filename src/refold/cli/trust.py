@@ -10,14 +10,14 @@ import typer
 
 from refold.cli.options import HERE
 from refold.cli.outcome import explained
-from refold.cli.tables import aligned
+from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.settings import Trust
 from refold.settings.files import File, given_in, project_files
-from refold.settings.given import Given, printable, shown
+from refold.settings.names import Given, printable, shown
 from refold.settings.trust import right_of
 from refold.stores.sqlite.ownership import claim, disown, is_own_store
-from refold.view.policy_values import ProjectRight
+from refold.view.profiles import ProjectRight
 
 _WHOLE = 1 << 24
 _VERDICTS = {

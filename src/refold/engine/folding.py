@@ -9,12 +9,25 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.engine.beneath import Beneath, Glance, forgotten_since, glance, look_beneath
-from refold.engine.ends import end_of, ended_by, running
-from refold.engine.protocol import Ended
-from refold.engine.reason import CANCELLED, INTERRUPTED, reason_of
-from refold.engine.steps import FORGOTTEN_MEANWHILE, erase_steps
-from refold.engine.surely import surely
+from refold.engine.locks import surely
+from refold.engine.protocol import (
+    CANCELLED,
+    INTERRUPTED,
+    Ended,
+    end_of,
+    ended_by,
+    reason_of,
+    running,
+)
+from refold.engine.steps import (
+    FORGOTTEN_MEANWHILE,
+    Beneath,
+    Glance,
+    erase_steps,
+    forgotten_since,
+    glance,
+    look_beneath,
+)
 from refold.errors import Conflict, IdReused, InvalidEntry
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import needed
@@ -32,7 +45,7 @@ from refold.log import (
     Span,
     Value,
 )
-from refold.log.span import subtract, union
+from refold.log.entry import subtract, union
 
 STOPPING = 5.0
 """Seconds that a cancelled `make` has to come to its end; then it is left alone."""

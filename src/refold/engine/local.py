@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
-from refold.engine.beneath import Beneath
-from refold.engine.ends import end_of, running
 from refold.engine.folding import STOPPING, Folding, heard
-from refold.engine.locks import FileLocks, Held
-from refold.engine.protocol import Ended, closed
-from refold.engine.reason import INTERRUPTED
-from refold.engine.steps import LoggedSteps, is_cancelled
-from refold.engine.surely import surely
-from refold.engine.waiting import Lookout, give_up, wait_for
+from refold.engine.locks import FileLocks, Held, surely
+from refold.engine.protocol import (
+    INTERRUPTED,
+    Ended,
+    Lookout,
+    closed,
+    end_of,
+    give_up,
+    running,
+    wait_for,
+)
+from refold.engine.steps import Beneath, LoggedSteps, is_cancelled
 from refold.fold.job import Job, Make
 from refold.log import Author, Log, Running
 

@@ -5,20 +5,32 @@ process dies, however it dies: the operating system takes back what is locked wi
 what lies in memory goes with the memory.
 """
 
+import asyncio
 import errno
 import fcntl
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock as ThreadLock
+from typing import TypeVar
 from uuid import UUID
 
-from refold.errors import StoreFailed
+from refold.errors import StoreBusy, StoreFailed, StoreFull
 from refold.log import Log, Span
 from refold.log.protocol import Held, Locks
 
-__all__ = ["FileLocks", "Held", "LockTable", "Locks", "ProcessLocks"]
+__all__ = [
+    "PASSING",
+    "FileLocks",
+    "Held",
+    "LockTable",
+    "Locks",
+    "ProcessLocks",
+    "surely",
+]
+
 
 _NOTE_SIZE = 200
 
@@ -166,3 +178,48 @@ def _refused(path: Path, error: OSError) -> StoreFailed:
         f"The lock {path} cannot be taken: {error.strerror}.",
         "Give the engine a folder for its locks that this user may write to.",
     )
+
+
+# Doing what must be done to its end, though the task be cancelled or the store busy.
+
+T = TypeVar("T")
+_PAUSES = (0.02, 0.1, 0.5, 1.0, 2.0)
+"""Seconds to wait before each repetition; after the last one it is given up."""
+PASSING = (StoreBusy, StoreFull, StoreFailed)
+"""What may be otherwise in a moment."""
+
+
+async def surely(work: Callable[[], Awaitable[T]]) -> T:
+    """Do work that may be repeated, until it is done or was tried too often.
+
+    A cancellation that comes meanwhile is not lost: it comes again when the work is done.
+    """
+    cancelled = False
+    try:
+        for pause in _PAUSES:
+            try:
+                return await work()
+            except asyncio.CancelledError:
+                cancelled = True
+            except PASSING:
+                cancelled |= await _slept(pause)
+        return await work()
+    finally:
+        if cancelled:
+            _cancel_again()
+
+
+async def _slept(seconds: float) -> bool:
+    """Sleep; whether it was disturbed."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        return True
+    return False
+
+
+def _cancel_again() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()  # whoever counts the cancellations (asyncio.timeout) finds them unchanged
+        task.cancel()

@@ -65,83 +65,7 @@
 Each error says what happened and what to do next, and carries a stable code for programs.
 """
 
-from refold.errors.fold import (
-    FoldCancelled,
-    FoldError,
-    FoldNotMade,
-    FoldUnderWay,
-    NothingToFold,
-    NotRemembered,
-)
-from refold.errors.given import (
-    InvalidEntry,
-    InvalidInput,
-    InvalidMessage,
-    InvalidSetting,
-    TransferError,
-)
-from refold.errors.log import (
-    ArtifactNotFound,
-    Conflict,
-    HistoryDiffers,
-    IdReused,
-    LogError,
-    MarkConflict,
-    SessionBusy,
-    SessionExists,
-    SessionForgotten,
-    SessionNotFound,
-    WrittenByNewer,
-)
-from refold.errors.models import NoModel
-from refold.errors.root import RefoldError
-from refold.errors.service import (
-    ApiKeyNotFound,
-    Draining,
-    HeadersTooLarge,
-    InvalidEncoding,
-    InvalidFraming,
-    KeyNeeded,
-    LimitReached,
-    MasterKeyWrong,
-    NotLocal,
-    NotPassedOn,
-    NoWebSockets,
-    OffloadLost,
-    QuotaUsedUp,
-    RequestTooDeep,
-    RequestTooLarge,
-    RequestTooSlow,
-    RoleNeeded,
-    ServiceError,
-    SessionOwned,
-    UnsupportedEncoding,
-    UpstreamUnreachable,
-)
-from refold.errors.store import (
-    ErasureUnfinished,
-    MigrationGap,
-    NotAStore,
-    StoreBusy,
-    StoreClosed,
-    StoreCorrupt,
-    StoreError,
-    StoreFailed,
-    StoreFull,
-    StoreNotFound,
-    StoreOutdated,
-    StoreReadOnly,
-    StoreTooNew,
-    StoreUnavailable,
-)
-from refold.errors.view import (
-    PromptTooLarge,
-    UnknownFormat,
-    Unrebuildable,
-    ViewError,
-    ViewTooLarge,
-    WindowExceeded,
-)
+from typing import ClassVar
 
 __all__ = [
     "ApiKeyNotFound",
@@ -210,3 +134,556 @@ __all__ = [
     "WindowExceeded",
     "WrittenByNewer",
 ]
+
+
+# The root of the tree: what each error says.
+
+
+class RefoldError(Exception):
+    """The root: `what` happened, the `fix` to try next, and a stable `code`."""
+
+    code: ClassVar[str] = "refold"
+    usual_fix: ClassVar[str] = "Please report this with the text above."
+
+    def __init__(self, what: str, fix: str | None = None) -> None:
+        self.what = what
+        self.fix = fix or self.usual_fix
+        super().__init__(f"{self.what} {self.fix}")
+
+
+# A fold, or a note, that was asked for and not made.
+
+
+class FoldError(RefoldError):
+    """A fold that was asked for and not made; the view is as it was."""
+
+    code = "fold"
+
+
+class NothingToFold(FoldError):
+    """Too little was said yet, or all of it must stay as it is."""
+
+    code = "nothing-to-fold"
+    usual_fix = "Go on; there is room."
+
+
+class FoldUnderWay(FoldError):
+    """Another fold of the session is being made."""
+
+    code = "fold-under-way"
+    usual_fix = "Wait for it, or cancel it, and ask again."
+
+
+class FoldCancelled(FoldError):
+    """Somebody cancelled the fold."""
+
+    code = "fold-cancelled"
+    usual_fix = "Nothing changed; ask again when you want it."
+
+
+class FoldNotMade(FoldError):
+    """The fold was begun and could not be finished."""
+
+    code = "fold-not-made"
+    usual_fix = "Nothing changed and nothing is lost; ask again, or fold without a model."
+
+
+class NotRemembered(RefoldError):
+    """A note could not be kept, so what it tells of does not leave the view by a fold."""
+
+    code = "not-remembered"
+    usual_fix = (
+        "Make the folder of memory, and the files in it, writable for this user. "
+        "The log keeps everything meanwhile."
+    )
+
+
+# What was given and cannot be taken.
+
+
+class InvalidInput(RefoldError):
+    """What was given cannot be taken, whatever the state of the log."""
+
+    code = "invalid-input"
+    usual_fix = "Correct the value and call again."
+
+
+class InvalidEntry(InvalidInput):
+    """An entry that the log would not be able to honour later."""
+
+    code = "invalid-entry"
+    usual_fix = "Correct the entry and append it again."
+
+
+class InvalidMessage(InvalidInput):
+    """A payload that is no message of its session's format."""
+
+    code = "invalid-message"
+    usual_fix = "Append messages in the format that the session was opened with."
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that is not known, or has a value it cannot have."""
+
+    code = "invalid-setting"
+    usual_fix = "Correct the setting; `refold config` lists them all."
+
+
+class TransferError(RefoldError):
+    """A file to import that is not whole, or not ours."""
+
+    code = "transfer"
+    usual_fix = "Export the session again and import the new file."
+
+
+# The log stands, but not as the caller thought.
+
+
+class LogError(RefoldError):
+    """The log stands, but not as the caller thought."""
+
+    code = "log"
+
+
+class SessionNotFound(LogError):
+    """No session of that name."""
+
+    code = "session-not-found"
+    usual_fix = "List the sessions, or start one by appending an Opened entry at expected=0."
+
+
+class SessionExists(LogError):
+    """A session of that name is there already."""
+
+    code = "session-exists"
+    usual_fix = "Choose another session name."
+
+
+class SessionForgotten(LogError):
+    """The session was forgotten: its entries are gone for good."""
+
+    code = "session-forgotten"
+    usual_fix = "Start anew with a new Opened entry at expected=0, or use another session name."
+
+
+class SessionBusy(LogError):
+    """Another run of the session is under way, and took longer than we wait."""
+
+    code = "session-busy"
+    usual_fix = (
+        "Start it again when that run has ended, or fork the session if both are to go on at once."
+    )
+
+
+class HistoryDiffers(LogError):
+    """A message history was given that does not continue what the session holds."""
+
+    code = "history-differs"
+    usual_fix = (
+        "Leave `message_history` out, and the session is read from the store; "
+        "or give another `conversation_id`, and a new session begins with that history."
+    )
+
+
+class Conflict(LogError):
+    """Another writer was first: the head is not where the caller expected it."""
+
+    code = "conflict"
+    usual_fix = "Read what was appended since, then append again at the new head."
+    _of: ClassVar = "head"
+
+    def __init__(self, session: str, *, expected: int, found: int) -> None:
+        self.session = session
+        self.expected = expected
+        self.found = found
+        super().__init__(f"Session {session!r} has its {self._of} at {found}, not at {expected}.")
+
+
+class MarkConflict(Conflict):
+    """Another writer was first: the newest mark is not on the entry that the caller expected."""
+
+    code = "mark-conflict"
+    usual_fix = "Find the session's marks again, then append after the newest of them."
+    _of = "newest mark"
+
+
+class IdReused(LogError):
+    """The same entry id came with other content, or in another order."""
+
+    code = "id-reused"
+    usual_fix = "Give every new entry an id of its own; repeat an append only unchanged."
+
+
+class ArtifactNotFound(LogError):
+    """No artifact under that hash: never stored here, or forgotten since."""
+
+    code = "artifact-not-found"
+    usual_fix = (
+        "Check the hash; an artifact goes when the last entry that refers to it is forgotten."
+    )
+
+
+class WrittenByNewer(LogError):
+    """A newer Refold wrote what this one cannot read."""
+
+    code = "written-by-newer"
+    usual_fix = "Upgrade Refold in this process."
+
+
+# No model to talk with.
+
+
+class NoModel(RefoldError):
+    """There is no model to talk with: none was named, or the one named cannot be reached."""
+
+    code = "no-model"
+    usual_fix = (
+        "Set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; "
+        "or start a local server and add `-m local --base-url http://127.0.0.1:8080/v1`; "
+        "or see how it looks without any: `refold demo`."
+    )
+
+
+# What the service does not do for who asks, or not now.
+
+
+class ServiceError(RefoldError):
+    """What the service does not do for who asks, or not now."""
+
+    code = "service"
+
+
+class KeyNeeded(ServiceError):
+    """No key came with the request, or none that is valid."""
+
+    code = "key-needed"
+    usual_fix = (
+        "Send a key of this service as `Authorization: Bearer rfk_…`, or as `Refold-Key` beside "
+        "the provider's own; `refold keys create` makes one."
+    )
+
+
+class RoleNeeded(ServiceError):
+    """The key is valid, but its roles do not include this."""
+
+    code = "role-needed"
+    usual_fix = "Use a key with that role; `refold keys create --role NAME` makes one."
+
+
+class SessionOwned(ServiceError):
+    """The session belongs to the key that began it, or to which it was handed over."""
+
+    code = "session-owned"
+    usual_fix = (
+        "Name another session in `Refold-Session`, or have an administrator hand this one over: "
+        "`refold keys hand-over SESSION ID`."
+    )
+
+
+class ApiKeyNotFound(ServiceError):
+    """No key of that id, or of that upstream."""
+
+    code = "key-not-found"
+    usual_fix = "List the keys: `refold keys list`."
+
+
+class LimitReached(ServiceError):
+    """Too much at once, or in a minute; `retry_after` says in how many seconds to ask again."""
+
+    code = "limit-reached"
+    usual_fix = "Ask again later: `Retry-After` says in how many seconds."
+
+    def __init__(self, what: str, retry_after: float, fix: str | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(what, fix)
+
+
+class QuotaUsedUp(LimitReached):
+    """Too much in a day."""
+
+    code = "quota-used-up"
+    usual_fix = "Ask again tomorrow (UTC), or have the quota raised."
+
+
+class RequestTooLarge(ServiceError):
+    """The body is larger than the service takes."""
+
+    code = "request-too-large"
+    usual_fix = "Send less, or have `serve.sizes` raised."
+
+
+class HeadersTooLarge(ServiceError):
+    """What comes before the body is larger than the service takes."""
+
+    code = "headers-too-large"
+    usual_fix = "Send fewer or shorter headers, or have `serve.sizes.headers` raised."
+
+
+class RequestTooSlow(ServiceError):
+    """The body did not come in time."""
+
+    code = "request-too-slow"
+    usual_fix = "Send it again, over a better line."
+
+
+class RequestTooDeep(ServiceError):
+    """The body nests deeper than anything that is meant seriously."""
+
+    code = "request-too-deep"
+    usual_fix = "Send it with less nesting."
+
+
+class UnsupportedEncoding(ServiceError):
+    """The body is compressed in a way that the service does not read."""
+
+    code = "unsupported-encoding"
+    usual_fix = "Send it as it is, or with one Content-Encoding: zstd, gzip or deflate."
+
+
+class InvalidEncoding(ServiceError):
+    """The body is not compressed as its Content-Encoding says."""
+
+    code = "invalid-encoding"
+    usual_fix = "Check how the client compresses it, or send it as it is."
+
+
+class InvalidFraming(ServiceError):
+    """The headers disagree on where the body ends."""
+
+    code = "invalid-framing"
+    usual_fix = "Send either Content-Length or Transfer-Encoding, over HTTP/1.1."
+
+
+class NoWebSockets(ServiceError):
+    """The client asked to go on with a WebSocket."""
+
+    code = "no-websockets"
+    usual_fix = "Send the request as a POST over HTTP; answers can be streamed."
+
+
+class Draining(ServiceError):
+    """The service is about to stop."""
+
+    code = "draining"
+    usual_fix = "Ask again in a moment: another process answers then."
+
+
+class OffloadLost(ServiceError):
+    """The process that answers large requests ended, or could not be started."""
+
+    code = "offload-lost"
+    usual_fix = "Send the request again: the process is started again by itself."
+
+
+class UpstreamUnreachable(ServiceError):
+    """The server that has the model does not answer, or broke off."""
+
+    code = "upstream-unreachable"
+    usual_fix = "Ask again; if it stays so, who runs the service looks at `serve.upstreams`."
+
+
+class NotPassedOn(ServiceError):
+    """The upstream's key is not the client's own, and this is no answer of a model."""
+
+    code = "not-passed-on"
+    usual_fix = (
+        "Use a key of your own for it; or who runs the service names it under `paths` of the "
+        "upstream in `serve.upstreams`."
+    )
+
+
+class NotLocal(ServiceError):
+    """Without keys, only programs of this machine are answered, and no web page."""
+
+    code = "not-local"
+    usual_fix = "Make a key with `refold keys create`, and send it along."
+
+
+class MasterKeyWrong(ServiceError):
+    """REFOLD_MASTER_KEY is missing, is none, or is not the one that was used."""
+
+    code = "master-key"
+    usual_fix = (
+        "Set REFOLD_MASTER_KEY to the one that they were kept under; `refold keys master-key` "
+        "makes a new one, for a service that keeps none yet."
+    )
+
+
+# The file or server under the log.
+
+
+class StoreError(RefoldError):
+    """Something about the file or server under the log."""
+
+    code = "store"
+
+
+class StoreNotFound(StoreError):
+    """There is no store at that address."""
+
+    code = "store-not-found"
+    usual_fix = "Check the address."
+
+
+class NotAStore(StoreError):
+    """The file is something else."""
+
+    code = "not-a-store"
+    usual_fix = "Point to a Refold store, or to a path where a new one may be made."
+
+
+class StoreTooNew(StoreError):
+    """The store's schema is newer than this Refold; nothing was changed."""
+
+    code = "store-too-new"
+    usual_fix = "Upgrade Refold; a store is never taken back to an older schema."
+
+
+class StoreOutdated(StoreError):
+    """The store's schema is older than this Refold needs, or was not made yet."""
+
+    code = "store-outdated"
+    usual_fix = "Run `refold store migrate` with the address, as the owner of the database."
+
+
+class MigrationGap(StoreError):
+    """The store's record of migrations does not match the ones shipped."""
+
+    code = "migration-gap"
+    usual_fix = "Restore the store from a backup, or reinstall the Refold that wrote it."
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for longer than we wait."""
+
+    code = "store-busy"
+    usual_fix = "Try again; if it stays so, look for a process that keeps the store locked."
+
+
+class StoreFull(StoreError):
+    """No room: what was acknowledged is safe, what is refused was not written."""
+
+    code = "store-full"
+    usual_fix = "Free some disk space and append again."
+
+
+class StoreReadOnly(StoreError):
+    """The store cannot be written from here."""
+
+    code = "store-read-only"
+    usual_fix = "Make the file and its folder writable for this user, or copy the store elsewhere."
+
+
+class StoreCorrupt(StoreError):
+    """The store's file is damaged."""
+
+    code = "store-corrupt"
+    usual_fix = (
+        "Stop writing to it, keep a copy, and restore a backup; "
+        "`refold export` still reads the sessions that are whole."
+    )
+
+
+class StoreFailed(StoreError):
+    """The operating system refused to read or write the store."""
+
+    code = "store-failed"
+    usual_fix = "Check the disk and the permissions, then try again."
+
+
+class StoreUnavailable(StoreFailed):
+    """The store does not answer in time, or failed so often that it is not asked for a moment."""
+
+    code = "store-unavailable"
+    usual_fix = "Retry in a moment; if it stays so, check the store: `refold doctor`."
+
+    def __init__(self, what: str, fix: str | None = None, *, retry_after: float = 1.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(what, fix)
+
+
+class StoreClosed(StoreError):
+    """The store was closed, or not opened yet."""
+
+    code = "store-closed"
+    usual_fix = "Use the store inside `async with open_store(…) as store:`."
+
+
+class ErasureUnfinished(StoreError):
+    """Forgotten entries can no longer be read, but their bytes may still lie in the file."""
+
+    code = "erasure-unfinished"
+    usual_fix = "Close the other readers, make room if the disk is full, and open the store again."
+
+
+# What the model would see.
+
+
+class ViewError(RefoldError):
+    """Something about what the model would see."""
+
+    code = "view"
+
+
+class ViewTooLarge(ViewError):
+    """What must be kept alone exceeds the limit: nothing that may be left out would help."""
+
+    code = "view-too-large"
+    usual_fix = (
+        "Shorten the instructions, the tool definitions or the prompt, unpin something, "
+        "or use a model with a larger window."
+    )
+
+    def __init__(self, *, kept: int, limit: int, what: str = "") -> None:
+        self.kept = kept
+        self.limit = limit
+        super().__init__(
+            what
+            or f"System content, tools, pins, summaries and the latest prompt alone take {kept:,} "
+            f"tokens, and the limit is {limit:,}."
+        )
+
+
+class PromptTooLarge(ViewTooLarge):
+    """The latest prompt alone exceeds the limit. The log has it; later requests leave it out."""
+
+    code = "prompt-too-large"
+    usual_fix = (
+        "Send the next prompt: the long one stays in the log and is left out of the context. For "
+        "the model to read it, put it into a file that a tool can read, send it in parts, or use "
+        "a model with a larger window."
+    )
+
+    def __init__(self, *, seq: int, tokens: int, kept: int, limit: int) -> None:
+        self.seq = seq
+        self.tokens = tokens
+        what = (
+            f"The prompt is too long: it takes {tokens:,} tokens, and a request holds at most "
+            f"{limit:,}. It was not sent. The log keeps it as entry {seq}."
+        )
+        super().__init__(kept=kept, limit=limit, what=what)
+
+
+class WindowExceeded(ViewError):
+    """The provider refused the request for its length, however little was sent."""
+
+    code = "window-exceeded"
+    usual_fix = (
+        "Tell how large the model's window is (`models` in the settings), shorten the "
+        "instructions, the tool definitions or the prompt, or use a model with a larger window. "
+        "Everything that was said is kept."
+    )
+
+
+class UnknownFormat(ViewError):
+    """No wire describes the session's message format."""
+
+    code = "unknown-format"
+    usual_fix = "Use one of the formats that `refold.wire` names, or write a wire for it."
+
+
+class Unrebuildable(ViewError):
+    """The request cannot be made again: what it was made of was forgotten, or is not the same."""
+
+    code = "unrebuildable"
+    usual_fix = "Nothing can bring it back; the record still says when, how and for which model."

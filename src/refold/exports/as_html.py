@@ -15,11 +15,12 @@ from refold.exports.moments import (
     Moment,
     Opens,
     Said,
+    Tools,
     counted,
     day_and_time,
+    given,
     moments,
 )
-from refold.exports.tool_lines import Tools, given
 from refold.log import Log, SessionInfo
 from refold.wire import Shape
 

@@ -14,11 +14,12 @@ from refold.exports.moments import (
     Moment,
     Opens,
     Said,
+    Tools,
+    call_line,
     counted,
     day_and_time,
     moments,
 )
-from refold.exports.tool_lines import Tools, call_line
 from refold.log import Log
 from refold.wire import Shape
 

@@ -4,10 +4,11 @@ What a fold stands for, and what was rewound or cleared, comes as a group: it op
 follows, and it closes. So whoever shows a session can leave a group shut.
 """
 
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, cast
 
 from refold.fold.summary import parse
 from refold.log import (
@@ -25,9 +26,9 @@ from refold.log import (
     Span,
     Titled,
 )
-from refold.log.span import subtract, up_to
+from refold.log.entry import subtract, up_to
 from refold.models import counter_for
-from refold.recall.telling import shapes_of, wire_of
+from refold.recall.text import shapes_of, wire_of
 from refold.wire import Shape, Wire
 
 COMPACTED: Final = "Conversation Compacted"
@@ -265,3 +266,44 @@ async def _of(
             some = Span(first, min(first + _PAGE - 1, span.last))
             for entry in await log.read(session, some, whole=whole):
                 yield entry
+
+
+# Calls of tools as one line each.
+
+
+def call_line(shape: Shape) -> str:
+    """A call as one line: the tool, and what it was given."""
+    return f"{shape.tool or 'tool'} {given(shape.text)}".rstrip()
+
+
+def given(arguments: str) -> str:
+    """Arguments as a person would write them: path=src/app.py, lines=40."""
+    try:
+        values: Any = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return " ".join(arguments.split())
+    if not isinstance(values, dict):
+        return " ".join(arguments.split())
+    pairs = cast("dict[str, object]", values).items()
+    return ", ".join(f"{name}={_value(value)}" for name, value in pairs)
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(text.split())
+
+
+class Tools:
+    """Which tool each call was of, because a result may not say."""
+
+    def __init__(self) -> None:
+        self._of: dict[str | None, str] = {}
+
+    def note(self, shape: Shape) -> None:
+        """Keep what a call says."""
+        if shape.kind == "call" and shape.tool:
+            self._of[shape.call] = shape.tool
+
+    def of(self, shape: Shape) -> str:
+        """The tool of a result."""
+        return shape.tool or self._of.get(shape.call) or "tool"

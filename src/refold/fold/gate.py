@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from refold.fold.identifiers import identifiers
+from refold.fold.extractive import identifiers
 from refold.fold.material import Material
 from refold.fold.summary import Name, Report, Summary
 from refold.view import Counter, Fold

@@ -9,11 +9,8 @@ from functools import cache
 
 from pydantic import JsonValue
 
-from refold.fold.breadcrumb import RESULTS
-from refold.fold.ledger import fitting
-from refold.fold.quoting import clipped, fair_clip, quoted, sound
-from refold.fold.rules import Rules, least_missed, rules_in
-from refold.fold.summary import Directive, Name, Shown, Summary
+from refold.fold.extractive import RESULTS, Rules, fitting, least_missed, rules_in
+from refold.fold.summary import Directive, Name, Shown, Summary, clipped, fair_clip, quoted, sound
 from refold.view import Counter, Fold
 from refold.view.framing import plain
 

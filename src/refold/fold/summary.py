@@ -4,12 +4,14 @@ A fold keeps it whole, so that it can be printed, checked against the log, merge
 and shown in another way.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.log import PartRef
+from refold.view.framing import lines_of, on_one_line
 
 SUMMARY_VERSION = 1
 HAND = "hand"
@@ -195,3 +197,95 @@ def parse(value: JsonValue) -> Summary:
 
 
 _ADAPTER = TypeAdapter(Summary)
+
+
+# Quoting: what was said, in as few characters as asked, with both ends where it was cut.
+
+TRUNCATED = "...<truncated>..."
+
+
+def clipped(text: str, room: int) -> str:
+    """The text, or its beginning and end around a mark, within about `room` characters."""
+    text = text.strip()
+    if len(text) <= room:
+        return text
+    room = max(0, room - len(TRUNCATED))
+    tail = room // 2
+    return f"{text[: room - tail]}{TRUNCATED}{text[len(text) - tail :] if tail else ''}"
+
+
+def sound(text: str) -> str:
+    """The text without lone surrogates, which are no text and could not be kept."""
+    return text.encode(errors="replace").decode()
+
+
+def quoted(text: str) -> str:
+    """The text with every line after the first set in, so that none can pass for one of ours."""
+    return "\n  > ".join(lines_of(text))
+
+
+def one_line(text: str, room: int) -> str:
+    """The same, on one line."""
+    return clipped(on_one_line(text), room)
+
+
+def fair_clip(lengths: Iterable[int], room: int, most: int) -> int:
+    """How long each of these texts may be so that together they fit: short ones stay whole."""
+    left = sorted(lengths)
+    for at, length in enumerate(left):
+        share = room // (len(left) - at)
+        if length > share:
+            return min(most, share)
+        room -= length
+    return most
+
+
+# What came of checking a summary, in words for people.
+
+HEADING: Final = "What was checked"
+_CLAIM = 160  # characters
+_TOLD: Final[dict[Verdict, str]] = {
+    "left out": "left out, because the log does not bear them out",
+    "masked": "lost a name or number that is not in the log",
+    "quoted": "replaced by the user's own words",
+    "marked": "marked as the model's own, or as unchecked",
+    "attributed": "given their sources",
+}
+
+
+def told(summary: Summary) -> str:
+    """The report of a summary as Markdown; nothing where there is none."""
+    report = summary.report
+    return "\n".join(_lines(report, summary.by)) if report else ""
+
+
+def counts(report: Report) -> dict[str, JsonValue]:
+    """How many claims there were, and what came of them; or why none were believed."""
+    if report.refused:
+        return {"refused": report.refused}
+    found = {verdict: report.count(verdict) for verdict in _TOLD}
+    return {"checked": report.checked, **found, "no room": report.crowded, "added": report.added}
+
+
+def _lines(report: Report, by: str) -> Iterator[str]:
+    if report.refused:
+        yield f"No model's summary is used here: {report.refused}."
+        return
+    changed = "" if not report.only else " Nothing was changed: this profile only reports."
+    yield f"{report.checked} claims of {by} were checked against the log.{changed}"
+    for verdict, what in _TOLD.items():
+        if number := report.count(verdict):
+            yield f"- {number} {what}"
+    if report.crowded:
+        yield f"- {report.crowded} found no room"
+    if report.added:
+        yield f"- {report.added} names added from the log"
+    if report.coverage is not None:
+        yield f"- {report.coverage:.0%} of the names that the log's own summary would show"
+    yield from (_line(one) for one in report.findings if one.verdict != "attributed")
+
+
+def _line(finding: Finding) -> str:
+    where = ", ".join(f"{one.seq}.{one.index}" for one in finding.sources)
+    sources = f" (part {where})" if where else ""
+    return f'  - {finding.verdict}: "{one_line(finding.text, _CLAIM)}": {finding.why}{sources}'

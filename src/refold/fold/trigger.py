@@ -7,8 +7,8 @@ is too large by itself, is not begun: it would only be begun again at the next r
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from refold.view import Thresholds, Trigger
-from refold.view.thresholds import GAIN
+from refold.view import Fold, Profile, Thresholds, Trigger, Window
+from refold.view.budget import GAIN
 
 Act = Literal["continue", "start", "wait"]
 """Go on; begin a fold and go on; have one made (or the one under way finished) first."""
@@ -128,3 +128,53 @@ def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> 
 def _above_floor(why: Why, pressure: Pressure) -> bool:
     """Whether a fold could get below the mark; `tokens` are counted without the floor."""
     return why.what == "tokens" or pressure.floor < why.mark
+
+
+# A fold's values for one model: what suits a large window is too much for a small one.
+
+FULL = 100_000
+"""From room for this many tokens of messages on, the values of a profile count as they are."""
+
+
+def sized(values: Fold, room: int) -> Fold:
+    """The values, with what is counted in tokens or characters brought down to a smaller room.
+
+    The room is what instructions and tools leave of the limit: at a small window they may take most
+    of it, and what suits the limit would leave a fold nothing to free.
+    """
+    share = max(0.0, min(1.0, room / FULL))
+    keep = values.keep
+    if keep.unit == "tokens":
+        keep = keep.model_copy(update={"amount": int(keep.amount * share)})
+    keep = keep.model_copy(update={"head_tokens": int(keep.head_tokens * share)})
+    return values.model_copy(
+        update={
+            "keep": keep,
+            "max_tokens": max(200, int(values.max_tokens * share)),
+            "ledger_tokens": int(values.ledger_tokens * share),
+            "user_chars": int(values.user_chars * share),
+        }
+    )
+
+
+def while_folding(profile: Profile) -> Profile:
+    """The profile of a session that folds: fixed limits are for those that cannot.
+
+    Where few turns are too many tokens, they are reduced to text all the same.
+    The past is then rewritten only where it would be cut otherwise, which is beyond the point where
+    a request waits for its fold: two ways of making room at the same point would each cost a
+    provider's cache.
+    """
+    limits = profile.window
+    window = Window(read=limits.read)
+    rewrite = profile.rewrite
+    if not rewrite.sticky:
+        window = Window(
+            read=limits.read,
+            max_tokens=limits.max_tokens,
+            text_below=limits.text_below,
+            halve=False,
+        )
+    if profile.rewrite.sticky and profile.trigger.hard:
+        rewrite = rewrite.model_copy(update={"target": 1.0})
+    return profile.model_copy(update={"window": window, "rewrite": rewrite})

@@ -18,7 +18,7 @@ from refold.log import (
     Span,
     Value,
 )
-from refold.log.span import intersect, subtract, union
+from refold.log.entry import intersect, subtract, union
 
 UNFOLD = "unfold"
 """The trigger of a fold that stands for what another stood for, but for what was opened."""

@@ -1,22 +1,191 @@
 """The watchdog: what was read before a fold and is read again after it.
 
-It is noticed from the log alone: a fold remembers what was read (`refold.fold.reads`), and what
+It is noticed from the log alone: a fold remembers what was read (`refold.fold.watchdog`), and what
 came since is compared with that. The same call with the same result is kept through the next fold,
 in so much room as the profile gives; another piece of a file is only counted. A file that changed
 between is read anew, not again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import ClassVar, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from refold.fold.material import Passage
-from refold.fold.quoting import one_line
-from refold.fold.reads import Changed, Now, Reading, Shelf
-from refold.fold.summary import NO_CHANGE, Read
+from refold.fold.material import Material, Passage
+from refold.fold.summary import ANY_CHANGE, NO_CHANGE, Read, one_line
 from refold.log import PartRef
+from refold.wire import Shape
+
+# What a model has read, so that reading it again is noticed.
+#
+# A read is a call that changes nothing, with its result. Reads are kept as numbers alone, digests
+# of
+# what was asked and returned: a fold can remember hundreds, and no one's words are in them.
+
+MOST = 300
+"""How many reads a fold remembers: the newest."""
+CHANGING = re.compile(
+    r"write|edit|creat|patch|replace|insert|delet|remov|renam|move|append", re.IGNORECASE
+)
+"""The names of tools that change something."""
+PATHS = ("path", "file_path", "file", "filename", "filepath", "target")
+"""Arguments that name a file."""
+TELLING = ("command", "query", "pattern", "url")
+"""Arguments that say what is looked for or done."""
+RECALLING = "recall_"
+_OBJECT = TypeAdapter(dict[str, JsonValue])
+
+
+class Asked(NamedTuple):
+    """A call that reads."""
+
+    tool: str
+    told: str
+    """What it reads, for people."""
+    what: int
+    how: int
+    file: int
+    part: PartRef
+
+
+class Now(NamedTuple):
+    """A result that came, and the call it answers."""
+
+    asked: Asked
+    content: int
+    part: PartRef
+
+
+class Changed(NamedTuple):
+    """A call that changes something: which files, and the folders they are in."""
+
+    files: frozenset[int]
+
+
+class Shelf:
+    """The newest result of each read, as long as nothing changed what it reads."""
+
+    def __init__(self, reads: Iterable[Read] = ()) -> None:
+        self._reads = {one.how: one for one in sorted(reads, key=lambda one: one.part)}
+
+    def __iter__(self) -> Iterator[Read]:
+        """The reads, the oldest first."""
+        return iter(self._reads.values())
+
+    def get(self, how: int) -> Read | None:
+        """The newest result of the very same call."""
+        return self._reads.get(how)
+
+    def put(self, now: Now) -> None:
+        """A result that came; other words for the same call make all that was read of it old."""
+        before = self._reads.pop(now.asked.how, None)
+        if before is not None and before.content != now.content:
+            self._drop(lambda one: one.what == now.asked.what)
+        asked, times = now.asked, before.times if before else 0
+        self._reads[asked.how] = Read(
+            asked.what, asked.how, asked.file, now.content, asked.part, now.part, times + 1
+        )
+
+    def change(self, changed: Changed) -> None:
+        """Files changed: what was read of them, and searches, which may find something else."""
+        self._drop(lambda one: one.file == ANY_CHANGE or one.file in changed.files)
+
+    def _drop(self, old: Callable[[Read], bool]) -> None:
+        self._reads = {how: one for how, one in self._reads.items() if not old(one)}
+
+
+class Reading:
+    """Finds reads and changes, message by message; a call may be answered much later."""
+
+    def __init__(self) -> None:
+        self._open: dict[str | None, Asked] = {}
+
+    def of(self, passages: Iterable[Passage]) -> Iterator[Now | Changed]:
+        """What was read and changed in these messages."""
+        for passage in passages:
+            for nth, shape in enumerate(passage.shapes):
+                if shape.kind == "call":
+                    found = _called(shape, passage.ref(nth))
+                    if isinstance(found, Asked):
+                        self._open[shape.call] = found
+                    else:
+                        yield found
+                elif shape.kind == "return" and shape.call in self._open:
+                    asked = self._open.pop(shape.call)
+                    yield Now(asked, digest(shape.text), passage.ref(nth))
+
+
+def reads_of(material: Material) -> tuple[Read, ...]:
+    """What a fold of the material remembers: what was read and has not changed since."""
+    shelf = Shelf(
+        read._replace(folds=read.folds + 1)
+        for one in material.earlier
+        for read in one.summary.reads
+    )
+    for found in Reading().of(one for one in material.passages if not one.delegated):
+        if isinstance(found, Changed):
+            shelf.change(found)
+        else:
+            shelf.put(found)
+    return tuple(shelf)[-MOST:]
+
+
+def given(arguments: str, keys: Sequence[str]) -> str | None:
+    """The first of these arguments that a call was given as a text."""
+    return _first(_object(arguments) or {}, keys)
+
+
+def digest(*texts: str) -> int:
+    """A number for texts; the same ones have the same number, in every process."""
+    joined = json.dumps(texts).encode()
+    return 1 + int.from_bytes(blake2b(joined, digest_size=5).digest(), "big")
+
+
+def _called(shape: Shape, part: PartRef) -> Asked | Changed:
+    tool = shape.tool or ""
+    arguments = _object(shape.text)
+    path = _first(arguments or {}, PATHS)
+    if CHANGING.search(tool):
+        return Changed(frozenset(map(digest, _upwards(path))) if path else frozenset())
+    how = shape.text if arguments is None else json.dumps(arguments, sort_keys=True)
+    asked = _first(arguments or {}, TELLING)
+    if tool.startswith(RECALLING):  # what was said does not change
+        return Asked(tool, asked or how, digest(tool, how), digest(tool, how), NO_CHANGE, part)
+    if path and not asked:
+        clean = _clean(path)
+        return Asked(tool, path, digest(tool, clean), digest(tool, how), digest(clean), part)
+    return Asked(tool, asked or how, digest(tool, how), digest(tool, how), ANY_CHANGE, part)
+
+
+def _object(arguments: str) -> dict[str, JsonValue] | None:
+    try:
+        return _OBJECT.validate_json(arguments)
+    except ValidationError:
+        return None
+
+
+def _first(arguments: dict[str, JsonValue], keys: Sequence[str]) -> str | None:
+    found = (arguments.get(key) for key in keys)
+    return next((one for one in found if isinstance(one, str) and one), None)
+
+
+def _clean(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/"))
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """The path, and the folders above it: a list of their files changes too."""
+    here = _clean(path)
+    yield here
+    while (above := posixpath.dirname(here)) != here:
+        here = above
+        yield here or "."
+
 
 _LINE = 160
 

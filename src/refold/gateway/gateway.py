@@ -2,7 +2,15 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    MutableMapping,
+    Sequence,
+)
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Protocol, cast
@@ -11,31 +19,36 @@ import httpx2
 from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
-from refold.gateway.aside import Aside
-from refold.gateway.asking import SESSION, Asking, Means
-from refold.gateway.bounded_answers import InvalidAnswer
-from refold.gateway.counting import Counting
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.asked import Asked, Unreadable
-from refold.gateway.dialects.dialect import Dialect
-from refold.gateway.dialects.reading import BOUNDS, Bounds
-from refold.gateway.finding import chain_of
-from refold.gateway.large_requests import LargeRequests, LoggedAnswer, UnloggedAnswer, partial_body
-from refold.gateway.passed_paths import Target
-from refold.gateway.place import Wanted
-from refold.gateway.placing import Placing
+from refold.gateway.dialects.dialect import BOUNDS, Asked, Bounds, Dialect, Unreadable
+from refold.gateway.incoming import Wanted, chain_of
+from refold.gateway.large_requests import (
+    Aside,
+    LargeRequests,
+    LoggedAnswer,
+    UnloggedAnswer,
+    partial_body,
+)
+from refold.gateway.managed_request import SESSION, Asking, Means
 from refold.gateway.recent_answers import Share
-from refold.gateway.sessions import GatewaySessions, Origin
-from refold.gateway.setups import Setups
-from refold.gateway.streamed import Streamed
+from refold.gateway.session_resolver import Placing
+from refold.gateway.sessions import GatewaySessions, Origin, Setups
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
-from refold.gateway.upstream import Passing, Upstreams, answered_with
-from refold.models.catalogue import NONE, Overrides, facts_of
-from refold.models.experience import Experiences
-from refold.models.setup import Setup
-from refold.models.spending import Usage, cost_of
+from refold.gateway.upstream import (
+    Counting,
+    InvalidAnswer,
+    Passing,
+    Streamed,
+    Target,
+    Upstreams,
+    answered_with,
+    target_of,
+)
+from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of
+from refold.models.experience import Experiences, Setup
 
 _MOST_TENANTS: Final = 1_000
 _LONGEST_NAME: Final = 200
@@ -358,3 +371,42 @@ def _unreachable(error: httpx2.TransportError) -> UpstreamUnreachable:
     late = isinstance(error, httpx2.TimeoutException)
     what = "took too long" if late else "cannot be reached, or broke the connection off"
     return UpstreamUnreachable(f"The model's server {what}.")
+
+
+# The gateway's addresses.
+
+_OTHERS: Final = ["GET", "POST", "DELETE", "PUT", "PATCH"]
+
+
+class RawRoute(Route):
+    """A route that is matched by the path as it came, and never by what that decodes to."""
+
+    def __init__(
+        self,
+        endpoint: Callable[..., Any],
+        prefixes: Collection[str],
+        methods: Collection[str],
+        paths: Collection[str] | None = None,
+    ) -> None:
+        """Make a route for these paths beneath `/v1`, or for all of them, under each prefix."""
+        super().__init__("/v1/{path:path}", endpoint, methods=[*methods])
+        self._prefixes = prefixes
+        self._paths = paths
+
+    def matches(self, scope: MutableMapping[str, Any]) -> tuple[Match, MutableMapping[str, Any]]:
+        """Whether the request is this route's; the target then goes with it."""
+        target = target_of(scope, self._prefixes) if scope["type"] == "http" else None
+        if target is None or (self._paths is not None and target.path not in self._paths):
+            return Match.NONE, {}
+        child: dict[str, Any] = {"endpoint": self.endpoint, "path_params": {}, TARGET: target}
+        served = not self.methods or scope["method"] in self.methods
+        return (Match.FULL if served else Match.PARTIAL), child
+
+
+def routes(gateway: Gateway) -> list[Route]:
+    """The formats' own addresses, and all others beneath `/v1`, which are passed on as they are."""
+    prefixes = gateway.prefixes
+    return [
+        RawRoute(gateway.ask, prefixes, ["POST"], DIALECTS),
+        RawRoute(gateway.pass_on, prefixes, _OTHERS),
+    ]

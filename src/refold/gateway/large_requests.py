@@ -6,13 +6,48 @@ than on its bytes: 256 KB can be one text or ten thousand messages. Both are kno
 is parsed.
 """
 
-from collections.abc import AsyncGenerator
-from typing import Any, Final, NamedTuple, Protocol
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from refold.models.spending import Usage
+from refold.models.catalog import Usage
+
+# What takes long is done beside the event loop, so that others are answered meanwhile.
+#
+# It must be pure, or safe in threads: it runs while the loop does.
+
+LARGE: Final = 256 * 1024
+"""Bytes up to which reading takes less than others would notice; a thread costs more than that."""
+_THREADS: Final = 2
+"""More would only take turns with each other and the loop."""
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+class Aside:
+    """Does what is large in threads of its own, and what is small at once."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, "refold-gateway")
+
+    async def __call__(
+        self, size: int, work: Callable[Given, Made], *given: Given.args, **more: Given.kwargs
+    ) -> Made:
+        """What the work makes of what was given, which has so many bytes."""
+        if size <= LARGE:
+            return work(*given, **more)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: work(*given, **more))
+
+    def close(self) -> None:
+        """Begin nothing more; what is under way ends by itself."""
+        self._threads.shutdown(wait=False)
+
 
 MAX_BYTES: Final = 128 * 1024
 """Of a body that is read here."""

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
-from refold.gateway.asker import Asker
 from refold.gateway.dialects.bounded_json import value_of
+from refold.gateway.sessions import Asker
 from refold.wire import Shape, Wire
 from refold.wire.fingerprint import is_unique
 from refold.wire.harness import users_words

@@ -1,23 +1,62 @@
 """The sessions of all tenants, opened or begun for the requests that come in."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import takewhile
+from operator import eq
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
-from refold.gateway.asker import Asker
+from refold.gateway.dialects.dialect import Asked
 from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
-from refold.models.setup import Setup
-from refold.recall.records import model_of
+from refold.models.catalog import ModelSettings, Overrides
+from refold.models.experience import Experiences, Setup
+from refold.recall.text import model_of
 from refold.session import Session
-from refold.session.follow import check_format, opened
+from refold.session.live_view import check_format, opened
 from refold.session.pool import SessionKey, SessionPool
 from refold.view import Profile
+
+# Who asks: the agent whose conversation it is, or another that only reads along.
+#
+# Some agents ask beside their conversation, with all of its past: another agent of theirs takes
+# notes
+# after each turn. It has its own instructions and its own tools. Agents change their instructions
+# from turn to turn, a date or a list of files in them, and they change their tools; but not both at
+# once, and not the words that the instructions begin with.
+
+_BEGINNING: Final = 80
+
+
+class Asker(NamedTuple):
+    """By what one who asks is known."""
+
+    instructions: str
+    """Their beginning."""
+    tools: str
+    """Their hash."""
+
+    @classmethod
+    def of(cls, instructions: str, tools: str) -> "Asker":
+        """Who has these instructions, and tools with this hash."""
+        return cls(instructions[:_BEGINNING], tools)
+
+    def is_like(self, other: "Asker") -> bool:
+        """Whether the two may be the same."""
+        return self.tools == other.tools or _begin_alike(self.instructions, other.instructions)
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    """Whether half of the shorter beginning is the same; nothing is like anything."""
+    shared = sum(takewhile(bool, map(eq, one, other)))
+    return 2 * shared >= min(len(one), len(other))
+
 
 NewEngine = Callable[[Log], Engine]
 """Makes the engine of a tenant's log."""
@@ -212,3 +251,56 @@ class GatewaySessions:
         outline = (await log.outlined(name)).outline
         model = await model_of(log, name, outline.record) if outline.record else ""
         return Setup.of(model, self.profile)
+
+
+# For which model, with which tools and instructions, requests are planned.
+
+_MOST: Final = 256
+_MOST_WEIGHT: Final = 32 * 1024 * 1024
+"""Characters of the tools and instructions of all setups that are kept."""
+_OUTPUT: Final = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+
+_Seen = tuple[str, str, tuple[str, ...], str, int | None, float, int | None, float, int | None]
+"""What a setup was made of."""
+
+
+class Setups:
+    """Makes them, and keeps those that were asked for last: tools are seldom others."""
+
+    def __init__(self, profile: Profile, models: Overrides) -> None:
+        self._profile = profile
+        self._models = models
+        self._kept: OrderedDict[_Seen, Setup] = OrderedDict()
+        self._weight = 0
+
+    def of(self, asked: Asked, tenant: str, experiences: Experiences) -> Setup:
+        """The setup of a tenant's request, with what the tenant's answers have taught."""
+        known, output = experiences.of(asked.model), _output(asked)
+        facts = (tenant, asked.model, asked.tools, asked.instructions, output)
+        seen = (*facts, known.factor, known.window, known.undercount, known.refused)
+        setup = self._kept.pop(seen, None)
+        if setup is None:
+            own = self._models.get(asked.model, ModelSettings())
+            own = own.model_copy(update={"output": output or own.output})
+            setup = experiences.setup(
+                asked.model, self._profile, own, asked.tools, asked.instructions
+            )
+            self._weight += _weight(asked.tools, asked.instructions)
+        self._kept[seen] = setup
+        self._let_go()
+        return setup
+
+    def _let_go(self) -> None:
+        while len(self._kept) > 1 and (len(self._kept) > _MOST or self._weight > _MOST_WEIGHT):
+            (_, _, tools, instructions, *_), _ = self._kept.popitem(last=False)
+            self._weight -= _weight(tools, instructions)
+
+
+def _output(asked: Asked) -> int | None:
+    """How long the answer may be, where the client says so."""
+    given = next((asked.body[name] for name in _OUTPUT if asked.body.get(name)), None)
+    return given if isinstance(given, int) and given > 0 else None
+
+
+def _weight(tools: tuple[str, ...], instructions: str) -> int:
+    return sum(map(len, tools)) + len(instructions)

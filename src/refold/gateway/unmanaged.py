@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
 from refold.errors import RefoldError
-from refold.gateway.finding import Chain, key_of
+from refold.gateway.incoming import Chain, key_of
 from refold.log import Marked
 
 Reason = Literal[

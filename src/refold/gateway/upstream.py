@@ -1,19 +1,292 @@
 """The servers behind the gateway: which one a model is asked at, and how a request is passed on."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
+from urllib.parse import quote, unquote
 
 import httpx2
-from starlette.responses import Response
+from pydantic import JsonValue
+from pydantic_core import from_json
+from starlette.responses import Response, StreamingResponse
 
-from refold.errors import InvalidInput
-from refold.gateway.bounded_answers import MOST, bounded
-from refold.gateway.passed_paths import OWN_SECRET, V1, check_allowed, check_path, prefix_of
+from refold.errors import InvalidInput, NotPassedOn
+from refold.gateway.dialects.dialect import anthropic_usage, openai_usage
+from refold.gateway.dialects.events import Events, EventTooLarge
+from refold.models.catalog import Usage
+
+# What an upstream sends, unpacked, and no more of it than may be kept.
+
+MOST: Final = 64 * 1024 * 1024
+"""Bytes of an answer that is read to be kept; no model says as much."""
+_MOST_OF_AN_ERROR: Final = 1024 * 1024
+_PIECE: Final = 256 * 1024
+_ERROR: Final = 400
+_HIDDEN: Final = b"..."
+_ENDS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": 0}
+"""How each packing begins, as zlib says it."""
+
+
+_STATUSES: Final = range(200, 600)
+
+
+class InvalidAnswer(httpx2.RemoteProtocolError):
+    """An upstream's answer that cannot be passed on; its words are for clients."""
+
+
+class BoundedAnswer(httpx2.AsyncByteStream):
+    """An answer's bytes, unpacked as they come: a small one cannot become a huge one."""
+
+    def __init__(
+        self,
+        inner: httpx2.AsyncByteStream,
+        packing: str,
+        most: int | None,
+        hidden: bytes = b"",
+    ) -> None:
+        """Wrap a stream.
+
+        Args:
+            inner: What comes.
+            packing: Its `content-encoding`; empty if it has none.
+            most: How many bytes there may be, unpacked.
+            hidden: What must not be in it: then it is read whole, and given without.
+        """
+        self._inner = inner
+        self._unpacking = zlib.decompressobj(_ENDS[packing]) if packing else None
+        self._most = most
+        self._hidden = hidden
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        """The bytes."""
+        if not self._hidden:
+            async for piece in self._pieces():
+                yield piece
+            return
+        whole = b"".join([piece async for piece in self._pieces()])
+        yield whole.replace(self._hidden, _HIDDEN)
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        await self._inner.aclose()
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        came = 0
+        async for packed in self._inner:
+            for piece in self._unpacked(packed) if self._unpacking else (packed,):
+                came += len(piece)
+                if self._most is not None and came > self._most:
+                    raise httpx2.RemoteProtocolError("The answer has no end.")
+                yield piece
+
+    def _unpacked(self, packed: bytes) -> Iterator[bytes]:
+        assert self._unpacking is not None  # noqa: S101 - there is something to unpack
+        rest = packed
+        try:
+            while rest:
+                if piece := self._unpacking.decompress(rest, _PIECE):
+                    yield piece
+                rest = self._unpacking.unconsumed_tail
+        except zlib.error as error:
+            raise httpx2.RemoteProtocolError("The answer cannot be unpacked.") from error
+
+
+def bounded(response: httpx2.Response, most: int | None, key: str | None = None) -> httpx2.Response:
+    """The answer, to be read as it comes.
+
+    Args:
+        response: It was not read yet.
+        most: How many bytes it may have; None where they are passed on and not kept.
+        key: A key that is not the client's own: providers repeat those that they refuse.
+    """
+    if response.status_code not in _STATUSES:
+        raise InvalidAnswer("answered with a status that HTTP does not have")
+    if response.has_redirect_location:  # clients would send their keys along, wherever it leads
+        raise httpx2.RemoteProtocolError("The upstream says to ask elsewhere.")
+    if key:
+        _hide(response.headers, key)
+    packing = response.headers.get("content-encoding", "").strip().lower()
+    packing = "" if packing == "identity" else packing
+    if packing and packing not in _ENDS:
+        raise httpx2.RemoteProtocolError("The answer is packed in a way that nobody asked for.")
+    hidden = key.encode() if key and response.status_code >= _ERROR else b""
+    stream = response.stream
+    if not packing and most is None and not hidden:
+        return response
+    assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - the client is one of these
+    most = _MOST_OF_AN_ERROR if hidden else most
+    response.stream = BoundedAnswer(stream, packing, most, hidden)
+    if packing:
+        del response.headers["content-encoding"]
+        response.headers.pop("content-length", None)
+    return response
+
+
+def _hide(headers: httpx2.Headers, key: str) -> None:
+    for name, value in headers.multi_items():
+        if key in value and name in headers:
+            del headers[name]
+
+
+# What an answer that is passed on unread used: nothing is free because it is not managed.
+
+_MOST: Final = 4 * 1024 * 1024
+"""Bytes of an answer that is one JSON value, in which its use is looked for."""
+_CHARS: Final = 4
+"""Bytes of a token, where nobody says how many there were."""
+_WITHIN: Final = ("response", "message")
+"""Where the events of some providers have it."""
+
+
+class Counting:
+    """Reads along."""
+
+    def __init__(self, *, stream: bool, messages: bool) -> None:
+        """Read a stream of events or one value; `messages`: as Anthropic counts."""
+        self._messages = messages
+        self._events = Events() if stream else None
+        self._whole = bytearray()
+        self._told: dict[str, JsonValue] = {}
+        self._came = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Take what came."""
+        self._came += len(chunk)
+        if self._events is None:
+            if len(self._whole) <= _MOST:
+                self._whole += chunk
+            return
+        try:
+            for event in self._events.feed(chunk):
+                if b'"usage"' in event.data:
+                    self._look(event.data)
+        except EventTooLarge:
+            self._events = None
+            self._whole = bytearray(_MOST + 1)
+
+    def used(self, asked: int | None) -> Usage | None:
+        """What was used; where nobody said, what so many bytes that asked for it come to."""
+        if self._events is None and len(self._whole) <= _MOST:
+            self._look(bytes(self._whole))
+        told = anthropic_usage(self._told) if self._messages else openai_usage(self._told)
+        if told is None and asked is not None:
+            return Usage(asked // _CHARS, self._came // _CHARS)
+        return told
+
+    def _look(self, data: bytes) -> None:
+        try:
+            value = from_json(data)
+        except ValueError:
+            return
+        if not isinstance(value, dict):
+            return
+        top = cast("dict[str, JsonValue]", value)
+        for one in (top, *(top.get(name) for name in _WITHIN)):
+            if isinstance(one, dict) and isinstance(told := one.get("usage"), dict):
+                self._told |= {name: count for name, count in told.items() if count is not None}
+
+
+# Which paths are passed on to an upstream.
+#
+# What a path says is taken apart by others than us: a server that decodes it once more, or takes a
+# backslash for a slash, must not get to another place than we saw. So a request is routed by its
+# path as it came, before anything is decoded, and what is passed on is that same path.
+
+OWN_SECRET: Final = re.compile(r"rfk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}")
+"""A key of the service itself: it never leaves."""
+ANSWERING: Final = (
+    "POST /v1/chat/completions",
+    "POST /v1/completions",
+    "POST /v1/responses",
+    "POST /v1/responses/input_tokens",
+    "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
+    "POST /v1/embeddings",
+    "POST /v1/moderations",
+    "POST /v1/rerank",
+    "GET /v1/models",
+    "GET /v1/models/*",
+    "HEAD /v1/models",
+    "HEAD /v1/models/*",
+)
+"""What may be asked with a key that is not the client's own: answers of models, whose use is
+counted. Files, stored answers and batches are its owner's, and a key may be several tenants'."""
+V1: Final = "/v1"
+"""The prefix of the gateway's paths; an upstream may have another one besides."""
+_RESERVED: Final = ("/v1", "/api", "/healthz", "/readyz", "/metrics")
+"""Paths of the service: no upstream can have these, or anything beneath them, as its prefix."""
+_PREFIX: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
+_PATH: Final = re.compile(r"(?:[A-Za-z0-9/._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+")
+"""What RFC 3986 allows in a path: no fragment, no backslash, no lone percent sign."""
+_QUERY: Final = re.compile(r"[!\x22\x24-\x7e]*")
+_TIMES: Final = 3
+"""How often a path may be decoded on its way."""
+_LONGEST: Final = 8_192
+
+
+class Target(NamedTuple):
+    """A request target beneath one of the gateway's prefixes."""
+
+    prefix: str
+    path: str
+    """As it came, not decoded, with `/v1` in place of the prefix."""
+    query: str
+
+
+def prefix_of(path: str) -> str:
+    """The prefix under which clients reach an upstream with this path in its `base_url`.
+
+    Clients of some servers send no `/v1`: `/backend-api/codex/responses`. Empty where the path is
+    empty, one of the service's own, or not plain enough to be compared as it is.
+    """
+    path = path.rstrip("/")
+    own = any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
+    return "" if own or not _PREFIX.fullmatch(path) else path
+
+
+def target_of(scope: Mapping[str, Any], prefixes: Iterable[str] = (V1,)) -> Target | None:
+    """The target of a request, if its raw path begins with one of the prefixes, literally."""
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    path = raw.partition(b"?")[0].decode("latin-1")
+    query: bytes = scope.get("query_string", b"")
+    for prefix in prefixes:
+        if path.startswith(f"{prefix}/"):
+            return Target(prefix, V1 + path.removeprefix(prefix), query.decode("latin-1"))
+    return None
+
+
+def check_path(path: str, query: str) -> None:
+    """Refuse a path that may lead elsewhere, and one that has a key of ours."""
+    if not _PATH.fullmatch(path) or not _QUERY.fullmatch(query):
+        raise InvalidInput(
+            "The request's target is not a valid path and query.",
+            "Percent-encode it as RFC 3986 says, and send no fragment.",
+        )
+    decoded = path
+    for _ in range(_TIMES):
+        decoded = unquote(decoded)
+    segments = decoded.replace("\\", "/").split("/")
+    climbs = any(one.partition(";")[0].strip() in {".", ".."} for one in segments)
+    if climbs or not decoded.isprintable() or len(path) > _LONGEST:
+        raise InvalidInput("The path leads nowhere.", "Ask for a path beneath /v1 as it is.")
+    if OWN_SECRET.search(path + unquote(query)) or OWN_SECRET.search(decoded):
+        raise InvalidInput(
+            "A key of this service is in the address, where others may read it.",
+            "Send it as `Authorization: Bearer rfk_…`, and rotate it: refold keys rotate.",
+        )
+
+
+def check_allowed(method: str, path: str, more: Iterable[str]) -> None:
+    """Refuse what is not to be asked with a key that is not the client's own."""
+    asked = f"{method} {path}"
+    if not any(fnmatchcase(asked, one) for one in (*ANSWERING, *more)):
+        raise NotPassedOn(f"{method} {path[:100]} is not passed on with the service's own key.")
+
 
 Headers = Iterable[tuple[bytes, bytes]]
 """As they came: what they hold need not be text."""
@@ -274,3 +547,36 @@ def answered_with(made: AnyResponse, response: httpx2.Response, **ours: str) -> 
         safe = value.translate(_UNSAFE).encode("ascii", "replace").decode()
         made.headers[f"{_OURS}{name}"] = safe
     return made
+
+
+# Streams that are passed on, whoever ends them first.
+
+
+class BrokenOff(Exception):
+    """An upstream ended an answer before it was whole: that is no fault of ours."""
+
+
+class Streamed(StreamingResponse):
+    """A stream that is told when nobody listens any more."""
+
+    unheard: Callable[[], None] | None = None
+    """Is called at the end: a generator that was never begun does not hear of its end."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's
+        """Send it.
+
+        Raises:
+            BrokenOff: There is no more of it to send.
+        """
+        try:
+            await super().__call__(scope, receive, send)
+        except httpx2.TransportError as error:
+            raise BrokenOff(f"{type(error).__name__}: {error}") from error
+        finally:
+            close: Callable[[], Awaitable[None]] | None = getattr(
+                self.body_iterator, "aclose", None
+            )
+            if close is not None:
+                await close()
+            if self.unheard is not None:
+                self.unheard()

@@ -1,7 +1,5 @@
 """The lab: recorded sessions in, replays under policies, figures out."""
 
-from refold.lab.comparisons import Factory, Settings, baselines, frontier
-from refold.lab.counting import Count, o200k
 from refold.lab.finding import Found, recordings
 from refold.lab.importers import (
     parse_claude_code,
@@ -12,14 +10,12 @@ from refold.lab.importers import (
     read_openai_chat,
     read_pi,
 )
-from refold.lab.metrics import Prices, Share
-from refold.lab.needles import Planted, needles_kept, plant
-from refold.lab.projected import Projected, profiled
-from refold.lab.reading import Reader
+from refold.lab.messages import Count, Reader, o200k
+from refold.lab.metrics import Planted, Prices, Retention, Share, needles_kept, plant
+from refold.lab.policies import Factory, Projected, Settings, baselines, frontier, profiled
 from refold.lab.recording import Recorded, Recording, Usage, write
 from refold.lab.replay import Mark, Policy, Replay, Request, Spending, Spent, play
 from refold.lab.report import Measure, Report, Row, compare
-from refold.lab.retention import Retention
 
 __all__ = [
     "Count",

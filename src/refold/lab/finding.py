@@ -16,10 +16,18 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from refold.lab.importers import claude_code, codex, exported, gemini_cli, openai_chat, pi
-from refold.lab.lines import LONGEST_LINE, Lines, beginning, newest_lines, value_of, whole
 from refold.lab.messages import Json
-from refold.lab.recording import Recorded, Recording
-from refold.lab.trimming import trimmed
+from refold.lab.recording import (
+    LONGEST_LINE,
+    Lines,
+    Recorded,
+    Recording,
+    beginning,
+    newest_lines,
+    trimmed,
+    value_of,
+    whole,
+)
 
 _LOOKED_AT = 200
 _MEGABYTE = 2**20

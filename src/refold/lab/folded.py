@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from refold.fold.breadcrumb import CHANGED, EARLIER, OPEN, RESULTS, breadcrumb
+from refold.fold.compactor import Write
 from refold.fold.events import CompactionComplete, FoldEvent
+from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, breadcrumb
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
-from refold.fold.run import Write
 from refold.fold.summary import Summary
-from refold.lab.reading import Reader
+from refold.lab.messages import Reader
 from refold.lab.replay import Mark, Spent
-from refold.models.setup import Setup
+from refold.models.experience import Setup
 from refold.session import Session
 from refold.stores import MemoryStore
 from refold.view import Event, Messages

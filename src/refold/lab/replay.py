@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from refold.lab.reading import MESSAGE_TOKENS, Reader, Said
+from refold.lab.messages import MESSAGE_TOKENS, Reader, Said
 from refold.lab.recording import Recording
 
 

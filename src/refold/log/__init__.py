@@ -4,9 +4,8 @@ This package is pure: it decides, and leaves reading and writing to `refold.stor
 """
 
 from refold.log.artifact import Artifact, Hole
-from refold.log.author import Author, Clock, wall_clock
-from refold.log.codec import CODEC, Codec
-from refold.log.entry import MAIN_SCOPE, Draft, Entry
+from refold.log.codec import CODEC, Author, Clock, Codec, wall_clock
+from refold.log.entry import MAIN_SCOPE, Draft, Entry, Mark, Marked, PartRef, Span
 from refold.log.kinds import (
     Cleared,
     FoldCompleted,
@@ -30,7 +29,6 @@ from refold.log.kinds import (
     Used,
     Value,
 )
-from refold.log.marking import Mark, Marked
 from refold.log.outline import Folded, Outline, Running
 from refold.log.protocol import (
     DEFAULT_TENANT,
@@ -48,7 +46,6 @@ from refold.log.protocol import (
     Store,
     Visible,
 )
-from refold.log.span import PartRef, Span
 from refold.log.transfer import export_session, import_session
 
 __all__ = [

@@ -4,10 +4,13 @@ The whole rule of appending is here, as a function of what the store has read; t
 write and commit. Nothing is written before everything is checked.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 from uuid import UUID
+
+from pydantic import JsonValue
 
 from refold.errors import (
     Conflict,
@@ -20,14 +23,123 @@ from refold.errors import (
 )
 from refold.log.artifact import INLINE_LIMIT, Artifact, Lifted, lift
 from refold.log.codec import CODEC
-from refold.log.entry import Draft, Entry, check_draft, placed
-from refold.log.kinds import Forgotten, Message, Opened, Unknown
-from refold.log.meaning import check_meaning
-from refold.log.names import check_name
-from refold.log.outline import CONTROL_KINDS, Outline
-from refold.log.replaying import REPLAYED_KINDS, Replay, advance
-from refold.log.span import subtract
-from refold.log.state import State
+from refold.log.entry import (
+    Draft,
+    Entry,
+    Span,
+    check_draft,
+    check_name,
+    intersect,
+    placed,
+    subtract,
+    union,
+)
+from refold.log.kinds import (
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    FoldUndone,
+    Forgotten,
+    Message,
+    Opened,
+    Pinned,
+    Rewound,
+    Unknown,
+    Unpinned,
+)
+from refold.log.outline import CONTROL_KINDS, REPLAYED_KINDS, Outline, Replay, advance, effect
+from refold.log.protocol import State
+
+# What is left of an entry when it is forgotten, and what goes with it.
+
+NOTHING = b"{}"
+
+
+def tombstone(entry: Entry) -> Entry:
+    """What stays of an entry (given whole): its id, time and place, and what its kind keeps."""
+    return entry._replace(body=_kept(entry), holes=(), attached=(), scope="/", forgotten=True)
+
+
+def fallen(forgotten: Iterable[Span], derived: Iterable[Entry]) -> list[Entry]:
+    """The derived entries that rest, directly or through one another, on forgotten ones."""
+    gone = union(forgotten)
+    taken: list[Entry] = []
+    for entry in sorted(derived, key=lambda entry: entry.seq):
+        # An entry rests on earlier ones, so one pass in order is enough. Only the opening may rest
+        # on a later one, and nothing rests on the opening.
+        if intersect(entry.rests_on, gone) and not intersect([Span(entry.seq, entry.seq)], gone):
+            gone = union((*gone, Span(entry.seq, entry.seq)))
+            taken.append(entry)
+    return taken
+
+
+def _kept(entry: Entry) -> bytes:
+    kind = CODEC.kind(entry.kind)
+    if kind is None or not kind.KEPT or entry.version > kind.VERSION:
+        return NOTHING
+    body: dict[str, JsonValue] = json.loads(entry.body)
+    kept = {key: body[key] for key in sorted(kind.KEPT & body.keys())}
+    return json.dumps(kept, separators=(",", ":")).encode()
+
+
+# Whether a control entry has a meaning where it would be placed.
+
+
+def check_meaning(outline: Outline, entry: Entry, controls: Iterable[Entry]) -> None:
+    """Refuse a control entry that has no meaning where it would be placed."""
+    head = entry.seq - 1
+    match effect(entry):
+        case Rewound(to) if not 1 <= to <= head:
+            raise InvalidEntry(f"Nothing is at {to}: the session has entries 1 to {head}.")
+        case Pinned(parts) | Unpinned(parts) if any(part.seq > head for part in parts):
+            raise InvalidEntry(f"A pinned part is beyond the head, {head}.")
+        case FoldStarted(fold, spans):
+            if any(running.fold == fold for running in outline.running):
+                raise InvalidEntry(f"Fold {fold} has started already.")
+            if not entry.forgotten:
+                _check_spans(outline, head, spans)
+        case FoldCompleted(fold, spans):
+            _check_running(outline, fold)
+            _check_spans(outline, head, spans)
+        case FoldFailed(fold):
+            _check_running(outline, fold)
+        case FoldUndone(fold):
+            _check_standing(outline, fold, controls)
+        case _:
+            pass
+
+
+def _check_standing(outline: Outline, fold: UUID, controls: Iterable[Entry]) -> None:
+    if any(one.fold == fold for one in outline.folds):
+        return
+    for entry in controls:  # one that is forgotten stands no more, but may have when this was said
+        if (
+            entry.kind == FoldCompleted.KIND
+            and entry.forgotten
+            and str(fold) in entry.body.decode()
+        ):
+            return
+    raise InvalidEntry(
+        f"Fold {fold} does not stand in the view.",
+        "Take back the folds that stand over it first.",
+    )
+
+
+def _check_running(outline: Outline, fold: UUID) -> None:
+    if not any(running.fold == fold for running in outline.running):
+        raise InvalidEntry(
+            f"Fold {fold} is not running: it was never started, or has ended.",
+            "End each started fold once.",
+        )
+
+
+def _check_spans(outline: Outline, head: int, spans: tuple[Span, ...]) -> None:
+    if not spans or subtract(spans, outline.on_line(head)):
+        raise InvalidEntry(
+            "The fold would stand for entries that are not on the session's line.",
+            "Read the session again and fold what its view holds now.",
+        )
+
 
 _CLOCK_TOLERANCE: Final = 60_000
 """Milliseconds that the clocks of two writers may differ."""

@@ -7,14 +7,138 @@ nobody reads. `refold.log.codec` turns a body into a value and back.
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from refold.errors import InvalidEntry
+from refold.errors import InvalidEntry, InvalidInput, MarkConflict
 from refold.log.artifact import Artifact, Hole
-from refold.log.span import Span
+
+# Names of sessions and tenants.
+
+LONGEST_NAME = 200
+
+
+def check_name(name: str, what: str = "session") -> None:
+    """Refuse a name that a store, a file or a shell could not carry."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidInput(
+            f"{name[:40]!r} is no name for a {what}.",
+            f"Use 1 to {LONGEST_NAME} printable characters, without spaces at the ends.",
+        )
+
+
+# Where things are in a session: one part, a run of entries, a set of runs.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartRef:
+    """One part of one entry: its seq, and its index among the entry's parts."""
+
+    seq: int
+    index: int
+
+    def __post_init__(self) -> None:
+        if self.seq < 1 or self.index < 0:
+            raise InvalidInput(f"No part is at seq {self.seq}, index {self.index}.")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A run of entries, both ends included; seqs count from 1."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.last:
+            raise InvalidInput(f"No span runs from {self.first} to {self.last}.")
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __contains__(self, seq: int) -> bool:
+        return self.first <= seq <= self.last
+
+
+def up_to(last: int) -> tuple[Span, ...]:
+    """The span from the first entry to `last`, or nothing when `last` is 0."""
+    return (Span(1, last),) if last else ()
+
+
+def union(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same entries in as few spans as possible, in order."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.first <= merged[-1].last + 1:
+            merged[-1] = Span(merged[-1].first, max(merged[-1].last, span.last))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def intersect(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...]:
+    """The entries that are in both sets."""
+    others = tuple(right)
+    return union(
+        Span(max(a.first, b.first), min(a.last, b.last))
+        for a in left
+        for b in others
+        if a.first <= b.last and b.first <= a.last
+    )
+
+
+def subtract(spans: Iterable[Span], gone: Iterable[Span]) -> tuple[Span, ...]:
+    """The entries of `spans` that are not in `gone`."""
+    holes = union(gone)
+    return tuple(piece for span in union(spans) for piece in _outside(span, holes))
+
+
+def seqs(spans: Iterable[Span]) -> Iterator[int]:
+    """Each seq of the spans, in their order."""
+    for span in spans:
+        yield from range(span.first, span.last + 1)
+
+
+def spans_of(numbers: Iterable[int]) -> tuple[Span, ...]:
+    """The seqs as spans."""
+    found: list[Span] = []
+    for number in sorted(numbers):
+        if found and number <= found[-1].last + 1:
+            found[-1] = Span(found[-1].first, number)
+        else:
+            found.append(Span(number, number))
+    return tuple(found)
+
+
+def newest(spans: Iterable[Span], count: int) -> tuple[Span, ...]:
+    """The last `count` entries of the spans."""
+    kept: list[Span] = []
+    for span in sorted(spans, reverse=True):
+        if count <= 0:
+            break
+        first = max(span.first, span.last - count + 1)
+        kept.append(Span(first, span.last))
+        count -= span.last - first + 1
+    return tuple(reversed(kept))
+
+
+def _outside(span: Span, holes: tuple[Span, ...]) -> Iterator[Span]:
+    start = span.first
+    for hole in holes:
+        if hole.last < start:
+            continue
+        if hole.first > span.last:
+            break
+        if hole.first > start:
+            yield Span(start, hole.first - 1)
+        start = hole.last + 1
+    if start <= span.last:
+        yield Span(start, span.last)
+
 
 MAIN_SCOPE = "/"
 """The scope of the session's own work; a delegation's scope is a path below it."""
@@ -123,3 +247,58 @@ def check_json(body: bytes) -> None:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
+
+
+# Marks: keys by which entries are found again, and whether one may be put.
+
+KEY_BYTES: Final = 16
+
+
+class Mark(NamedTuple):
+    """A key put on an entry when it is appended, by which the entry is found again."""
+
+    key: bytes
+    """16 bytes."""
+    nth: int
+    """On which of the drafts it is put; 0 is the first."""
+    after: int | None
+    """On which entry the session's newest mark must be; 0 where it has none. Else nothing is
+    appended: MarkConflict. None: wherever it is."""
+
+
+class Marked(NamedTuple):
+    """An entry with a mark, and how the marks of its session stand."""
+
+    key: bytes
+    session: str
+    seq: int
+    tip: int
+    """The session's newest marked entry."""
+    before: int
+    """The newest marked entry before that one; 0 if there is none."""
+
+
+def check_mark(mark: Mark, drafts: Sequence[Draft]) -> None:
+    """Refuse a mark that no store could keep, or that is on none of the drafts."""
+    if len(mark.key) != KEY_BYTES:
+        raise InvalidInput(
+            f"The key of a mark has {len(mark.key)} bytes.", f"Give one of {KEY_BYTES} bytes."
+        )
+    if not 0 <= mark.nth < len(drafts):
+        raise InvalidInput(
+            f"There is no draft {mark.nth} to put the mark on.",
+            f"Count from 0: there are {len(drafts)} drafts.",
+        )
+    if mark.after is not None and mark.after < 0:
+        raise InvalidInput(f"No entry is {mark.after}.", "Say 0 where no entry has a mark yet.")
+
+
+def check_newest(session: str, mark: Mark, newest: int) -> None:
+    """Refuse to put the mark where the newest is on another entry than it says (0: on none)."""
+    if mark.after is not None and mark.after != newest:
+        raise MarkConflict(session, expected=mark.after, found=newest)
+
+
+def askable(keys: Sequence[bytes]) -> list[bytes]:
+    """Each key once, without those that no mark can have."""
+    return [key for key in dict.fromkeys(keys) if len(key) == KEY_BYTES]

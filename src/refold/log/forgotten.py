@@ -18,9 +18,8 @@ from uuid import UUID
 from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput, SessionForgotten, SessionNotFound
-from refold.log.names import check_name
+from refold.log.entry import Span, check_name, spans_of
 from refold.log.protocol import Log, Store
-from refold.log.span import Span, spans_of
 
 _HEADER: Final = {"refold": "forgotten", "version": 1}
 _MAX_ENTRIES: Final = 1_000  # in one line

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.log.span import PartRef, Span, spans_of, union
+from refold.log.entry import PartRef, Span, spans_of, union
 
 
 class Value(Protocol):

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, Self
 from uuid import UUID
 
+from refold.errors import InvalidInput
 from refold.log.artifact import Artifact
-from refold.log.entry import Draft, Entry
-from refold.log.marking import Mark, Marked
+from refold.log.entry import Draft, Entry, Mark, Marked, Span
 from refold.log.outline import Outline
-from refold.log.span import Span
 from refold.log.text import Term
 
 DEFAULT_TENANT = "default"
@@ -302,3 +301,62 @@ class Store(Protocol):
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
+
+
+# Where a page of the list of sessions begins, as an opaque text.
+
+END = (2**63 - 1, 2**63 - 1)
+"""After every session there can be."""
+
+
+def page_after(updated_at: int, key: int) -> str:
+    """The page that begins after this session."""
+    return f"{updated_at}.{key}"
+
+
+def last_shown(page: str | None) -> tuple[int, int]:
+    """The last use and the key of the session that a page begins after."""
+    if page is None:
+        return END
+    at, _, key = page.partition(".")
+    try:
+        return int(at), int(key)
+    except ValueError as error:
+        raise InvalidInput(f"{page!r} is no page of a list.", "Pass what `next` said.") from error
+
+
+# What a store keeps of a session beside its entries.
+
+
+class State(NamedTuple):
+    """What a store keeps of a session beside its entries."""
+
+    head: int
+    messages: int
+    format: str
+    profile: str
+    created_at: int
+    updated_at: int
+    outline: Outline
+    not_before: int = 0
+    """When a session of the same name was forgotten: no draft made before that may come back."""
+
+    def info(self, session: str, forked_from: str | None, forked_at: int | None) -> SessionInfo:
+        """The state as a list of sessions shows it."""
+        return SessionInfo(
+            session=session,
+            title=self.outline.title,
+            format=self.format,
+            profile=self.profile,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            entries=self.head,
+            messages=self.messages,
+            forked_from=forked_from,
+            forked_at=forked_at,
+        )
+
+
+def fork_state(state: State, at: int, messages: int, outline: Outline, now: int) -> State:
+    """The state of a new fork of a session at one of its entries."""
+    return State(at, messages, state.format, state.profile, now, now, outline)

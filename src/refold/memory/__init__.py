@@ -3,14 +3,10 @@
 The log keeps every word of a session; memory keeps the little that is worth telling elsewhere.
 """
 
-from refold.memory.board import Board, Fact, Stand
-from refold.memory.consolidating import Consolidated, Rem, consolidate
-from refold.memory.context_board import ContextBoard
+from refold.memory.board import Board, Branch, ContextBoard, Fact, Stand, branch_of
+from refold.memory.consolidation import Consolidated, Rem, consolidate
 from refold.memory.daily import DailyFiles
-from refold.memory.leaving import Leaving
-from refold.memory.protocol import MemorySink, Note, Reason
-from refold.memory.remembering import OVERFLOW, remembering
-from refold.memory.repository import Branch, branch_of
+from refold.memory.memory import OVERFLOW, Leaving, MemorySink, Note, Reason, remembering
 
 __all__ = [
     "OVERFLOW",

@@ -4,20 +4,84 @@ A board is a session of its own in the same log, and each change of it a note th
 searched, exported and forgotten like everything else, in any store, and by one tenant alone.
 """
 
+import os
+import re
+import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
 
 from refold.errors import Conflict, InvalidInput, SessionNotFound
-from refold.fold.quoting import one_line, sound
+from refold.fold.material import Material, Passage
 from refold.fold.secrets import redacted
+from refold.fold.summary import Claim, one_line, sound
+from refold.fold.write.written import Said, Written
 from refold.log import CODEC, Author, Entry, Log, Note, Opened
-from refold.log.names import LONGEST_NAME
-from refold.memory.repository import Branch
+from refold.log.entry import LONGEST_NAME
+
+# Which branch of which repository a folder is on, as git says.
+
+_PATIENCE = 5.0  # seconds that git may take
+_DIGITS_REPOSITORY = 12
+_LOCAL_ONLY = {
+    # A repository's own configuration may name a command to fetch missing objects with.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+"""Git reads what is there, and reaches for nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of a repository, or a folder that is in none."""
+
+    key: str
+    """The same for the same branch, wherever it is checked out."""
+    title: str
+    """As people call it."""
+
+
+def branch_of(folder: Path) -> Branch:
+    """The branch that is checked out there; the folder itself where git knows of none.
+
+    A repository is known by its first commit, so that its clones are one.
+    """
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if not top:
+        return Branch(_digest(str(folder.resolve())), folder.resolve().name or "this folder")
+    branch = _git(folder, "symbolic-ref", "--short", "HEAD") or "no branch"
+    first = _git(folder, "rev-list", "--max-parents=0", "HEAD").split()
+    known_by = min(first)[:_DIGITS_REPOSITORY] if first else _digest(top)
+    return Branch(f"{known_by} {branch}", f"{Path(top).name}, {branch}")
+
+
+def _git(folder: Path, *asked: str) -> str:
+    """What git answers; nothing where it cannot."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command, no shell
+            # The user's own git; a file system monitor would be a command of the repository's.
+            ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *asked],  # noqa: S607
+            env=os.environ | _LOCAL_ONLY,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()[:_DIGITS_REPOSITORY]
+
 
 PROFILE: Final = "board"
 """What a board has instead of a profile, and can be told by."""
@@ -232,3 +296,92 @@ def _alike(one: str, other: str) -> bool:
 
 def _bare(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".")
+
+
+# What may change a board: the tool of whoever consolidates, which takes only what was said.
+#
+# A fact goes through the same check as a summary, against what the user and the assistant said.
+# What
+# names something that they did not is refused, and so is an order that the user never gave: words
+# of
+# a web page that an assistant read do not become the advice of every later session.
+
+MOST_ADDED: Final = 8
+"""Facts of one record; who reads it was asked for fewer."""
+
+_SPOKEN = ("prompt", "text", "call")
+_NUMBERED = re.compile(r"^(The user) \(entry \d+\)")
+
+
+class ContextBoard:
+    """Adds to a board and prunes it, by what a record says; nothing is written yet."""
+
+    def __init__(self, facts: Sequence[Fact], material: Material) -> None:
+        self._facts = {fact.number: fact for fact in facts}
+        self._passages = {one.seq: one for one in material.passages}
+        self._change = Change()
+
+    @property
+    def change(self) -> Change:
+        """What is to become of the board."""
+        return self._change
+
+    def add(self, text: str, entries: Sequence[int]) -> str:
+        """Put a fact there; what came of it, in words."""
+        if len(self._change.add) >= MOST_ADDED:
+            return f"Not added: {MOST_ADDED} facts of one record are enough."
+        found = (self._passages[one] for one in dict.fromkeys(entries) if one in self._passages)
+        cited = [one for one in map(_spoken, found) if one.shapes]
+        if not cited:
+            return (
+                "Not added: name the entries of the record that it rests on, in which the user or "
+                "the assistant says so."
+            )
+        claims, why = _borne_out(as_fact(text), cited)
+        if not claims:
+            return f"Not added: {why}."
+        new = tuple(New(_alone(one.text), _entries(one, cited)) for one in claims)
+        self._change = replace(self._change, add=(*self._change.add, *new))
+        return "Added."
+
+    def prune(self, number: int) -> str:
+        """Take a fact away; what came of it, in words."""
+        fact = self._facts.get(number)
+        if fact is None:
+            return f"Not pruned: there is no fact {number} on the board."
+        if fact.session is None:
+            return "Not pruned: a person put it there."
+        if number not in self._change.prune:
+            self._change = replace(self._change, prune=(*self._change.prune, number))
+        return "Pruned."
+
+
+def _spoken(passage: Passage) -> Passage:
+    """What the user or the assistant said in it, and nothing that a program or a page did."""
+    shapes = tuple(one for one in passage.shapes if one.kind in _SPOKEN)
+    return passage._replace(shapes=shapes)
+
+
+def _borne_out(text: str, cited: Sequence[Passage]) -> tuple[tuple[Claim, ...], str]:
+    """What stands of a fact, and why nothing does: half a fact is none."""
+    # Its rules take a while to import, and only who consolidates needs them.
+    from refold.fold.ground import ground  # noqa: PLC0415
+
+    said = Said("notes", text, tuple(one.seq for one in cited))
+    grounded = ground(Written(said=(said,)), Material(tuple(cited)))
+    for verdict in ("left out", "masked", "marked"):
+        for one in grounded.report.findings:
+            if one.verdict == verdict:
+                return (), one.why.rstrip(".") or "the entries do not say so"
+    claims = tuple(claim for part in grounded.sections for claim in part.claims)
+    return claims, "the entries do not say so"
+
+
+def _alone(text: str) -> str:
+    """The words without the number of an entry, which says nothing in another session."""
+    return as_fact(_NUMBERED.sub(r"\1", text))
+
+
+def _entries(claim: Claim, cited: Sequence[Passage]) -> tuple[int, ...]:
+    sources = sorted({one.seq for one in claim.sources})
+    return tuple(sources) or tuple(one.seq for one in cited)

@@ -7,16 +7,207 @@ What a process left half written when it died stays, closed off, and the note co
 
 import asyncio
 import errno
+import fcntl
 import os
 import re
+import stat
+from codecs import getincrementaldecoder
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from time import monotonic, sleep
+from typing import Final
 
 from refold.errors import NotRemembered
 from refold.fold.secrets import redacted
-from refold.memory.appending import PATIENCE, append, appendable, locked_folder, read, whole
-from refold.memory.daily_text import HEADINGS, MARK, TITLE, closing, harmless
-from refold.memory.protocol import Note
+from refold.fold.summary import sound
+from refold.memory.memory import Note, Reason
+
+# Appending to files that others write too: under a lock, through no link, whole or not at all.
+
+LOCK = ".lock"
+PATIENCE = 10.0
+"""Seconds to wait for who holds the lock."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
+_CHARACTER = 4  # bytes that one may have
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@contextmanager
+def locked_folder(parent: Path, name: str, patience: float = PATIENCE) -> Generator[int]:
+    """A folder, made where there is none, and locked against all others, as a descriptor."""
+    with _closing(_parent(parent)) as above:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=above)
+        with _closing(_child(above, parent / name)) as folder:
+            lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | _READ, 0o600, dir_fd=folder)
+            with _closing(lock):
+                _lock(lock, parent / name / LOCK, patience)
+                try:
+                    yield folder
+                finally:  # not by closing alone: a forked child may have the file open too
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def read(folder: int, name: str) -> bytes:
+    """What a file holds; nothing where it is none of ours: gone, a link, no file."""
+    try:
+        with _closing(os.open(name, _READ, dir_fd=folder)) as file:
+            return _all_of(file) if stat.S_ISREG(os.fstat(file).st_mode) else b""
+    except OSError:
+        return b""
+
+
+@contextmanager
+def appendable(folder: int, name: str) -> Generator[int]:
+    """A file to append to, made where there is none; only its owner may read it."""
+    with _closing(os.open(name, _APPEND, 0o600, dir_fd=folder)) as file:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise NotRemembered(f"{name} is no file.", "Move it away.")
+        yield file
+
+
+def whole(file: int) -> bytes:
+    """What the file holds, rid of a last character of which a part was never written."""
+    data = _all_of(file)
+    decoder = getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data[-_CHARACTER:])
+    torn = len(decoder.getstate()[0])
+    if torn and os.fstat(file).st_size == len(data):
+        os.ftruncate(file, len(data) - torn)
+        return data[:-torn]
+    return data
+
+
+def append(file: int, data: bytes) -> None:
+    """Append all of it, for good; where that fails, what was written is taken back."""
+    before, written = os.fstat(file).st_size, 0
+    try:
+        while written < len(data):
+            written += os.write(file, data[written:])
+        os.fsync(file)
+    except OSError:
+        with suppress(OSError):
+            if os.fstat(file).st_size == before + written:  # nobody wrote after us
+                os.ftruncate(file, before)
+        raise
+
+
+def _all_of(file: int) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    while piece := os.pread(file, 1 << 20, at):
+        pieces.append(piece)
+        at += len(piece)
+    return b"".join(pieces)
+
+
+def _parent(folder: Path) -> int:
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotRemembered(
+            f"There is no folder {folder}.", "Make it, or give memory another one."
+        ) from error
+
+
+def _child(above: int, path: Path) -> int:
+    try:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(path.name, flags, dir_fd=above)
+    except OSError as error:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            raise
+        raise NotRemembered(
+            f"{path} is a link, or no folder.",
+            "Notes are not written through links: move it away, or give memory another folder.",
+        ) from error
+
+
+def _lock(file: int, path: Path, patience: float) -> None:
+    until, pause = monotonic() + patience, _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > until:
+                raise NotRemembered(
+                    f"Another process has held {path} for {patience:g} seconds.",
+                    "Look for a process that is stuck while it writes to memory, and end it.",
+                ) from None
+        else:
+            return
+        sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+@contextmanager
+def _closing(file: int) -> Generator[int]:
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+# The text of daily files: how a day and its notes begin, and what marks the end of one.
+#
+# A note's own words can neither begin a section nor pass for a mark, and leave nothing open that
+# would swallow what stands below them.
+
+TITLE: Final = "# Daily Memory: {date}\n"
+HEADINGS: Final[dict[Reason, str]] = {
+    "trimmed": "## Trimmed Context ({time})",
+    "overflow": "## Context Overflow Recovery",
+    "daily": "## Daily Summary",
+}
+MARK: Final = "<!-- refold note {digest} -->"
+
+_MARK_BEGINS = MARK.partition(" {")[0]
+_MARK_ENDS = MARK.partition("}")[2]
+_CUT_MARK = re.compile(rf"{_MARK_BEGINS} [0-9a-f]{{32}}(?= ?-{{0,2}}$)")
+_HEADING = re.compile(r"^(\s*)(#|(?:=+|-+)\s*$)")
+_MARKUP = re.compile(r"^(\s*)<")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f]")
+
+
+def harmless(text: str) -> str:
+    """The text with every line kept that is no heading, rule or markup; those as plain words."""
+    lines = [_plain(line) for line in _CONTROL.sub("", sound(text)).splitlines()]
+    return "\n".join([*lines, *_fence_left_open(lines)]).strip()
+
+
+def closing(text: str) -> str:
+    """What must follow a text that may have been cut off, so that a new line can begin."""
+    line = text.rpartition("\n")[2]
+    if cut := _CUT_MARK.match(line):
+        return f"{_MARK_ENDS[len(line) - cut.end() :]}\n"
+    ours = line.startswith(_MARK_BEGINS) or _MARK_BEGINS.startswith(line)
+    if ours and line.startswith("<!--") and "-->" not in line:
+        return f"{_MARK_ENDS}\n"
+    return "\n" if line else ""
+
+
+def _plain(line: str) -> str:
+    return _MARKUP.sub(r"\1&lt;", _HEADING.sub(r"\1\\\2", line))
+
+
+def _fence_left_open(lines: list[str]) -> Iterator[str]:
+    fence = ""
+    for line in lines:
+        found = _FENCE.match(line)
+        if found is None:
+            continue
+        if not fence:
+            fence = found[1]
+        elif found[1].startswith(fence) and not found[2].strip():
+            fence = ""
+    if fence:
+        yield fence
+
 
 FOLDER = "memory"
 _A_DAY = re.compile(r"\d{4}-\d\d-\d\d\.md")

@@ -4,18 +4,19 @@ Tokenizers and prices come with the extra `refold[models]`; without it, tokens a
 windows are what your settings say. Nothing here uses the network.
 """
 
-from refold.models.budgeting import budget_for
-from refold.models.catalogue import (
+from refold.models.catalog import (
     WELL_KNOWN,
+    Family,
     ModelFacts,
     ModelSettings,
     Overrides,
     Prices,
+    counter_for,
     facts_of,
+    family_of,
     model_names,
 )
-from refold.models.families import Family, family_of
-from refold.models.tokenizers import counter_for
+from refold.models.experience import budget_for
 
 __all__ = [
     "WELL_KNOWN",

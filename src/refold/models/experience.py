@@ -1,15 +1,114 @@
 """What the answers and refusals of models have taught: how they count, and what fits them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Final
 
-from refold.models.catalogue import ModelSettings
+from refold.models.catalog import (
+    NONE,
+    ModelSettings,
+    Overrides,
+    Prices,
+    counter_for,
+    facts_of,
+    family_of,
+)
 from refold.models.overflow import Overflow
-from refold.models.setup import Setup
-from refold.models.tokenizers import counter_for
-from refold.view import Calibration, Counter, Profile, calibrated
-from refold.view.calibration import ABSURD
+from refold.view import PROFILES, Budget, Calibration, Counter, Profile, calibrated
+from refold.view.budget import ASSUMED_WINDOW
+from refold.view.tokens import ABSURD, tools_tokens
+
+# The budget of a request to a model.
+
+MAX_ASKED_RESERVE: Final = 2
+"""An answer whose length was asked for is kept room free, up to this fraction of the window."""
+MAX_USUAL_RESERVE: Final = 4
+"""The same for an answer of which nobody says how long it may be."""
+
+
+def budget_for(  # noqa: PLR0913 - all that a budget depends on
+    model: str,
+    profile: Profile,
+    *,
+    instructions: str = "",
+    tools: Iterable[str] = (),
+    counter: Counter | None = None,
+    learned: int | None = None,
+    models: Overrides = NONE,
+) -> Budget:
+    """What limits a request to the model.
+
+    Args:
+        model: Its name, with or without the provider's in front.
+        profile: Whose reserve and limit apply.
+        instructions: What is sent beside the messages.
+        tools: The definitions of the tools, each as JSON.
+        counter: Counts them; without one, the best for the model.
+        learned: A limit that the provider named when it refused a request.
+        models: Settings for models that go before what is published.
+    """
+    counter = counter or counter_for(model)
+    facts = facts_of(model, models)
+    window = facts.window or ASSUMED_WINDOW
+    usual = min(profile.reserve, window // MAX_USUAL_RESERVE)
+    asked = facts.output and min(facts.output, window // MAX_ASKED_RESERVE)
+    return Budget(
+        window=facts.window,
+        reserve=asked or usual,
+        instructions=counter.text(instructions, "system"),
+        tools=tools_tokens(counter, tools, family_of(model).marks),
+        learned=learned,
+        configured=profile.budget or None,
+    )
+
+
+# What a session is managed for: a model, within a budget, by a profile.
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything a session must know of its model, and how it is to be managed."""
+
+    model: str
+    counter: Counter
+    budget: Budget
+    profile: Profile = PROFILES["balanced"]
+    prices: Prices = field(default_factory=Prices)
+    hashes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of instructions, tools and settings, for the request records."""
+
+    @classmethod
+    def of(
+        cls,
+        model: str,
+        profile: Profile = PROFILES["balanced"],
+        *,
+        instructions: str = "",
+        tools: Iterable[str] = (),
+        models: Overrides = NONE,
+    ) -> "Setup":
+        """The setup for a model, from what is published of it and the settings for it."""
+        counter = counter_for(model)
+        given = tuple(tools)
+        budget = budget_for(
+            model, profile, instructions=instructions, tools=given, counter=counter, models=models
+        )
+        hashes = {
+            "instructions": _hash(instructions),
+            "tools": _hash("\0".join(given)),
+            "settings": _hash(profile.model_dump_json()),
+        }
+        return cls(model, counter, budget, profile, facts_of(model, models).prices, hashes)
+
+    def within(self, learned: int) -> "Setup":
+        """The same, after the provider named a limit."""
+        return replace(self, budget=self.budget._replace(learned=learned))
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
 
 _MARGIN: Final = 0.98
 """Of a limit that was named, the share that is used: two requests seldom count alike."""

@@ -2,10 +2,10 @@
 
 from pydantic import JsonValue
 
+from refold.fold.compactor import Folder, Write, read_context
 from refold.fold.job import Job, Make, Steps
-from refold.fold.run import Folder, Write, read_context
 from refold.log import Log
-from refold.models.tokenizers import counter_for
+from refold.models.catalog import counter_for
 
 
 def makes(log: Log, write: Write) -> Make:

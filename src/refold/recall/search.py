@@ -1,24 +1,175 @@
 """Finding again what was said, wherever it lies: folded, rewound, cleared, or in another session.
 
-The log keeps everything and its index finds any word of it; `refold.recall.ranking` says what
+The log keeps everything and its index finds any word of it; `refold.recall.search` says what
 answers best. What was forgotten is nowhere, and so is never found.
 """
 
-from collections.abc import Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice, pairwise
+from math import log
 from typing import Literal, NamedTuple
 
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Entry, Log, Match, Matches, Message, Outline, SessionInfo
+from refold.log.entry import Span
 from refold.log.excerpt import best_excerpt, holds_any
-from refold.log.span import Span
-from refold.log.text import Term, text_of
-from refold.recall.query import terms_of
-from refold.recall.ranking import is_message, scores, session_scores, with_neighbours
-from refold.recall.reader import Reader, outline_of, whole
-from refold.recall.telling import Told, tell, wire_of
+from refold.log.text import Run, Term, text_of, words
+from refold.log.text import terms as runs_of
+from refold.recall.text import Reader, Told, outline_of, tell, whole, wire_of
 from refold.wire import Wire
+
+# A query as terms: what to look for when any of it may be found.
+#
+# Words that say nothing are left out where others are there. An English word is also looked for in
+# its other plain forms (`paint`, `paints`, `painted`, `painting`). A name of several words, such as
+# `max_history_messages` or `src/app.py`, is looked for as a whole, and its words count besides.
+
+MOST_TERMS = 32
+"""More terms than this find nothing that fewer would not."""
+
+_SAYING_NOTHING = frozenset(
+    words(
+        "a about after all am an and any are as at be been before but by can could d did do does "
+        "for from had has have he her hers him his how i if in into is it its ll m me my no not of "
+        "on or our re s she should so some t than that the their them then there these they this "
+        "those to too up us ve was we were what when where which while who whom whose why will "
+        "with would you your"
+    )
+)
+_PLAIN = re.compile(r"[a-z]{4,}")
+_SHORTEST = 3
+
+
+def terms_of(query: str) -> tuple[Term, ...]:
+    """What to look for, each term once, in the order of the query."""
+    runs = [tuple(run) for run in runs_of(query)]
+    telling = dict.fromkeys(islice(_telling(runs), 10 * MOST_TERMS))
+    wanted = telling or dict.fromkeys((word,) for run in runs for word in run)
+    return tuple(_forms(run) for run in islice(wanted, MOST_TERMS))
+
+
+def _telling(runs: list[Run]) -> Iterator[Run]:
+    for run in runs:
+        telling = [word for word in run if word not in _SAYING_NOTHING]
+        if len(telling) > 1:
+            yield run
+        # A single character says little: in scripts without spaces, two of them make a word.
+        for left, right in pairwise(run):
+            if len(left) == len(right) == 1 and len(run) > len((left, right)):
+                yield left, right
+        for word in telling:
+            if len(word) > 1 or len(run) == 1:
+                yield (word,)
+
+
+def _forms(run: Run) -> Term:
+    """The run, and if it is one plain word, the other forms of the word."""
+    word, *more = run
+    if more or not _PLAIN.fullmatch(word):
+        return (run,)
+    forms = {word: None}
+    for stem in _stems(word):
+        if len(stem) >= _SHORTEST:
+            forms |= dict.fromkeys(_built(stem))
+    return tuple((form,) for form in forms)
+
+
+def _stems(word: str) -> Iterator[str]:
+    yield word
+    if word.endswith(("ies", "ied")):
+        yield f"{word[:-3]}y"
+    for ending in ("s", "es", "ed", "ing"):
+        if word.endswith(ending) and not word.endswith("ss"):
+            stem = word[: -len(ending)]
+            yield stem
+            yield f"{stem}e"
+            if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
+                yield stem[:-1]
+
+
+def _built(stem: str) -> Iterator[str]:
+    yield from (stem, f"{stem}s", f"{stem}es", f"{stem}ed", f"{stem}ing")
+    if stem.endswith("e"):
+        yield from (f"{stem}d", f"{stem[:-1]}ing")
+    elif stem.endswith("y"):
+        yield from (f"{stem[:-1]}ies", f"{stem[:-1]}ied")
+    elif stem[-1] not in "aiouwx":
+        yield from (f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing")
+
+
+# Ranking: how well each message, and each session, answers to some terms.
+#
+# BM25, on which entries hold a term rather than on how often: what people say in a message they
+# rarely say twice there. A message's score takes in half of what the messages next to it score, so
+# that an answer is found by its question. The figures were chosen on half of LoCoMo's
+# conversations;
+# see `benchmarks/recall.py`.
+
+_SATURATION = 1.2
+_BY_LENGTH = 0.4
+"""How much a long message must hold more to be worth as much."""
+_SESSION_BY_LENGTH = 0.75
+_NEIGHBOUR = 0.5
+
+Place = tuple[str, int]
+"""A message: its session, and how many messages the session has up to it."""
+
+
+def scores(found: Matches) -> list[float]:
+    """The score of each match by itself."""
+    weights = [_rarity(found.messages, holding) for holding in found.holding]
+    usual = sum(match.words for match in found.matches) / max(1, len(found.matches))
+    return [
+        sum(weights[term] for term in match.terms) * _worth(1, match.words / usual, _BY_LENGTH)
+        for match in found.matches
+    ]
+
+
+def with_neighbours(own: Mapping[Place, float]) -> dict[Place, float]:
+    """The scores with what neighbours add; also of those that held nothing, or are not there."""
+    total: defaultdict[Place, float] = defaultdict(float)
+    for (session, nth), score in own.items():
+        total[session, nth] += score
+        total[session, nth - 1] += _NEIGHBOUR * score
+        total[session, nth + 1] += _NEIGHBOUR * score
+    return dict(total)
+
+
+def session_scores(found: Matches, messages: Mapping[str, int]) -> dict[str, float]:
+    """The score of each session, given how many messages each of them has."""
+    held = Counter(
+        (term, match.session)
+        for match in found.matches
+        if match.session in messages
+        for term in match.terms
+    )
+    sessions = Counter(term for term, _ in held)
+    usual = sum(messages.values()) / max(1, len(messages))
+    total: defaultdict[str, float] = defaultdict(float)
+    for (term, session), often in held.items():
+        length = max(1, messages[session]) / max(1, usual)
+        worth = _worth(often, length, _SESSION_BY_LENGTH)
+        total[session] += _rarity(found.sessions, sessions[term]) * worth
+    return dict(total)
+
+
+def is_message(match: Match) -> bool:
+    """Whether it has neighbours: a note stands by itself."""
+    return match.kind == Message.KIND
+
+
+def _rarity(all_of_them: int, holding: int) -> float:
+    return log(1 + (max(all_of_them, holding) - holding + 0.5) / (holding + 0.5))
+
+
+def _worth(often: int, length: float, by_length: float) -> float:
+    """What a term counts that is there so often, in a text so many times the usual length."""
+    return often * (_SATURATION + 1) / (often + _SATURATION * (1 - by_length + by_length * length))
+
 
 Standing = Literal["in view", "folded", "off the line"]
 """Where a message stands: before the next request, beneath a fold, or rewound or cleared."""

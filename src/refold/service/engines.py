@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import Final
 
 from refold.engine import Engine, LocalEngine
+from refold.fold.compactor import from_the_log
 from refold.fold.job import Make
-from refold.fold.run import from_the_log
 from refold.gateway.upstream import Upstreams
 from refold.log import Log, Store
 from refold.models.making import makes

@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
+from refold.fold.compactor import Write, from_the_log
 from refold.fold.job import Make
-from refold.fold.run import Write, from_the_log
 from refold.log import Log, Store
 from refold.models.making import makes
-from refold.service.keyring import Keyring, keyring_of
+from refold.service.keys import Keyring, keyring_of
 from refold.service.quotas import quotas_of
 from refold.service.spending import Spending
 from refold.settings import Serve, Settings
@@ -46,8 +46,8 @@ async def _writing(
     import httpx2  # noqa: PLC0415 - optional
 
     from refold.gateway.upstream import Upstreams  # noqa: PLC0415 - optional
+    from refold.service.service import upstreams  # noqa: PLC0415 - optional
     from refold.service.summarising import writing_with  # noqa: PLC0415 - optional
-    from refold.service.upstreams import upstreams  # noqa: PLC0415 - optional
     from refold.service.vault import Vault  # noqa: PLC0415 - optional
 
     async with httpx2.AsyncClient() as client:
@@ -58,7 +58,7 @@ async def _writing(
 def _by_name(settings: Settings, spending: Spending) -> WriteOf:
     if find_spec("pydantic_ai") is None:
         return lambda _tenant: from_the_log
-    from refold.models.asking import by_name  # noqa: PLC0415 - optional
+    from refold.models.summarizer import by_name  # noqa: PLC0415 - optional
     from refold.service.writing import writing_by  # noqa: PLC0415 - optional
 
     return writing_by(lambda _tenant, name, job: by_name(name, job), settings, spending)

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.log import Log
-from refold.service import prometheus
-from refold.service.keyring import Keyring
+from refold.service import metrics as prometheus
+from refold.service.keys import Keyring
 from refold.service.problem import SAFE
 from refold.service.store_guard import StoreGuard
 from refold.settings import Settings

@@ -29,8 +29,8 @@ from starlette.responses import Response
 
 from refold.errors import LimitReached, OffloadLost
 from refold.gateway.large_requests import LoggedAnswer, PartialBody, UnloggedAnswer
-from refold.gateway.streamed import BrokenOff, Streamed
-from refold.models.spending import Usage
+from refold.gateway.upstream import BrokenOff, Streamed
+from refold.models.catalog import Usage
 from refold.service.callers import Caller
 from refold.service.engines import on_server
 from refold.settings import Settings

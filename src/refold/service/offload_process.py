@@ -17,16 +17,15 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.types import Message, Scope
 
-from refold.gateway import endpoints
+from refold.gateway import gateway
 from refold.gateway.large_requests import UnloggedAnswer
-from refold.gateway.streamed import BrokenOff
-from refold.models.spending import Usage
+from refold.gateway.upstream import BrokenOff
+from refold.models.catalog import Usage
+from refold.service.app import calm_garbage_collection, log_to_standard_error
 from refold.service.callers import Caller
-from refold.service.listening import calm_garbage_collection, log_to_standard_error
 from refold.service.offload import Start, read_frame, write_body, write_frame
-from refold.service.problem import tell
-from refold.service.refusing import refused_at
-from refold.service.serving import Service
+from refold.service.problem import refused_at, tell
+from refold.service.service import Service
 from refold.stores import open_store
 
 _CALLER: Final = "refold.caller"
@@ -164,7 +163,7 @@ class OffloadServer:
 
     def __init__(self, service: Service) -> None:
         self._gateway = service.gateway
-        self._app = Starlette(routes=endpoints.routes(service.gateway))
+        self._app = Starlette(routes=gateway.routes(service.gateway))
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

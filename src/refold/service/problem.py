@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -18,8 +18,11 @@ from starlette.responses import Response
 
 from refold import errors
 from refold.errors import LimitReached, RefoldError
+from refold.gateway.dialects import DIALECTS
+from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.upstream import V1
 from refold.service.content_coding import ACCEPTED
-from refold.service.secrets import without_secrets
+from refold.service.keys import without_secrets
 
 MEDIA_TYPE: Final = "application/problem+json"
 SAFE: Final[Mapping[str, str]] = {
@@ -149,3 +152,28 @@ def tell(error: Exception) -> None:
 
 def _code_of(status: int) -> str:
     return HTTPStatus(status).phrase.lower().replace(" ", "-").replace("'", "")
+
+
+# What the service says instead of an answer, in the provider's shape on the gateway's paths.
+
+_USUAL: Final = "/v1/chat/completions"
+
+
+def refused(error: Exception, dialect: Dialect | None) -> Response:
+    """An error on an address of the gateway; clients of most servers read OpenAI's shape."""
+    tell(error)
+    code, what, fix = words_of(error)
+    shape = dialect or DIALECTS[_USUAL]
+    status = status_of(error)
+    body = shape.refusal(status, code, f"{what} {fix}")
+    return Response(body, status, headers_of(error), "application/json")
+
+
+def refused_at(path: str, error: Exception, prefixes: Collection[str] = (V1,)) -> Response:
+    """An error at any address."""
+    prefix = next((one for one in prefixes if path.startswith(f"{one}/")), None)
+    if prefix is None:
+        return answer(error)
+    path = V1 + path.removeprefix(prefix)
+    found = (one for at, one in DIALECTS.items() if path == at or path.startswith(f"{at}/"))
+    return refused(error, next(found, None))

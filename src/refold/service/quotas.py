@@ -18,10 +18,8 @@ from pydantic import JsonValue
 
 from refold.errors import Conflict, QuotaUsedUp, RefoldError
 from refold.log import Log, Note, Store
-from refold.models.spending import Usage
-from refold.service.journal import TENANT, Journal, Written
-from refold.service.kept import Quota
-from refold.service.keyring import Keyring
+from refold.models.catalog import Usage
+from refold.service.keys import TENANT, Journal, Keyring, Quota, Written
 from refold.settings.serve import LimitSettings
 
 EVERY: Final = 3.0

@@ -3,12 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+from refold.fold.compactor import Write
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
-from refold.fold.run import Write
 from refold.fold.summary import Summary
-from refold.models.catalogue import Overrides, facts_of
-from refold.models.spending import Usage, cost_of
+from refold.models.catalog import Overrides, Usage, cost_of, facts_of
 
 
 def _unchecked(_tenant: str) -> None:

@@ -50,8 +50,7 @@ from refold.log import (
     Visible,
 )
 from refold.log.text import Term
-from refold.service.journal import Journal
-from refold.service.secrets import without_secrets
+from refold.service.keys import Journal, without_secrets
 
 Kind = Literal["read", "write"]
 P = ParamSpec("P")

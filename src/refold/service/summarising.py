@@ -14,12 +14,12 @@ from typing import Final
 from pydantic_ai.models import Model
 
 from refold.errors import InvalidInput, NoModel
+from refold.fold.compactor import Write, is_extractive, read_context
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
-from refold.fold.run import Write, is_extractive, read_context
 from refold.fold.summary import Summary
 from refold.gateway.upstream import Upstream, Upstreams
-from refold.models.asking import by_name
+from refold.models.summarizer import by_name
 from refold.service.spending import FREE, Spending
 from refold.service.writing import writing_by
 from refold.settings import Settings

@@ -6,9 +6,9 @@ from typing import Final
 
 from pydantic_ai.models import Model
 
+from refold.fold.compactor import Write
 from refold.fold.job import Job
-from refold.fold.run import Write
-from refold.models.asking import by_model
+from refold.models.summarizer import by_model
 from refold.service.spending import Spending, counted
 from refold.settings import Settings
 

@@ -1,10 +1,10 @@
 """A session: the flow from what is said to what the model sees, and back."""
 
-from refold.models.setup import Setup
-from refold.models.spending import Usage
-from refold.session.asked import Compacted
-from refold.session.flow import Session
+from refold.models.catalog import Usage
+from refold.models.experience import Setup
+from refold.session.compaction import Compacted
+from refold.session.explain import Filled, Spent, spent
 from refold.session.forecast import Forecast
-from refold.session.measuring import Filled, Spent, spent
+from refold.session.session import Session
 
 __all__ = ["Compacted", "Filled", "Forecast", "Session", "Setup", "Spent", "Usage", "spent"]

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 
 from refold.errors import ViewTooLarge
 from refold.log import Folded, Message, Span, Visible
-from refold.log.entry import placed
-from refold.log.span import subtract, union
-from refold.session.follow import Following
+from refold.log.entry import placed, subtract, union
+from refold.session.live_view import Following
 from refold.view import Sheet
 from refold.view.budget import Budget
-from refold.view.dispositions import lines_of
-from refold.view.explained import Line, Total, totals
+from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.project import project
 
 

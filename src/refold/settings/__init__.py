@@ -1,8 +1,7 @@
 """Settings from environment variables and files, each with where it comes from."""
 
-from refold.settings.given import Level, Source
-from refold.settings.keys import ALIASES, KEYS, SERVE_KEYS, Alias, variable_of
 from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
+from refold.settings.names import ALIASES, KEYS, SERVE_KEYS, Alias, Level, Source, variable_of
 from refold.settings.serve import Serve, UpstreamSettings
 from refold.settings.trust import LeftOut, Trust
 from refold.settings.writing import Kept, set_setting, unset_setting

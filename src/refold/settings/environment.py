@@ -8,8 +8,7 @@ from pydantic import create_model
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 
 from refold.errors import InvalidSetting
-from refold.settings.given import Given, Source, expanded
-from refold.settings.keys import (
+from refold.settings.names import (
     KEYS,
     MODELS,
     PREFIX,
@@ -17,6 +16,9 @@ from refold.settings.keys import (
     SERVE,
     SERVE_KEYS,
     VARIABLE_ALIASES,
+    Given,
+    Source,
+    expanded,
     leaves,
     nearest,
     variable_of,

@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from refold.errors import InvalidSetting
-from refold.settings.given import Given, Level, Source, expanded, printable
-from refold.settings.keys import (
+from refold.settings.names import (
     FILE_ALIASES,
     KEYS,
     MODELS,
     PROFILE,
     SERVE_KEYS,
+    Given,
+    Level,
+    Source,
+    expanded,
     leaves,
     nearest,
+    printable,
 )
-from refold.user_folders import config_folder
+from refold.user_files import config_folder
 
 Table = Mapping[str, object]
 _MAX_BYTES: Final = 1 << 20

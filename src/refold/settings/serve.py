@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from refold.view.policy_values import Values
+from refold.view.profiles import Values
 
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MEGABYTE: Final = 1 << 20

@@ -18,11 +18,9 @@ from typing import Final, Literal, NamedTuple, Self, cast
 from refold.errors import InvalidSetting
 from refold.models import ModelSettings
 from refold.settings.files import File
-from refold.settings.given import Given, Source
-from refold.settings.keys import KEYS, MODELS, PROFILE, SERVE_KEYS
-from refold.user_folders import state_folder
-from refold.view.policy_values import ProjectRight, project_right
-from refold.whole_file import write_whole
+from refold.settings.names import KEYS, MODELS, PROFILE, SERVE_KEYS, Given, Source
+from refold.user_files import state_folder, write_whole
+from refold.view.profiles import ProjectRight, project_right
 
 Verdict = Literal["trusted", "changed", "unknown"]
 """Of a project's file: trusted as it is, trusted in another version, or never trusted."""

@@ -5,21 +5,166 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import Path
+from itertools import chain, takewhile, zip_longest
+from pathlib import Path as PathWriting
 from typing import Any, cast
 
 from refold.errors import InvalidSetting
-from refold.settings.checking import Name, checked, named
 from refold.settings.files import File, given_in, project_files, user_files
-from refold.settings.given import printable, settled
-from refold.settings.keys import FILE_ALIASES
-from refold.settings.loading import Settings, load_settings
-from refold.settings.toml_editing import with_value, without_value
+from refold.settings.loading import Name, Settings, checked, load_settings, named
+from refold.settings.names import FILE_ALIASES, printable, settled
 from refold.settings.trust import Trust
-from refold.user_folders import config_folder
-from refold.whole_file import write_whole
+from refold.user_files import config_folder, write_whole
+
+# Edits one value of a TOML file that a person wrote. Comments and order stay.
+#
+# tomlkit reads and spells TOML; where a new line goes is decided here, because tomlkit puts it
+# below
+# the comment that introduces the next table. An edit counts only if `tomllib` reads it back as the
+# same file with that one value changed, and if every line of comments is still there, in its order.
+# Otherwise nothing is changed, and the caller gets None.
+
+Path = tuple[str, ...]
+"""The names that lead to a value."""
+
+
+def with_value(text: str, path: Path, value: object) -> str | None:
+    """The text with the value set; None if that cannot be done safely."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    if text and not text.endswith("\n"):
+        text += end
+    try:
+        plain = json.loads(json.dumps(value, allow_nan=False))
+        held = _holds_toml_editing(tomllib.loads(text), path)
+    except ValueError:
+        return None
+    edits = () if held else _new_lines(text, path, plain, end)
+    every = chain(edits, _by_tomlkit(text, path, plain))
+    return next((edit for edit in every if _is_safe(text, edit, path, plain)), None)
+
+
+def without_value(text: str, path: Path) -> str | None:
+    """The text without the value; None if that cannot be done safely."""
+    try:
+        held = _holds_toml_editing(tomllib.loads(text), path)
+    except tomllib.TOMLDecodeError:
+        return None
+    edits = _by_tomlkit(text, path, None) if held else [text]
+    return next((edit for edit in edits if _is_safe(text, edit, path, None)), None)
+
+
+def _by_tomlkit(text: str, path: Path, value: object) -> Iterator[str]:
+    """The edit that tomlkit makes, if it can; None as value removes it."""
+    import tomlkit  # noqa: PLC0415 - needed by few, and slow to import
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    try:
+        document = tomlkit.parse(text)
+        inner: Any = document
+        for part in path[:-1]:
+            inner = inner.setdefault(part, tomlkit.table())
+        if value is None:
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = value
+        edit = tomlkit.dumps(document)
+        # tomlkit ends new lines with a line feed alone.
+        crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
+        yield edit.replace("\r\n", "\n").replace("\n", "\r\n") if crlf else edit
+    except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError):
+        # A value where a table should be, or a layout that tomlkit cannot edit.
+        return
+
+
+def _new_lines(text: str, path: Path, value: object, end: str) -> Iterator[str]:
+    """Places for a line that sets the value, the best first; each must still be checked."""
+    import tomlkit  # noqa: PLC0415 - needed by few, and slow to import
+
+    *table, name = path
+    line = f"{tomlkit.key(name).as_string()} = {tomlkit.item(value).as_string()}{end}"
+    yield from _in_its_table(text, line)
+    if table:
+        gap = end if text.strip() else ""
+        yield f"{text}{gap}[{tomlkit.key(table).as_string()}]{end}{line}"
+    else:
+        yield _before_tables(text, line, end)
+
+
+def _in_its_table(text: str, line: str) -> Iterator[str]:
+    """The line behind the last statement of each table; only its own table passes the check."""
+    lines = _lines(text)
+    statements = [at for at, each in enumerate(lines) if each.strip() and not _is_comment(each)]
+    for at, following in reversed(list(zip_longest(statements, statements[1:]))):
+        if following is None or lines[following].lstrip().startswith("["):
+            yield "".join((*lines[: at + 1], line, *lines[at + 1 :]))
+
+
+def _before_tables(text: str, line: str, end: str) -> str:
+    """The line above the first header and the comment that introduces it."""
+    lines = _lines(text)
+    header = next((at for at, each in enumerate(lines) if each.lstrip().startswith("[")), None)
+    if header is None:
+        return text + line
+    introduction = list(takewhile(str.strip, reversed(lines[:header])))
+    at = header - len(introduction)
+    return "".join((*lines[:at], line, end, *lines[at:]))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as TOML has them, with their ends; `splitlines` knows more kinds of ends."""
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _holds_toml_editing(table: object, path: Path) -> bool:
+    for part in path:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = cast("dict[str, object]", table)[part]
+    return True
+
+
+def _is_safe(before: str, after: str, path: Path, value: object) -> bool:
+    """Whether the texts differ in this one value alone, and its lines of comments stay."""
+    try:
+        old, new = tomllib.loads(before), tomllib.loads(after)
+    except tomllib.TOMLDecodeError:
+        return False
+    following = iter(_lines(after))
+    comments_stay = all(line in following for line in _lines(before) if _is_comment(line))
+    return comments_stay and _pruned(_changed(old, path, value)) == _pruned(new)
+
+
+def _changed(table: dict[str, Any], path: Path, value: object) -> dict[str, Any]:
+    changed = deepcopy(table)
+    inner: Any = changed
+    for one in path[:-1]:
+        inner = cast("Any", inner).setdefault(one, {}) if isinstance(inner, dict) else None
+    if not isinstance(inner, dict):
+        return {"": "another value stands where a table should"}
+    last = cast("dict[str, Any]", inner)
+    if value is None:
+        last.pop(path[-1], None)
+    else:
+        last[path[-1]] = value
+    return changed
+
+
+def _pruned(table: dict[str, Any]) -> dict[str, Any]:
+    """Without tables that hold nothing."""
+    pruned = {
+        name: _pruned(cast("dict[str, Any]", one)) if isinstance(one, dict) else one
+        for name, one in table.items()
+    }
+    return {name: one for name, one in pruned.items() if one != {}}
+
 
 Names = tuple[str, ...]
 """The names that lead to a value in a file."""
@@ -35,7 +180,7 @@ class Kept:
     """What it is there; when it was taken out, what applies now."""
     before: object
     """What applied before; None if that could not be told."""
-    path: Path
+    path: PathWriting
     """The file."""
     instead: str | None = None
     """What goes before it, and where that stands: this value does not apply here."""
@@ -114,8 +259,8 @@ def _check(file: File, text: str, *, project: bool) -> None:
     settled(given for one in (*others, new) for given in given_in(one))
 
 
-def _here() -> Path:
-    return Path.cwd().resolve()
+def _here() -> PathWriting:
+    return PathWriting.cwd().resolve()
 
 
 def _file(name: Name, *, project: bool) -> File:
@@ -140,7 +285,7 @@ def _file(name: Name, *, project: bool) -> File:
     return File(path, "project" if project else "user", "", {})
 
 
-def _exactly(path: Path, content: bytes) -> str:
+def _exactly(path: PathWriting, content: bytes) -> str:
     """The text as it is; a file that is not text is not for us to edit."""
     try:
         return content.decode()
@@ -215,7 +360,7 @@ def _where_it_is(name: Name) -> str:
 
 def _write(file: File, text: str) -> None:
     """Write the file. One that was trusted, or did not exist, is the user's own work also now."""
-    path = Path(os.path.realpath(file.path))
+    path = PathWriting(os.path.realpath(file.path))
     if file.level == "project" and path.parent != file.path.parent:
         raise InvalidSetting(
             f"{printable(file.path)} is a link to {printable(path)}, outside its folder.",

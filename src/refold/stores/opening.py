@@ -4,8 +4,8 @@ from pathlib import Path
 
 from refold.errors import InvalidInput
 from refold.log.protocol import Store
-from refold.stores.address import without_password
 from refold.stores.memory import MemoryStore
+from refold.stores.sql import without_password
 from refold.stores.sqlite import SqliteStore
 
 _SQLITE = "sqlite:///"

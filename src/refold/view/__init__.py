@@ -3,34 +3,30 @@
 This package is pure: it reads no file, calls no model and looks at no clock.
 """
 
-from refold.view.budget import ASSUMED_WINDOW, Account, Budget
-from refold.view.calibration import Calibration, calibrated
-from refold.view.estimate import Estimate
+from refold.view.budget import ASSUMED_WINDOW, Account, Budget, Thresholds, thresholds
 from refold.view.events import Event, Truncation, UsageInfo, events
 from refold.view.explain import Explanation, explain
-from refold.view.plan import Layout, LeftOut, Plan
-from refold.view.policy_values import (
+from refold.view.plan import Gone, Layout, LeftOut, Plan, Reason
+from refold.view.profiles import (
+    PROFILES,
     Archive,
     Arguments,
     Emergency,
     Fit,
     Fold,
     Keep,
+    Profile,
     Rewrite,
     Trigger,
     Trim,
     Window,
+    profile,
 )
-from refold.view.profiles import PROFILES, Profile, profile
 from refold.view.project import project
-from refold.view.reasons import Gone, Reason
 from refold.view.record import Previous, Record, hashes_of, planned, rebuild, record
-from refold.view.rendering import render_tool_result
-from refold.view.row import Row
-from refold.view.sheet import Sheet
-from refold.view.thresholds import Thresholds, thresholds
-from refold.view.tokens import Counter
+from refold.view.tokens import Calibration, Counter, Estimate, calibrated
 from refold.view.view import Messages, Request, View
+from refold.view.view_input import Row, Sheet, render_tool_result
 
 __all__ = [
     "ASSUMED_WINDOW",

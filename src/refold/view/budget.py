@@ -1,6 +1,10 @@
 """How many tokens a request may have, and what they are spent on."""
 
+from dataclasses import asdict, dataclass
+from math import ceil, floor
 from typing import NamedTuple
+
+from refold.view.profiles import Profile
 
 ASSUMED_WINDOW = 128_000
 """When nobody knows a model's window."""
@@ -71,3 +75,133 @@ class Account(NamedTuple):
 
 PER_MESSAGE = 4
 """Tokens that each message costs beside its parts: role and separators."""
+
+
+# At how many tokens a profile acts, for one model and one counter: computed here and nowhere else.
+#
+# The planner, the trigger of folds, `refold models` and the chat all read the same value. Marks are
+# shares of the limit, as they were set, in tokens as they are counted. A counter that may be too
+# low
+# keeps some headroom below the limit; that headroom never reaches below the hard mark, so it cannot
+# merge "a fold starts" and "a request waits for it" into one number. What an estimate then lets
+# through and the provider refuses is sent again, shorter, and the provider's limit is remembered.
+
+GAIN = 0.1
+"""The share of the target that a rewrite must free to be worth a provider's cache."""
+APART = 0.1
+"""The share of the limit that lies between soft and hard at least, unless they were set closer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The marks of a profile, in tokens of a whole request; 0 where it has none.
+
+    `room`, `target`, `low_water` and `fold` are tokens of messages alone, without the floor.
+    """
+
+    limit: int
+    """Nothing larger is sent."""
+    soft: int = 0
+    """A fold starts in the background: at this many tokens or more."""
+    hard: int = 0
+    """A request waits for the fold: at this many tokens or more."""
+    generation: int = 0
+    """What delegated work has produced is folded."""
+    target: int = 0
+    """Old results are rewritten: at more tokens than this."""
+    fold: int = 0
+    """A fixed count of tokens: a fold starts at more than this."""
+    window: int = 0
+    """A fixed count of tokens that the messages are cut to."""
+    messages: int = 0
+    """How many messages start a fold, or are left when nothing summarises."""
+    turns: int = 0
+    """The same for turns."""
+    floor: int = 0
+    """What is sent whatever the messages are: instructions and tool definitions."""
+    room: int = 0
+    """Messages that count more are cut to fit."""
+    low_water: int = 0
+    """What a rewrite brings the messages down to."""
+
+    @property
+    def gain(self) -> int:
+        """Tokens that a rewrite must free."""
+        return int(GAIN * self.target)
+
+    def rewrite_due(self, total: int, tried: int) -> bool:
+        """Whether it is time to rewrite; not again before there is more to gain."""
+        return total > self.room or (total > self.target and total >= tried + self.gain)
+
+    def as_json(self) -> dict[str, int]:
+        """All of them, by name."""
+        return asdict(self)
+
+
+def effective_limit(profile: Profile, budget: Budget) -> int:
+    """The limit that applies: the budget's, or the profile's own if that is smaller."""
+    return min(budget.limit, profile.budget) if profile.budget else budget.limit
+
+
+def thresholds(
+    profile: Profile, budget: Budget, spread: float = 0, *, instructions: int = 0
+) -> Thresholds:
+    """The marks of a profile, for a model with this budget and a counter of this spread.
+
+    `instructions` are those that the messages carry themselves: the larger of these and the
+    budget's are sent.
+    """
+    limit = effective_limit(profile, budget)
+    trigger, window = profile.trigger, profile.window
+    always_sent = budget.tools + max(budget.instructions, instructions)
+    hard = _tokens(trigger.hard, limit)
+    # Short sessions are left alone, unless nothing would be left for a fold in the background.
+    latest = (hard or limit) - ceil(round(APART * limit, 6))
+    left_alone = trigger.at_least if trigger.at_least <= latest else 0
+    safe = floor((limit - always_sent) / (1 + spread))
+    room = max(safe, hard - always_sent)
+    target = _target(profile, safe, room)
+    return Thresholds(
+        limit,
+        soft=_soft(profile, limit, hard, left_alone),
+        hard=hard,
+        generation=_tokens(_share(trigger.generation, budget), limit),
+        target=target if profile.rewrite.sticky else 0,
+        fold=trigger.tokens and max(trigger.tokens, left_alone - always_sent - 1),
+        window=window.max_tokens or window.recent_tokens,
+        messages=trigger.messages or window.max_messages or window.recent_messages,
+        turns=trigger.turns or window.max_turns,
+        floor=always_sent,
+        room=room,
+        low_water=int(profile.rewrite.low_water * target),
+    )
+
+
+def _soft(profile: Profile, limit: int, hard: int, left_alone: int) -> int:
+    trigger = profile.trigger
+    if not (trigger.soft and limit):
+        return 0
+    soft = max(_tokens(trigger.soft, limit), left_alone)
+    if hard and round(trigger.hard - trigger.soft, 6) >= APART:
+        # Shares that are apart stay apart where a limit of a few tokens would round them together.
+        soft = min(soft, hard - ceil(round(APART * limit, 6)))
+    return max(1, soft)
+
+
+def _tokens(share: float, limit: int) -> int:
+    """The first count that reaches the share."""
+    return ceil(round(share * limit, 6))  # 0.55 of 100,000 is a little more than 55,000
+
+
+def _share(steps: tuple[tuple[int, float], ...], budget: Budget) -> float:
+    """The share for a window of this size: that of the last step it reaches."""
+    window = ASSUMED_WINDOW if budget.window is None else budget.window
+    return next((share for least, share in sorted(steps, reverse=True) if window >= least), 0)
+
+
+def _target(profile: Profile, safe: int, room: int) -> int:
+    """Where a sticky profile rewrites; at a share of 1 only what would be cut otherwise."""
+    rewrite = profile.rewrite
+    share = room if rewrite.target >= 1 else int(rewrite.target * safe)
+    target = max(0, min(room, max(share, rewrite.at_least)))
+    return min(target, rewrite.target_tokens) if rewrite.target_tokens else target

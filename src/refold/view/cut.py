@@ -6,9 +6,8 @@ cut out.
 
 from typing import NamedTuple
 
-from refold.view.policy_values import Keep
-from refold.view.row import Row, weight
-from refold.view.sheet import Sheet
+from refold.view.profiles import Keep
+from refold.view.view_input import Row, Sheet, weight
 
 _STRETCH = 1.5
 """By how much more than asked may stay, to begin with a turn."""

@@ -4,27 +4,13 @@ Where the documents that Refold began from disagree, they differ here and nowher
 can be set on its own, in any profile.
 """
 
-from typing import Literal
+from enum import Enum
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from refold.errors import InvalidSetting
-from refold.view.policy_values import (
-    Archive,
-    Arguments,
-    Emergency,
-    Fit,
-    Fold,
-    Keep,
-    Policy,
-    Retention,
-    Rewrite,
-    Trigger,
-    Trim,
-    Values,
-    Watch,
-    Window,
-)
 
 __all__ = [
     "BALANCED",
@@ -40,15 +26,346 @@ __all__ = [
     "Fit",
     "Fold",
     "Keep",
+    "Policy",
     "Profile",
+    "ProjectRight",
     "Retention",
     "Rewrite",
     "Trigger",
     "Trim",
+    "Values",
     "Watch",
     "Window",
     "profile",
+    "project_right",
 ]
+
+
+# The values that policies go by, in groups: what each means, and what it is unless told.
+
+T = TypeVar("T")
+
+
+class ProjectRight(Enum):
+    """What the files of a project may do about a setting, trusted or not.
+
+    A project's files come with a clone, so anybody may have written them. A setting that declares
+    nothing is closed to them: whoever adds one must say so to open it.
+    """
+
+    VALUE = "value"
+    """Set any value: it only changes what is kept of a conversation, never where it goes."""
+    PROFILE = "profile"
+    """Choose between the values that Refold ships, by naming a profile."""
+    NONE = "none"
+    """Nothing."""
+
+
+Policy = Annotated[T, ProjectRight.VALUE]
+"""A setting that a project's files may set."""
+Shipped = Annotated[T, ProjectRight.PROFILE]
+"""A setting that a project's files may only choose, with a profile."""
+
+
+def project_right(field: FieldInfo) -> ProjectRight:
+    """What a project's files may do about this setting."""
+    declared = (one for one in field.metadata if isinstance(one, ProjectRight))
+    return next(declared, ProjectRight.NONE)
+
+
+class Values(BaseModel):
+    """Values that belong together; one that nobody knows is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Trigger(Values):
+    """When the past is folded: any one of these suffices, 0 means never."""
+
+    soft: Policy[float] = Field(
+        default=0.8, ge=0, le=1, description="Share of the limit that starts a fold."
+    )
+    hard: Policy[float] = Field(
+        default=0.95, ge=0, le=1, description="Share of the limit that waits for it."
+    )
+    messages: Policy[int] = Field(default=0, ge=0, description="Fold when there are more messages.")
+    turns: Policy[int] = Field(default=0, ge=0, description="Fold when there are more turns.")
+    tokens: Policy[int] = Field(default=0, ge=0, description="Fold when there are more tokens.")
+    generation: Policy[tuple[tuple[int, float], ...]] = Field(
+        default=(),
+        description="For delegated work, by window size: from this many tokens on, this share.",
+    )
+    at_least: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Fewer tokens wait for `hard`: short sessions are left alone. Where the limit "
+        "is so small that this would leave less than a tenth of it below `hard`, it does not "
+        "count.",
+    )
+    min_messages: Policy[int] = Field(
+        default=4, ge=0, description="Fewer messages are never folded by themselves."
+    )
+    min_messages_manual: Policy[int] = Field(
+        default=2, ge=0, description="Fewer are not folded when asked to."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Trigger":
+        if self.soft and self.hard and not self.soft < self.hard:
+            raise InvalidSetting(
+                f"trigger.soft is {self.soft} and trigger.hard {self.hard}.",
+                "Set trigger.soft below trigger.hard.",
+            )
+        return self
+
+
+class Keep(Values):
+    """What a fold leaves as it is: the beginning, and the newest."""
+
+    head: Policy[Literal["first run", "none"]] = Field(
+        default="none", description="Which beginning stays: up to the first answer, or none."
+    )
+    head_tokens: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Of a longer first run only the first prompt stays; 0 is no limit.",
+    )
+    unit: Policy[Literal["messages", "turns", "tokens", "none"]] = Field(
+        default="none", description="What `amount` counts; none: nothing but the open step."
+    )
+    amount: Policy[float] = Field(
+        default=0, ge=0, description="How much of the newest stays; of turns, their share."
+    )
+    least: Policy[int] = Field(
+        default=0, ge=0, description="Of messages or turns, at least so many."
+    )
+    snap: Policy[Literal["step", "turn"]] = Field(
+        default="step", description="Where the tail begins: with a step, or a turn if one is near."
+    )
+
+
+class Fold(Values):
+    """What a fold shows in the place of what it stands for."""
+
+    keep: Keep = Keep()
+    placement: Policy[Literal["message", "replacement", "merge"]] = Field(
+        default="message",
+        description="The summary as a message with a marker, as a full replacement, or in front of "
+        "the first prompt that stays.",
+    )
+    apply: Policy[Literal["inline", "background", "next turn"]] = Field(
+        default="background", description="Whether a request waits for a fold that it started."
+    )
+    wait: Policy[float] = Field(
+        default=60, ge=0, description="Seconds that a request waits for a fold at most."
+    )
+    breadcrumb: Policy[bool] = Field(
+        default=False,
+        description="Without a model, fold to what the log itself says, rather than not at all.",
+    )
+    writer: Shipped[Literal["log", "model"]] = Field(
+        default="model",
+        description="Who writes summaries where no summariser is named: the log itself, without a "
+        "model, or the primary model.",
+    )
+    ground: Shipped[Literal["check", "report"]] = Field(
+        default="report",
+        description="What a model wrote is put right by the log before it is used, or what is "
+        "wrong with it is only written down.",
+    )
+    coverage: Policy[float] = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="A model's summary must hold this share of the salient names that one from the "
+        "log would hold; else that one is used.",
+    )
+    call_limit: Policy[float] = Field(
+        default=120, gt=0, description="Seconds that one call of the summariser may take."
+    )
+    references: Policy[bool] = Field(
+        default=False,
+        description="Beside a model's words, name the large results that can be read again.",
+    )
+    max_tokens: Policy[int] = Field(default=8_000, ge=200, description="What a fold shows at most.")
+    ledger_tokens: Policy[int] = Field(
+        default=4_500, ge=0, description="Of that, for names of what was folded."
+    )
+    user_chars: Policy[int] = Field(
+        default=12_000, ge=0, description="Characters of the user's own messages that stay."
+    )
+    user_messages: Policy[int] = Field(default=60, ge=0, description="How many of them.")
+    user_clip: Policy[int] = Field(default=700, ge=40, description="Characters of a single one.")
+
+
+class Rewrite(Values):
+    """When what was already sent may change, and how much must then be gained."""
+
+    sticky: Policy[bool] = Field(
+        default=True,
+        description="Decisions stay until the next rewrite, so a provider's cache stays warm.",
+    )
+    target: Policy[float] = Field(
+        default=0.5, gt=0, le=1, description="Share of the limit above which the past is rewritten."
+    )
+    target_tokens: Policy[int] = Field(
+        default=0, ge=0, description="The same in tokens; the smaller one counts."
+    )
+    at_least: Policy[int] = Field(
+        default=20_000, ge=0, description="Smaller views are left alone as long as they fit."
+    )
+    low_water: Policy[float] = Field(
+        default=0.5, gt=0, le=0.9, description="Share of the target that a rewrite cuts to."
+    )
+
+
+class Trim(Values):
+    """Long tool results of earlier turns, cut."""
+
+    max_chars: Policy[int] = Field(
+        default=0, ge=0, description="Longer tool results are cut; 0 leaves them."
+    )
+    style: Policy[Literal["head", "head-tail"]] = Field(
+        default="head", description="Which end is kept."
+    )
+    marker: Shipped[str] = Field(
+        default="\n[…truncated, {length} chars total]",
+        description="What marks the cut; {length} is known.",
+    )
+    protect: Policy[Literal["last", "turn"]] = Field(
+        default="turn", description="What is never cut: the last messages, or the current turn."
+    )
+    last: Policy[int] = Field(default=2, ge=0, description="How many last messages are safe.")
+    inflate: Policy[bool] = Field(
+        default=False, description="Cut even where the marker makes it longer."
+    )
+
+
+class Archive(Values):
+    """Large tool results of earlier turns, replaced by a short reference; recall reads them."""
+
+    min_chars: Policy[int] = Field(
+        default=0, ge=0, description="Larger results are archived; 0 leaves them."
+    )
+    excerpt: Policy[int] = Field(
+        default=0, ge=0, description="Characters of the beginning that stay."
+    )
+    names: Policy[int] = Field(
+        default=0, ge=0, description="Characters of names from the result that stay."
+    )
+    recent: Policy[float] = Field(
+        default=0.2, ge=0, le=1, description="Share of the target at the end that is left alone."
+    )
+
+
+class Arguments(Values):
+    """Long arguments of old calls, clipped value by value."""
+
+    max_chars: Policy[int] = Field(
+        default=0, ge=0, description="Longer values are clipped; 0 leaves them."
+    )
+    keep: Policy[int] = Field(
+        default=0, ge=0, description="Characters of a clipped value that stay."
+    )
+    names: Policy[float] = Field(
+        default=0, ge=0, le=1, description="Share of a clipped value that may stay as names."
+    )
+
+
+class Window(Values):
+    """Fixed limits, for when nothing summarises."""
+
+    max_messages: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="More messages: the first run and the newest stay; 0 is no limit.",
+    )
+    max_turns: Policy[int] = Field(
+        default=0, ge=0, description="More turns: the older half goes; 0 is no limit."
+    )
+    max_tokens: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="More tokens: few turns are reduced to text, many halved; 0: no limit.",
+    )
+    text_below: Policy[int] = Field(
+        default=5, ge=1, description="Fewer turns than this are reduced to text."
+    )
+    halve: Policy[bool] = Field(
+        default=True,
+        description="Whether many turns are halved; where folds are made, those do it instead.",
+    )
+    recent_messages: Policy[int] = Field(
+        default=0, ge=0, description="Only the newest are seen; 0 is no limit."
+    )
+    recent_tokens: Policy[int] = Field(
+        default=0, ge=0, description="Of those, at most this many tokens before the latest prompt."
+    )
+    read: Policy[int] = Field(
+        default=0, ge=0, description="How many messages are read at all; 0 is no limit."
+    )
+
+    @property
+    def limits(self) -> bool:
+        """Whether any limit is set."""
+        return any((self.max_messages, self.max_turns, self.max_tokens, self.rolling))
+
+    @property
+    def rolling(self) -> bool:
+        """Whether only the newest are seen, at each request anew."""
+        return bool(self.recent_messages or self.recent_tokens)
+
+
+class Fit(Values):
+    """What a request leaves out when it would not fit otherwise."""
+
+    low_water: Policy[float] = Field(
+        default=0.9, gt=0, le=1, description="Share of the limit it cuts to."
+    )
+    marker: Shipped[str] = Field(
+        default="", description="What stands for what is left out; {count} is known."
+    )
+
+
+class Watch(Values):
+    """What is done about the same files and searches read again after a fold."""
+
+    share: Policy[float] = Field(
+        default=0,
+        ge=0,
+        le=0.5,
+        description="Share of the limit that results read again may take up, kept through folds; "
+        "0: they are only counted.",
+    )
+
+
+class Emergency(Values):
+    """What happens after a provider refused a request for its length: it is cut hard, at once.
+
+    Before that, everything is remembered, where there is a memory. When the provider refuses that
+    too, only the latest prompt is sent, and the view begins anew with it.
+    """
+
+    result_chars: Policy[int] = Field(
+        default=0, ge=0, description="Longer tool results are cut, the newest too; 0 leaves them."
+    )
+    user_chars: Policy[int] = Field(
+        default=0, ge=0, description="Longer prompts are cut, but the latest; 0 leaves them."
+    )
+    turns: Policy[int] = Field(default=0, ge=0, description="How many turns stay; 0 is no limit.")
+
+    @property
+    def on(self) -> bool:
+        """Whether a refusal is answered in this way at all."""
+        return bool(self.result_chars or self.user_chars or self.turns)
+
+
+class Retention(Values):
+    """How long sessions are kept that nobody uses; a chat looks after it when it opens."""
+
+    days: int = Field(
+        default=0, ge=0, description="Sessions unused for more days are forgotten; 0: never."
+    )
 
 
 class Profile(Values):

@@ -11,26 +11,16 @@ from typing import NamedTuple
 
 from refold.errors import InvalidMessage, PromptTooLarge, ViewTooLarge
 from refold.log import MAIN_SCOPE
-from refold.view.budget import Account, Budget
-from refold.view.closing import drawn_up
-from refold.view.desk import Desk, Proposal
-from refold.view.plan import NOTHING, Closed, Layout, LeftOut, Plan, Terms
-from refold.view.policies.archive import archive
-from refold.view.policies.arguments import arguments
-from refold.view.policies.dedupe import dedupe
-from refold.view.policies.emergency import emergency, untold
-from refold.view.policies.fit import fit, marked
-from refold.view.policies.folds import folds
-from refold.view.policies.oversized import exceeds, oversized
+from refold.view.budget import Account, Budget, Thresholds, thresholds
+from refold.view.plan import LASTING, NOTHING, STICKY, Closed, Layout, LeftOut, Plan, Terms
+from refold.view.plan_builder import Desk, Proposal, drawn_up
+from refold.view.policies.fit import emergency, exceeds, fit, marked, oversized, untold
+from refold.view.policies.folds import folds, pins, scope
 from refold.view.policies.pair import OPENING, opening, pair
-from refold.view.policies.pins import pins
-from refold.view.policies.scope import scope
-from refold.view.policies.trim import trim
+from refold.view.policies.tool_output import archive, arguments, dedupe, trim
 from refold.view.policies.window import window
 from refold.view.profiles import STATIC_MARKER, Profile
-from refold.view.reasons import LASTING, STICKY
-from refold.view.sheet import Sheet
-from refold.view.thresholds import Thresholds, thresholds
+from refold.view.view_input import Sheet
 from refold.wire import Drop, Insert, Replace
 
 

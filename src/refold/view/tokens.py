@@ -1,9 +1,14 @@
 """Counting tokens: what a counter is, and what stands around the text of a part."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import ceil
-from typing import Final, NamedTuple, Protocol
+from statistics import median
+from typing import Final, Literal, NamedTuple, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from refold.errors import InvalidInput
 from refold.wire import Kind, Shape
 
 
@@ -89,3 +94,204 @@ def tools_tokens(counter: Counter, definitions: Iterable[str], marks: Marks = PL
     """The tokens of tool definitions, each the JSON of its name, description and schema."""
     each = [counter.text(one, "other") + marks.tool for one in definitions]
     return sum(each) + marks.tools if each else 0
+
+
+# Counts corrected by the usage that a provider reports.
+#
+# A calibration remembers the last pairs of what was counted and what was reported for the same
+# request. Their median ratio corrects the counter; how far they lie above it is the headroom.
+
+LAST = 100
+"""How many pairs are remembered."""
+ENOUGH = 8
+"""How many pairs it takes until the measured spread stands alone."""
+PRIOR = 2
+"""How many pairs that say "the counter is right" every calibration starts with."""
+COVERED = 0.99
+"""Share of the pairs that the spread covers."""
+SMALLEST = 0.01
+"""The spread is never less."""
+ABSURD = 4.0
+"""A ratio above this, or below its inverse, is a mistake: another request, another unit."""
+
+
+class Calibration(BaseModel):
+    """How a counter's counts relate to what a provider reports."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prior: float = Field(default=0.1, gt=0, le=ABSURD)
+    """The spread while little was observed: the counter's own."""
+    pairs: tuple[tuple[int, int], ...] = ()
+    """Counted and reported, the oldest first."""
+
+    def observed(self, estimated: int, reported: int) -> "Calibration":
+        """After one more request: its tokens by the counter as it is, and by the provider."""
+        if estimated <= 0 or not 1 / ABSURD <= reported / estimated <= ABSURD:
+            return self
+        pairs = (*self.pairs, (estimated, reported))[-LAST:]
+        return self.model_copy(update={"pairs": pairs})
+
+    @property
+    def factor(self) -> float:
+        """Reported tokens for each one counted, in hundredths, so that it seldom moves."""
+        return max(0.01, round(median([*self._ratios, *[1.0] * PRIOR]), 2))
+
+    @property
+    def spread(self) -> float:
+        """How far reports may lie above corrected counts, as a share of them."""
+        ratios = sorted(self._ratios)
+        doubt = self.prior * max(0, ENOUGH - len(ratios)) / ENOUGH
+        if not ratios:
+            return max(doubt, SMALLEST)
+        highest = ratios[ceil(COVERED * len(ratios)) - 1]
+        return max(highest / self.factor - 1, doubt, SMALLEST)
+
+    @property
+    def _ratios(self) -> list[float]:
+        return [reported / estimated for estimated, reported in self.pairs]
+
+    def to_json(self) -> str:
+        """It, as JSON."""
+        return self.model_dump_json()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Calibration":
+        """What `to_json` wrote."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise InvalidInput(
+                f"This is no calibration: {error.errors()[0]['msg']}.", "Start with Calibration()."
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A counter whose counts are corrected."""
+
+    counter: Counter
+    factor: float
+    spread: float
+
+    @property
+    def name(self) -> str:
+        """The counter's, and the correction."""
+        return f"{self.counter.name} * {self.factor:.2f}"
+
+    def text(self, text: str, kind: Kind = "text") -> int:
+        """The tokens of a text, corrected."""
+        return ceil(self.counter.text(text, kind) * self.factor)
+
+    def part(self, shape: Shape) -> int:
+        """The tokens of a whole part, corrected."""
+        return ceil(self.counter.part(shape) * self.factor)
+
+
+def calibrated(counter: Counter, calibration: Calibration) -> Calibrated:
+    """The counter, corrected."""
+    return Calibrated(counter, calibration.factor, calibration.spread)
+
+
+# An estimate of tokens that needs no tokenizer: pure, deterministic, tens of megabytes a second.
+#
+# A tokenizer cuts text where the class of its characters changes: at words, humps in names, groups
+# of digits, runs of punctuation. So the estimate counts such changes, each with a weight. The
+# weights
+# were fitted to the o200k tokenizer, by non-negative least squares on relative errors, over
+# recorded
+# agent sessions, program code and pages in a dozen languages.
+
+Content = Literal["prose", "json", "code", "cjk", "script", "encoded"]
+"""What a text is made of. "script" is any other writing than Latin; "encoded" is base64 or hex."""
+
+
+class Bound(NamedTuple):
+    """How far an estimate may be off: this share of the true count, and a few tokens more."""
+
+    share: float
+    slack: int
+
+    def holds(self, estimated: int, true: int) -> bool:
+        """Whether the estimate is within the bound."""
+        return abs(estimated - true) <= self.share * true + self.slack
+
+
+BOUNDS: Final[dict[Content, Bound]] = {
+    "prose": Bound(0.10, 8),
+    "json": Bound(0.12, 8),
+    "code": Bound(0.18, 8),
+    "cjk": Bound(0.20, 8),
+    "script": Bound(0.25, 8),
+    "encoded": Bound(0.10, 8),
+}
+"""The bound that 99 of 100 messages keep, by content, against the o200k tokenizer."""
+
+REQUEST_SPREAD = 0.08
+"""How far the truth may lie above the estimate of a whole request: single errors even out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A counter that estimates, for models whose tokenizer is not at hand."""
+
+    name: str = "estimate"
+    spread: float = REQUEST_SPREAD
+    marks: Marks = PLAIN
+
+    def text(self, text: str, kind: Kind = "text") -> int:
+        """The tokens of a text, times what the model's family makes of this kind of part."""
+        return self.marks.weighed(estimate(text), kind)
+
+    def part(self, shape: Shape) -> int:
+        """The tokens of a whole part."""
+        return part_tokens(self, shape, self.marks)
+
+
+def estimate(text: str) -> int:
+    """About how many o200k tokens the text has."""
+    data = text.encode("utf-8", "replace")
+    coarse, fine = b"." + data.translate(_COARSE), data.translate(_FINE)
+    thousandths = _BYTE * len(data)
+    thousandths += sum(weight * coarse.count(change) for change, weight in _RUNS)
+    thousandths += sum(weight * fine.count(change) for change, weight in _CHANGES)
+    if len(data) > len(text):
+        thousandths += sum(weight * fine.count(lead) for lead, weight in _LEADS)
+    return -(-thousandths // 1000)
+
+
+def _fine(byte: int) -> str:
+    """The class of a byte; the first byte of a character beyond ASCII tells its script."""
+    character = chr(byte)
+    if byte >= 0x80:  # noqa: PLR2004 - the ranges of UTF-8
+        return next((name for first, name in _FIRST_BYTES if byte >= first), "c")
+    if character.isalnum():
+        return "d" if character.isdigit() else "U" if character.isupper() else "l"
+    if character in " \t":
+        return "s"
+    return "n" if character in "\r\n" else "r" if character in "-=#*~" else "p"
+
+
+_FIRST_BYTES: Final = (
+    (0xF0, "z"),  # emoji, and what is rare
+    (0xE3, "y"),  # Chinese, Japanese, Korean
+    (0xE2, "e"),  # quotation marks, dashes, arrows, boxes
+    (0xC4, "x"),  # other alphabets
+)
+_FINE: Final = "".join(map(_fine, range(256))).encode()
+_COARSE: Final = bytes(ord("a" if c in b"lU" else "1" if c in b"d" else ".") for c in _FINE)
+
+# Thousandths of a token: for each byte, and each time that one class follows another.
+_BYTE: Final = 57
+_RUNS: Final = ((b".a", 788), (b"1a", 1216), (b".1", 1600), (b"a1", 454))
+_CHANGES: Final = (
+    (b"U", 82),
+    (b"d", 202),
+    (b"p", 323),
+    (b"r", 107),
+    (b"n", 589),
+    (b"lU", 785),
+    (b"UUl", 2399),
+    (b"sp", 773),
+)
+_LEADS: Final = ((b"e", 763), (b"x", 185), (b"y", 575), (b"z", 2999))

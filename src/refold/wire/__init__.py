@@ -3,8 +3,10 @@
 A wire is pure. What no edit touches goes out byte for byte as it came in.
 """
 
+from typing import Final
+
+from refold.errors import UnknownFormat as _UnknownFormat
 from refold.wire.anthropic_messages import AnthropicMessages
-from refold.wire.formats import WIRES, wire_for
 from refold.wire.openai_chat import OpenAIChat
 from refold.wire.openai_responses import OpenAIResponses
 from refold.wire.part import (
@@ -17,11 +19,12 @@ from refold.wire.part import (
     Keep,
     Kind,
     Part,
+    Problem,
     Replace,
     Role,
     Shape,
+    Wire,
 )
-from refold.wire.protocol import Problem, Wire
 from refold.wire.pydantic_ai import PydanticAI
 
 __all__ = [
@@ -46,3 +49,24 @@ __all__ = [
     "Wire",
     "wire_for",
 ]
+
+
+# The wires that come with Refold.
+
+_KNOWN: Final[tuple[Wire, ...]] = (
+    PydanticAI(),
+    OpenAIChat(),
+    OpenAIResponses(),
+    AnthropicMessages(),
+)
+
+WIRES: Final[dict[str, Wire]] = {wire.name: wire for wire in _KNOWN}
+"""The wires that come with Refold, by the name of their format."""
+
+
+def wire_for(name: str) -> Wire:
+    """The wire of a format."""
+    try:
+        return WIRES[name]
+    except KeyError:
+        raise _UnknownFormat(f"No wire knows the format {name!r}: {', '.join(WIRES)}.") from None

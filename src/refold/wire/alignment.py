@@ -29,8 +29,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
-from refold.wire.part import Shape
-from refold.wire.protocol import Wire
+from refold.wire.part import Shape, Wire
 from refold.wire.splice import parsed
 
 Verdict = Literal["continues", "diverges", "unknown"]

@@ -17,15 +17,16 @@ from refold.wire.editing import (
     Path,
     Place,
     Tree,
+    Turn,
     as_item,
     as_list,
     as_object,
     as_string,
     edited,
+    repeated,
+    unpaired,
 )
-from refold.wire.pairing import Turn, repeated, unpaired
-from refold.wire.part import Change, Described, Insert, Kind, Role, Shape
-from refold.wire.protocol import Problem
+from refold.wire.part import Change, Described, Insert, Kind, Problem, Role, Shape
 from refold.wire.splice import (
     Cut,
     Object,

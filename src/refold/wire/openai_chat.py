@@ -20,16 +20,16 @@ from refold.errors import InvalidMessage
 from refold.wire.editing import (
     Path,
     Place,
+    Turn,
     as_arguments,
     as_item,
     as_list,
     as_object,
     as_string,
     edited,
+    unpaired,
 )
-from refold.wire.pairing import Turn, unpaired
-from refold.wire.part import Change, Described, Insert, Kind, Role, Shape
-from refold.wire.protocol import Problem
+from refold.wire.part import Change, Described, Insert, Kind, Problem, Role, Shape
 from refold.wire.splice import Object, encoded, objects, parsed, written
 
 

@@ -17,15 +17,15 @@ from refold.wire.editing import (
     Path,
     Place,
     Retell,
+    Turn,
     as_arguments,
     as_list,
     as_object,
     as_string,
     edited,
+    unpaired,
 )
-from refold.wire.pairing import Turn, unpaired
-from refold.wire.part import Change, Described, Insert, Shape
-from refold.wire.protocol import Problem
+from refold.wire.part import Change, Described, Insert, Problem, Shape
 from refold.wire.splice import Object, encoded, objects, parsed, written
 
 

@@ -9,13 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from refold.cli.chat import commands
-from refold.cli.chat.conversation import Conversation
+from refold.cli.chat.conversation import Conversation, TurnEnd, new_name
 from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
-from refold.cli.chat.naming import new_name
-from refold.cli.chat.news import Newsboy
 from refold.cli.chat.surface import Listening, Surface
-from refold.cli.chat.tail import tail
-from refold.cli.chat.turn import TurnEnd
+from refold.cli.chat.tail import Newsboy, tail
 from refold.errors import RefoldError, SessionNotFound
 from refold.log import SessionInfo
 

@@ -1,33 +1,86 @@
 """What a person talks with: an agent with its memory, one session of it at a time."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from secrets import token_hex
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 
 from refold.cli.chat.endpoint import Endpoint
-from refold.cli.chat.heard import Happened, Heard
+from refold.cli.chat.errors import told
+from refold.cli.chat.events import Happened, Heard
 from refold.cli.chat.hearing import Hearing
 from refold.cli.chat.status import Status
-from refold.cli.chat.turn import Hear, TurnEnd, hear_out
-from refold.engine.reason import CANCELLED
+from refold.engine.protocol import CANCELLED
 from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.integrations.pydantic_ai import Refold
-from refold.integrations.pydantic_ai.telling import Happening
+from refold.integrations.pydantic_ai.events import Happening
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
 from refold.session import Compacted, Session, Spent, spent
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
+
+# Names of new sessions.
+
+
+def new_name() -> str:
+    """A name that no other session has: the day, and some letters.
+
+    It holds no word of what is said: a name stays when words are forgotten, and stands in lists, in
+    logs and on command lines. Lists show the first words beside it, read from the log each time.
+    """
+    return f"{datetime.now().astimezone():%Y-%m-%d}-{token_hex(3)}"
+
+
+# One turn of an agent, heard to its end, and how it ended.
+
+Hear = Callable[[Heard], None]
+_MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """How a turn ended."""
+
+    how: Literal["answered", "interrupted", "limit", "failed"]
+    text: str = ""
+    """The answer, or why there is none."""
+    fix: str = ""
+    """What to do about it."""
+    code: str = ""
+
+
+async def hear_out(
+    run: AbstractAsyncContextManager[AsyncIterable[object]],
+    hearing: Hearing,
+    hear: Hear,
+    steps: int,
+    model: str,
+) -> TurnEnd:
+    """Hear a run of the agent to its end; whatever that is, the conversation goes on."""
+    try:
+        async with run as events:
+            async for event in events:
+                if (heard := hearing.heard(event)) is not None:
+                    hear(heard)
+    except UsageLimitExceeded:
+        return TurnEnd("limit", f"The turn ended after {steps} steps.", _MORE_STEPS, "steps")
+    except Exception as error:  # noqa: BLE001 - it is told to the person
+        return TurnEnd("failed", *told(error, model))
+    return TurnEnd("answered", hearing.text)
+
 
 _BUSY = 2.0
 """Seconds to wait for an answer that is given elsewhere, before a command is refused."""

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from refold.cli.chat.heard import Called, Heard, Returned, Said, Thought
+from refold.cli.chat.events import Called, Heard, Returned, Said, Thought
 
 WAITING = "waiting for another terminal"
 _PATIENCE = 1.0

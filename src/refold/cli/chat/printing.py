@@ -3,14 +3,18 @@
 import json
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TextIO, cast
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from refold import __version__
 from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.conversation import Conversation
+from refold.cli.chat.conversation import Conversation, TurnEnd, new_name
 from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
-from refold.cli.chat.heard import Called, Happened, Heard, Returned, Said
-from refold.cli.chat.naming import new_name
-from refold.cli.chat.turn import TurnEnd
+from refold.cli.chat.events import Called, Happened, Heard, Returned, Said
+from refold.cli.chat.models.providers import ASKED, Choice
 from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
 from refold.fold.events import CompactionComplete
 
@@ -114,3 +118,35 @@ def _as_json(
 def _aside(text: str) -> None:
     with suppress(OSError, AttributeError):  # nobody may read it, or there is no such output
         sys.stderr.write(f"{cleaned(text)}\n")
+
+
+# What a chat says first, and last.
+
+
+def greeting(choice: Choice, store: str, *, first: bool) -> RenderableType:
+    """One line; the first time, three that explain it all."""
+    top = Text.assemble(
+        (f"refold {__version__}", "bold"),
+        ("  ", ""),
+        (choice.name, ""),
+        (f"  ({choice.why})" if choice.why != ASKED else "", "dim"),
+    )
+    if not first:
+        return Group(top, Text("/help shows what you can do.", style="dim"))
+    kept = f"Every word is kept in {_shorter(store)}. What no longer fits the model is folded into"
+    return Group(
+        top,
+        Text(f"{kept} a summary, and can be unfolded again."),
+        Text("Enter sends, /help shows what you can do, Ctrl-C interrupts, twice it leaves."),
+    )
+
+
+def farewell(command: str) -> RenderableType:
+    """How to come back, on a line that can be copied whole."""
+    return Text(f"Come back with: {command}", no_wrap=True, overflow="ignore")
+
+
+def _shorter(store: str) -> str:
+    path = store.removeprefix("sqlite:///")
+    home = str(Path.home())
+    return path.replace(home, "~", 1) if path.startswith(home) else path

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from refold.session import Filled
-from refold.view.columns import Piece, Tone
+from refold.view.explanation import Piece, Tone
 
 COMPACTING = "Compacting conversation history"
 """While a fold is under way."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from rich.console import RenderableType
 
-from refold.cli.chat.heard import Heard
+from refold.cli.chat.events import Heard
 from refold.cli.chat.status import Status
 
 

@@ -43,12 +43,12 @@ def demo(
 
 def _watched(store: str) -> int:
     """In a terminal: the play, and then the chat is theirs."""
-    from refold.cli.chat.running import surface_for  # noqa: PLC0415 - it needs the extra `chat`
+    from refold.cli.chat.run import surface_for  # noqa: PLC0415 - it needs the extra `chat`
 
     surface = surface_for(plain=False)
 
     async def main() -> int:
-        from refold.cli.demo.on_screen import on_screen  # noqa: PLC0415 - as above
+        from refold.cli.demo.show import on_screen  # noqa: PLC0415 - as above
 
         return await on_screen(surface, store)
 
@@ -56,10 +56,9 @@ def _watched(store: str) -> int:
 
 
 async def _play(address: str, *, as_json: bool) -> bool:
-    from refold.cli.demo.keeping import kept  # noqa: PLC0415 - it needs the extra `chat`
     from refold.cli.demo.model import PACE  # noqa: PLC0415 - as above
     from refold.cli.demo.play import SESSION, play  # noqa: PLC0415 - as above
-    from refold.cli.demo.printing import Printing  # noqa: PLC0415 - as above
+    from refold.cli.demo.show import Printing, kept  # noqa: PLC0415 - it needs the extra `chat`
 
     async with kept(address, SESSION) as store:
         if as_json:

@@ -15,10 +15,9 @@ except ModuleNotFoundError as error:
         "Folds on workers need packages that are not installed.", 'pip install "refold[dbos]"'
     ) from error
 
-from refold.engine.dbos.database import prepare
+from refold.engine.dbos.database import SCHEMA, VERSION, prepare
 from refold.engine.dbos.engine import DbosEngine
 from refold.engine.dbos.limits import Bound, Bounds, Limits, Rate
-from refold.engine.dbos.names import SCHEMA, VERSION
 from refold.engine.dbos.worker import Worker
 
 __all__ = [

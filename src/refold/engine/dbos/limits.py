@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from refold.engine.dbos.names import Lane, queue_of
+from refold.engine.dbos.database import Lane, queue_of
 from refold.errors import InvalidInput
+from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job
-from refold.fold.run import MANUAL, is_extractive, read_context
 
 _PRIMARY: Final = "primary"  # a summariser's name for the session's own model
 

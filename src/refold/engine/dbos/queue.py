@@ -16,10 +16,7 @@ from dbos import error as dbos_error
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from refold.engine.dbos.database import pooled, refused
-from refold.engine.dbos.limits import Limits, model_of
-from refold.engine.dbos.measuring import Queued
-from refold.engine.dbos.names import (
+from refold.engine.dbos.database import (
     SCHEMA,
     WORKFLOW,
     Lane,
@@ -27,10 +24,14 @@ from refold.engine.dbos.names import (
     lane_of,
     model_in,
     partition_of,
+    pooled,
     queue_of,
+    refused,
     version_of,
 )
-from refold.engine.surely import surely
+from refold.engine.dbos.limits import Limits, model_of
+from refold.engine.dbos.metrics import Queued
+from refold.engine.locks import surely
 from refold.errors import InvalidInput
 from refold.fold.job import Job
 

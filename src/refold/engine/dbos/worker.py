@@ -15,19 +15,24 @@ from dbos import error as dbos_error
 from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
-from refold.engine.beneath import Beneath, running_of
-from refold.engine.dbos.database import refused
-from refold.engine.dbos.lease import Lease
+from refold.engine.dbos.database import (
+    POOL,
+    SCHEMA,
+    VERSION,
+    WORKFLOW,
+    application,
+    refused,
+    version_of,
+)
 from refold.engine.dbos.limits import Limits
-from refold.engine.dbos.measuring import Making, Measuring
-from refold.engine.dbos.names import POOL, SCHEMA, VERSION, WORKFLOW, application, version_of
+from refold.engine.dbos.metrics import Making, Measuring
 from refold.engine.dbos.queue import FoldQueue, QueuedFold
-from refold.engine.dbos.sweeper import Sweeper
+from refold.engine.dbos.recovery import Lease, Sweeper
 from refold.engine.folding import Folding
 from refold.engine.local import LIMIT, MOST_ATTEMPTS
-from refold.engine.reason import INTERRUPTED, reason_of
-from refold.engine.steps import LoggedSteps
-from refold.engine.surely import PASSING, surely
+from refold.engine.locks import PASSING, surely
+from refold.engine.protocol import INTERRUPTED, reason_of
+from refold.engine.steps import Beneath, LoggedSteps, running_of
 from refold.errors import InvalidInput, RefoldError, SessionForgotten, SessionNotFound
 from refold.fold.job import Job, Make, Steps
 from refold.log import Author, Log

@@ -4,11 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from string import digits
 
-from refold.fold.ground.directive_words import NUMBER_WORDS
 from refold.fold.ground.disguise import folded
 from refold.fold.ground.evidence import Evidence
-from refold.fold.ground.named import Named, named, spellings
-from refold.fold.ground.stems import content
+from refold.fold.ground.words import NUMBER_WORDS, Named, content, named, spellings
 from refold.log.text import words
 
 _LINE = re.compile(r"(.+?[^\d:]):(\d+)(?:[:-]\d+)*$")

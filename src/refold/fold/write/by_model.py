@@ -5,27 +5,89 @@ profiles that have none, the fold fails as theirs does.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
-from refold.fold.breadcrumb import breadcrumb
+from refold.fold.compactor import read_context
+from refold.fold.extractive import breadcrumb
 from refold.fold.gate import EMPTY
 from refold.fold.job import Job, Steps
 from refold.fold.material import Earlier, Material
-from refold.fold.quoting import sound
-from refold.fold.run import read_context
 from refold.fold.secrets import redacted, without_secrets
-from refold.fold.summary import Report, Summary
-from refold.fold.write.breaker import TOO_OFTEN, Breaker
+from refold.fold.summary import Report, Summary, sound
 from refold.fold.write.transcript import GUARD, Chunk, asked, chunks
 from refold.fold.write.written import Form, Said, Written, from_form, from_text, known_from, merged
 from refold.view import Counter, Fold
+
+# A breaker: who failed again and again is left alone for a while, and then tried once.
+#
+# A summariser that is down fails every fold, and each failure is waited and paid for. After a few
+# in
+# a row it is not asked any more; the log writes the summaries until a probe works. After any
+# failure
+# one fold at a time finds out for all: who hangs is not asked by many at once.
+
+TOO_OFTEN: Final = "the summariser failed too often"
+"""Why a summariser was not asked."""
+FAILURES: Final = 2
+"""How many failures in a row open it."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 8, 64  # folds
+
+
+@dataclass
+class Breaker:
+    """Counts the failures of one summariser, in one process."""
+
+    failures: int = 0
+    """In a row."""
+    last: str = ""
+    """Why it failed last."""
+    _pause: int = 0
+    _left: int = 0
+    _asking: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it failed too often."""
+        return self.failures >= FAILURES
+
+    def allows(self) -> bool:
+        """Whether to ask now; while it is open, once in a while."""
+        if self.failures and self._asking:
+            return False
+        if not self.is_open:
+            return True
+        self._left -= 1
+        return self._left < 0
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """While it is asked; whoever is in doubt meanwhile does not ask too."""
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+
+    def worked(self) -> None:
+        """It was asked, and what it wrote is used."""
+        self.failures, self._pause, self.last = 0, 0, ""
+
+    def failed(self, why: str) -> None:
+        """It was asked in vain."""
+        self.failures += 1
+        self.last = why
+        if self.is_open:
+            self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _FIRST_PAUSE)
+            self._left = self._pause
+
 
 _LEAST_ROOM = 400  # tokens of a prompt; with less, nothing is left for what was said
 _SLOT = 5  # of the room, the fraction for what earlier summaries say
@@ -268,7 +330,7 @@ def _believed(
     written: Written, material: Material, own: Summary, values: Fold, summariser: Summariser
 ) -> Summary:
     # Its rules take a while to import, and only who asked a model needs them.
-    from refold.fold.believing import believed  # noqa: PLC0415
+    from refold.fold.acceptance import believed  # noqa: PLC0415
 
     return believed(written, material, own, values, by=summariser.name, counter=summariser.counter)
 

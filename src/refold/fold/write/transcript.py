@@ -10,8 +10,8 @@ from string import Template
 from typing import Final, NamedTuple
 
 from refold.fold.material import Material, Passage
-from refold.fold.quoting import clipped, one_line
 from refold.fold.secrets import redacted
+from refold.fold.summary import clipped, one_line
 from refold.fold.write.written import Said
 from refold.view import Counter
 from refold.view.framing import lines_of

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, Field
 
 from refold.fold.material import Earlier
-from refold.fold.quoting import one_line
-from refold.fold.write.citations import cited
+from refold.fold.summary import one_line
+from refold.fold.write.phrases import HEADINGS, Subject, cited, words_of
 from refold.fold.write.reading import read
-from refold.fold.write.subjects import HEADINGS, Subject, words_of
 
 __all__ = [
     "HEADINGS",

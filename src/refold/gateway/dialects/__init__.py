@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from refold.gateway.dialects.anthropic_messages import ANTHROPIC_MESSAGES
-from refold.gateway.dialects.asked import Asked, Unreadable
-from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.dialects.dialect import Asked, Dialect, Unreadable
 from refold.gateway.dialects.openai_chat import OPENAI_CHAT
 from refold.gateway.dialects.openai_responses import OPENAI_RESPONSES
 

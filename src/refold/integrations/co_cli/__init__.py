@@ -1,12 +1,21 @@
 """co-cli's history functions under their own names, for Pydantic AI and for one's own loop."""
 
-from refold.integrations.co_cli import commands, history
-from refold.integrations.co_cli.commands import COMMANDS, CommandContext, run_command
-from refold.integrations.co_cli.configured import configured
-from refold.integrations.co_cli.history import truncate_history_window, truncate_tool_returns
-from refold.integrations.co_cli.restoring import restore_history
-from refold.integrations.co_cli.summariser import summarize_messages
-from refold.integrations.co_cli.turns import TurnResult, run_turn
+from refold.integrations.co_cli import history
+from refold.integrations.co_cli import loop as commands
+from refold.integrations.co_cli.history import (
+    configured,
+    summarize_messages,
+    truncate_history_window,
+    truncate_tool_returns,
+)
+from refold.integrations.co_cli.loop import (
+    COMMANDS,
+    CommandContext,
+    TurnResult,
+    restore_history,
+    run_command,
+    run_turn,
+)
 
 # As co-cli spells them.
 _cmd_clear = commands.cmd_clear

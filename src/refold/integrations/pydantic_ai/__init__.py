@@ -2,6 +2,6 @@
 
 from refold.integrations.pydantic_ai.capability import Refold
 from refold.integrations.pydantic_ai.conversations import Conversations
-from refold.integrations.pydantic_ai.telling import SessionEvent
+from refold.integrations.pydantic_ai.events import SessionEvent
 
 __all__ = ["Conversations", "Refold", "SessionEvent"]

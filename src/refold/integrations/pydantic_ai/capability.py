@@ -15,22 +15,24 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from refold.errors import InvalidInput, InvalidSetting
+from refold.fold.compactor import Write
 from refold.fold.job import Job
-from refold.fold.run import Write
-from refold.integrations.pydantic_ai.offered import LEAST_ROOM, recall_toolset
-from refold.integrations.pydantic_ai.places import Place, calling, place_of
-from refold.integrations.pydantic_ai.run import Run
-from refold.integrations.pydantic_ai.serving import Models, ModelUse
-from refold.integrations.pydantic_ai.sessions import ConversationSessions, NewEngine
-from refold.integrations.pydantic_ai.telling import Watching
-from refold.integrations.pydantic_ai.told import consolidated, told
+from refold.integrations.pydantic_ai.events import Watching
+from refold.integrations.pydantic_ai.run import LEAST_ROOM, Run, recall_toolset
+from refold.integrations.pydantic_ai.scopes import Place, calling, consolidated, place_of, told
+from refold.integrations.pydantic_ai.sessions import (
+    ConversationSessions,
+    Models,
+    ModelUse,
+    NewEngine,
+)
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated, MemorySink, remembering
 from refold.models import ModelSettings, Overrides
-from refold.models.catalogue import NONE
+from refold.models.catalog import NONE
 from refold.session import Session, Setup
-from refold.session.folds import Hook, Host
+from refold.session.compaction import Hook, Host
 from refold.view import Profile
 from refold.view.profiles import profile as named
 
@@ -307,7 +309,7 @@ class Refold(AbstractCapability[Any]):
 
 def _by_model(resolve: Callable[[str, Job], Model], known: Overrides) -> Write:
     # What checks a summary takes a while to import, and most agents do without.
-    from refold.models.asking import by_model  # noqa: PLC0415
+    from refold.models.summarizer import by_model  # noqa: PLC0415
 
     return by_model(resolve, known)
 

@@ -2,7 +2,7 @@
 
 A conversation is the session of its id, and its messages are the session's messages: whatever
 reads sessions (views, folds, recall, search, export) reads conversations too. See
-`refold.integrations.pydantic_ai.conversation_state` for what is an entry and what is derived.
+`refold.integrations.pydantic_ai.conversation_log` for what is an entry and what is derived.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,18 @@ from pydantic_ai.conversation_store import (
 )
 
 from refold.errors import Conflict, InvalidInput, SessionExists
-from refold.integrations.pydantic_ai.conversation_reading import GONE, Reading
-from refold.integrations.pydantic_ai.conversation_state import (
+from refold.integrations.pydantic_ai.conversation_log import (
+    GONE,
     EntryId,
     Kept,
+    Reading,
     deleted,
     holding,
     saved,
     seq_of,
     stretch_end,
 )
-from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
+from refold.integrations.pydantic_ai.history import message_of, payload_of
 from refold.log import (
     DEFAULT_TENANT,
     Author,

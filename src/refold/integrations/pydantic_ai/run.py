@@ -1,11 +1,11 @@
 """One run of an agent, governed: what it says is logged, and what it sends comes from the log."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from pydantic_ai import RunContext
+from pydantic_ai import FunctionToolset, RunContext, Tool
 from pydantic_ai.exceptions import RetryModelRequest
 from pydantic_ai.messages import (
     ModelMessage,
@@ -17,19 +17,27 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.toolsets import AbstractToolset
 
 from refold.errors import PromptTooLarge, ViewTooLarge, WindowExceeded
-from refold.integrations.pydantic_ai.history import History, adopt, repeats_the_end
-from refold.integrations.pydantic_ai.message_bytes import message_of, payload_of
-from refold.integrations.pydantic_ai.places import Place
+from refold.integrations.pydantic_ai.history import (
+    History,
+    adopt,
+    message_of,
+    payload_of,
+    repeats_the_end,
+)
 from refold.integrations.pydantic_ai.pydantic_ai_compat import enter_history
-from refold.integrations.pydantic_ai.serving import Models
-from refold.integrations.pydantic_ai.sessions import ConversationSession
+from refold.integrations.pydantic_ai.scopes import Caller, Place, current
+from refold.integrations.pydantic_ai.sessions import ConversationSession, Models
 from refold.log import Log
+from refold.models.catalog import Usage
 from refold.models.overflow import Overflow
 from refold.models.overflow_errors import filled, overflow_in
-from refold.models.spending import Usage
-from refold.session.flow import TIGHTER
+from refold.recall import Tool as RecallTool
+from refold.recall import recall_tools
+from refold.recall.tools import CHARS, FEWEST_CHARS
+from refold.session.session import TIGHTER
 from refold.view import Request
 
 
@@ -283,3 +291,34 @@ def _usage(response: ModelResponse) -> Usage | None:
     return Usage(
         told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens
     )
+
+
+# The recall tools as Pydantic AI's, offered when there is something to recall.
+
+LEAST_ROOM = 3_000
+"""Tokens of a request below which the tools, and what they bring, would fill it."""
+
+
+def recall_toolset(
+    log: Log, wanted: Callable[[RunContext[Any]], bool], *, everywhere: bool
+) -> AbstractToolset[Any]:
+    """The tools of all runs. While everything is in view they would only cost room."""
+
+    def of(caller: Caller) -> tuple[RecallTool, ...]:
+        session, scope = caller.place
+        chars = max(FEWEST_CHARS, min(CHARS, caller.room))  # about a quarter of it in tokens
+        return recall_tools(log, session, scope=scope, chars=chars, everywhere=everywhere)
+
+    offered = [_offered(tool, of) for tool in of(Caller(None, Place("any"), 0))]
+    toolset: FunctionToolset[Any] = FunctionToolset(offered, id="refold-recall")
+    return toolset.filtered(lambda ctx, _: wanted(ctx))
+
+
+def _offered(tool: RecallTool, of: Callable[[Caller], tuple[RecallTool, ...]]) -> Tool[Any]:
+    async def call(**arguments: Any) -> str:  # noqa: ANN401 - whatever the model gave
+        caller = current()
+        assert caller is not None  # noqa: S101 - it is called as a tool of a governed run
+        own = next(one for one in of(caller) if one.name == tool.name)
+        return await own.run(arguments)
+
+    return Tool[Any].from_schema(call, tool.name, tool.description, tool.schema)

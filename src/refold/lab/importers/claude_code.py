@@ -20,8 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import JsonValue
 
 from refold.lab import messages as make
-from refold.lab.importers.gathering import Gathered, Gathering
-from refold.lab.importers.tolerant import (
+from refold.lab.importers.base import (
+    Gathered,
+    Gathering,
     child,
     content,
     moment,

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from refold.errors import InvalidMessage
 from refold.lab import messages as make
-from refold.lab.importers.gathering import Gathered, Gathering
-from refold.lab.importers.tolerant import child, moment, name_of, string
+from refold.lab.importers.base import Gathered, Gathering, child, moment, name_of, string
 from refold.lab.messages import Json
 from refold.lab.recording import FORMAT, Recorded, Recording
 from refold.wire import Shape, Wire, wire_for

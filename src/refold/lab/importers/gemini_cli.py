@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import JsonValue
 
 from refold.lab import messages as make
-from refold.lab.importers.gathering import Gathering
-from refold.lab.importers.tolerant import (
+from refold.lab.importers.base import (
+    Gathering,
     child,
     content,
     items,

@@ -20,7 +20,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
 from refold.lab import messages as make
-from refold.lab.importers.tolerant import moment, tokens
+from refold.lab.importers.base import moment, tokens
 from refold.lab.messages import Json
 from refold.lab.recording import Recorded, Recording, Usage
 

@@ -18,10 +18,9 @@ from starlette.responses import StreamingResponse
 from refold.errors import Draining, InvalidInput, LimitReached, RefoldError
 from refold.log import Entry, Log
 from refold.service import problem
-from refold.service.api.asking import OfLog, OfService, Reader, SessionName
-from refold.service.api.given import LARGEST
-from refold.service.api.reading import dumped, entry_json, read_page
-from refold.service.api.route import Route
+from refold.service.api.routing import OfLog, OfService, Reader, Route, SessionName
+from refold.service.api.schemas import LARGEST
+from refold.service.api.sessions import dumped, entry_json, read_page
 from refold.service.callers import known
 
 router = APIRouter(tags=["events"], route_class=Route)

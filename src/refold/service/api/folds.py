@@ -8,12 +8,19 @@ from fastapi import APIRouter, Response
 from refold.errors import FoldUnderWay, InvalidInput
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Log, Outline, Span
-from refold.service.api import fold_answers as answers
-from refold.service.api.answers import SessionState, moment
-from refold.service.api.answers import Span as ToldSpan
-from refold.service.api.asking import OfLog, OfService, Reader, Service, SessionName, Writer, using
-from refold.service.api.given import FoldId, NewFold, Run
-from refold.service.api.route import Route
+from refold.service.api import schemas as answers
+from refold.service.api.routing import (
+    OfLog,
+    OfService,
+    Reader,
+    Route,
+    Service,
+    SessionName,
+    Writer,
+    using,
+)
+from refold.service.api.schemas import FoldId, NewFold, Run, SessionState, moment
+from refold.service.api.schemas import Span as ToldSpan
 from refold.service.api.sessions import state_of
 from refold.service.callers import Caller
 from refold.session import Compacted, Session

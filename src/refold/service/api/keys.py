@@ -6,12 +6,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path
 
 from refold.errors import LimitReached
-from refold.service.api import key_answers as answers
-from refold.service.api.answers import moment
-from refold.service.api.asking import Admin, OfService
-from refold.service.api.given import NewKey, Rotation, UpstreamKey
-from refold.service.api.route import Route
-from refold.service.keyring import Made
+from refold.service.api import schemas as answers
+from refold.service.api.routing import Admin, OfService, Route
+from refold.service.api.schemas import NewKey, Rotation, UpstreamKey, moment
+from refold.service.keys import Made
 
 router = APIRouter(tags=["keys"], route_class=Route)
 MOST_KEYS: Final = 1_000

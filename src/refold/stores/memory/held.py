@@ -1,20 +1,67 @@
 """What is held for one tenant: its sessions, their entries, artifacts and marks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from uuid import UUID
 
 from refold.engine.locks import LockTable
-from refold.log.admit import missing
+from refold.log.admit import fallen, missing, tombstone
 from refold.log.artifact import Artifact, lower
-from refold.log.entry import Entry
+from refold.log.entry import Entry, Marked, spans_of
 from refold.log.kinds import Requested
-from refold.log.outline import CONTROL_KINDS
-from refold.log.protocol import SessionInfo
-from refold.log.state import State
+from refold.log.outline import CONTROL_KINDS, replay
+from refold.log.protocol import SessionInfo, State
 from refold.log.text import Searched, text_of
-from refold.stores.memory.marks import MemoryMarks
+
+# The marks of one tenant's entries, in memory.
+
+
+class MemoryMarks:
+    """Keys, and the entries they are on."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, dict[int, bytes]] = {}
+        self._places: dict[bytes, dict[tuple[str, int], int]] = {}
+        self._put = count(1)
+
+    def newest(self, session: str) -> int:
+        """The session's newest marked entry; 0 if there is none."""
+        return next(reversed(self._keys.get(session, {})), 0)
+
+    def put(self, session: str, seq: int, key: bytes) -> None:
+        """Mark an entry, which is newer than those marked before."""
+        self._keys.setdefault(session, {})[seq] = key
+        self._places.setdefault(key, {})[session, seq] = next(self._put)
+
+    def of(self, session: str) -> Collection[int]:
+        """The session's marked entries."""
+        return list(self._keys.get(session, ()))
+
+    def drop(self, session: str, seqs: Iterable[int]) -> None:
+        """Take the marks off these entries; those that have one."""
+        keys = self._keys.get(session, {})
+        for seq in seqs:
+            key = keys.pop(seq, None)
+            if key is not None:
+                del self._places[key][session, seq]
+                if not self._places[key]:
+                    del self._places[key]
+        if not keys:
+            self._keys.pop(session, None)
+
+    def found(self, keys: Iterable[bytes]) -> list[Marked]:
+        """The entries with any of these keys, those marked last first."""
+        rows = [
+            (put, Marked(key, session, seq, *self._newest_two(session)))
+            for key in keys
+            for (session, seq), put in self._places.get(key, {}).items()
+        ]
+        return [row for _, row in sorted(rows, reverse=True)]
+
+    def _newest_two(self, session: str) -> tuple[int, int]:
+        seqs = reversed(self._keys[session])
+        return next(seqs), next(seqs, 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -118,3 +165,46 @@ class Tenant:
             artifact, uses = self.artifacts.pop(hash_)
             if uses > 1:
                 self.artifacts[hash_] = (artifact, uses - 1)
+
+
+# Erasing what is held: entries become tombstones, sessions go.
+
+
+def erase(held: Tenant, rows: Sequence[Row]) -> int:
+    """Make tombstones of the rows and of all that rests on them; how many those are."""
+    gone = set(rows)
+    while derived := {row for there in held.oldest_first() for row in _fallen(there, gone)}:
+        gone |= derived
+    for row in gone:
+        left = tombstone(held.whole(row.entry))
+        held.release(row.entry)
+        row.entry, row.searched = left, None
+    marks = held.marks
+    for there in held.sessions.values():
+        if not gone.isdisjoint(there.rows):
+            seqs = marks.of(there.name)
+            marks.drop(there.name, [seq for seq in seqs if there.rows[seq - 1] in gone])
+            there.state = there.state._replace(outline=replay(held.controls(there)))
+    return len(gone) - len(rows)
+
+
+def bury(held: Tenant, there: HeldSession, now: int) -> None:
+    """Let go of a session, and of the rows that no other session reads."""
+    del held.sessions[there.name]
+    held.marks.drop(there.name, held.marks.of(there.name))
+    held.forgotten[there.name] = max(now, there.state.updated_at)
+    for other in held.sessions.values():
+        if other.forked_from == there.name:
+            other.forked_from = other.forked_at = None
+    read = {row for other in held.sessions.values() for row in other.rows}
+    for row in there.rows:
+        if row not in read:
+            held.release(row.entry)
+
+
+def _fallen(there: HeldSession, gone: set[Row]) -> list[Row]:
+    seqs_gone = spans_of(row.entry.seq for row in there.rows if row in gone)
+    if not seqs_gone:
+        return []
+    derived = [row.entry for row in there.rows if row.entry.rests_on and not row.entry.forgotten]
+    return [there.rows[entry.seq - 1] for entry in fallen(seqs_gone, derived)]

@@ -1,36 +1,107 @@
 """The log protocol over what is held."""
 
 from collections.abc import Callable, Collection, Sequence
+from uuid import UUID
 
 from refold.engine.locks import ProcessLocks
-from refold.errors import ArtifactNotFound, InvalidEntry, InvalidInput, SessionExists
+from refold.errors import ArtifactNotFound, InvalidEntry, InvalidInput, SessionExists, StoreClosed
 from refold.log.admit import Facts, Repeat, admit, check_drafts, needs_controls
 from refold.log.artifact import Artifact
-from refold.log.author import Clock
-from refold.log.entry import Draft, Entry
+from refold.log.codec import Clock, wall_clock
+from refold.log.entry import (
+    Draft,
+    Entry,
+    Mark,
+    Marked,
+    Span,
+    askable,
+    check_mark,
+    check_name,
+    check_newest,
+    seqs,
+    spans_of,
+    union,
+)
+from refold.log.excerpt import excerpt
 from refold.log.kinds import Message
-from refold.log.marking import Mark, Marked, askable, check_mark, check_newest
-from refold.log.names import check_name
-from refold.log.outline import chain_of
-from refold.log.pages import last_shown, page_after
+from refold.log.outline import chain_of, replay
 from refold.log.protocol import (
+    DEFAULT_TENANT,
     Appended,
     Erased,
     Hit,
     Locks,
+    Match,
     Matches,
     Outlined,
     SessionInfo,
     SessionPage,
+    Store,
     Visible,
+    fork_state,
+    last_shown,
+    page_after,
 )
-from refold.log.replaying import replay
-from refold.log.span import Span, seqs, spans_of, union
-from refold.log.state import fork_state
-from refold.log.text import Term
-from refold.stores.memory.forget import bury, erase
-from refold.stores.memory.held import HeldSession, Row, Tenant
-from refold.stores.memory.search import holds, matches, search
+from refold.log.text import Searched, Term, terms, text_of
+from refold.stores.memory.held import HeldSession, Row, Tenant, bury, erase
+from refold.stores.sql import matching
+
+# Looking for words in what is held.
+
+
+def search(held: Tenant, query: str, session: str | None, limit: int) -> list[Hit]:
+    """See `refold.log.Log.search`."""
+    looked_for: list[Term] = [(tuple(run),) for run in terms(query)]
+    hits: dict[tuple[UUID, int], tuple[str, Row]] = {}
+    for there in _among(held, session) if looked_for else ():
+        for row in there.rows:
+            place = row.entry.id, row.entry.seq
+            if place not in hits and all(map(held.searched(row).holds, looked_for)):
+                hits[place] = there.name, row
+    order = _by_seq if session else _by_time
+    newest = sorted(hits.values(), key=lambda hit: order(hit[1].entry), reverse=True)[:limit]
+    return [_hit(name, held.whole(row.entry), query) for name, row in newest]
+
+
+def _hit(name: str, entry: Entry, query: str) -> Hit:
+    return Hit(name, entry, excerpt(text_of(entry), query))
+
+
+def matches(held: Tenant, looked_for: Sequence[Term], session: str | None, most: int) -> Matches:
+    """See `refold.log.Log.matches`."""
+    among = _among(held, session)
+    entries: dict[tuple[UUID, int], tuple[Match, Searched]] = {}
+    for there in among:
+        messages = 0
+        for row in there.rows:
+            entry = row.entry
+            messages += entry.kind == Message.KIND
+            if (place := (entry.id, entry.seq)) not in entries:
+                words = held.searched(row)
+                place_of = there.name, entry.seq, entry.at, entry.kind, entry.scope
+                entries[place] = Match(*place_of, messages, words.length, ()), words
+    return matching(list(entries.values()), looked_for, len(among), most)
+
+
+def holds(held: Tenant, there: HeldSession, query: str) -> bool:
+    """Whether the session's name begins with the query, or an entry holds all its words."""
+    looked_for: list[Term] = [(tuple(run),) for run in terms(query)]
+    return there.name.startswith(query) or (
+        bool(looked_for)
+        and any(all(map(held.searched(row).holds, looked_for)) for row in there.rows)
+    )
+
+
+def _among(held: Tenant, session: str | None) -> list[HeldSession]:
+    return [held.session(session)] if session else held.oldest_first()
+
+
+def _by_seq(entry: Entry) -> tuple[int]:
+    return (entry.seq,)
+
+
+def _by_time(entry: Entry) -> tuple[int, int, UUID]:
+    return entry.at, entry.seq, entry.id
 
 
 class MemoryLog:
@@ -207,3 +278,36 @@ class MemoryLog:
 
 def _use(there: HeldSession) -> tuple[int, int]:
     return there.state.updated_at, there.key
+
+
+# The store: what is held for each tenant, until it is closed.
+
+
+class MemoryStore(Store):
+    """Keeps logs in memory, for tests and for conversations that need not be kept."""
+
+    def __init__(self, *, clock: Clock = wall_clock) -> None:
+        self._clock = clock
+        self._tenants: dict[str, Tenant] = {}
+        self._closed = False
+
+    def log(self, tenant: str = DEFAULT_TENANT) -> MemoryLog:
+        """The log of one tenant."""
+        check_name(tenant, "tenant")
+        return MemoryLog(tenant, self.held, self._clock)
+
+    def held(self, tenant: str) -> Tenant:
+        """What is kept for a tenant."""
+        if self._closed:
+            raise StoreClosed("The store in memory is closed, and what it held is gone.")
+        if tenant not in self._tenants:
+            self._tenants[tenant] = Tenant()
+        return self._tenants[tenant]
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        self._tenants.clear()
+        self._closed = True

@@ -4,27 +4,41 @@ Nothing is locked while we decide. A single call writes what was decided, if the
 the head and the revision that the decision rests on; if not, we read it afresh and decide again.
 """
 
+import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import NamedTuple, Protocol, TypeVar
 
-from refold.errors import InvalidEntry
+from refold.errors import InvalidEntry, InvalidInput, LogError, SessionExists, StoreBusy
 from refold.log.admit import Facts, Repeat, Write, admit, admit_plain, needs_controls
-from refold.log.entry import Draft
+from refold.log.entry import Draft, Mark, Marked, Span, check_name, check_newest
 from refold.log.kinds import Message, Opened
-from refold.log.outline import CONTROL_KINDS, dump
-from refold.log.protocol import Appended
-from refold.stores.postgres.packed import Statement, statement, truth, whole_number
-from refold.stores.postgres.read import controls, find_session, forgotten_at, seen
-from refold.stores.postgres.rows import (
+from refold.log.outline import CONTROL_KINDS, Segment, dump, plan_fork, replay
+from refold.log.protocol import Appended, SessionInfo, State, fork_state
+from refold.stores.postgres.connection import Reading, Values, Writing
+from refold.stores.postgres.metrics import Measuring
+from refold.stores.postgres.read import (
     KnownSessions,
     Name,
     SessionRow,
+    Statement,
     artifacts_of,
+    controls,
+    find_session,
+    forgotten_at,
+    info,
     packed,
     rests_on_of,
+    seen,
+    segments,
+    statement,
+    the_session,
+    truth,
+    whole_number,
 )
-from refold.stores.postgres.transaction import Reading, Values
 from refold.stores.sql import statements
 
 SQL = statements("refold.stores.postgres", "sql/append.sql")
@@ -189,3 +203,207 @@ def _columns(outcome: Write, messages: int) -> list[object]:
         [packed(artifact.media_type) for artifact in stored],
         [artifact.data for artifact in stored],
     ]
+
+
+# Forking: the new session points at the entries it shares.
+#
+# Who forks, forgets or lets sessions expire does so alone in its tenant, so who reads whose entries
+# does not change meanwhile. Appends go on: the entries a fork shares are there already.
+
+SQL_FORK = statements("refold.stores.postgres", "sql/fork.sql")
+
+
+async def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
+    """Make `new` out of the first `at` entries of the session."""
+    await lock_tenant(tx)
+    source = await the_session(tx, session)
+    check_name(new)
+    at = source.state.head if at is None else at
+    there = await find_session(tx, new)
+    if there is not None and (there.forked_from, there.forked_at) == (session, at):
+        return info(there, new)
+    if there is None:
+        if not 1 <= at <= source.state.head:
+            raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
+        there = await _forked(tx, session, source, new, at)
+        if there is not None:
+            return info(there, new)
+    raise SessionExists(f"There is a session {new!r} already.")
+
+
+async def lock_tenant(tx: Writing) -> None:
+    """Wait until nobody else forks or forgets in this tenant, and keep it so."""
+    await tx.run(SQL_FORK["lock_tenant"], (tx.tenant,))
+
+
+def columns(parts: Iterable[Segment]) -> tuple[list[int], list[int], list[int]]:
+    """Segments as statements take them: sources, firsts, lasts."""
+    found = list(parts)
+    return [one.source for one in found], [one.first for one in found], [one.last for one in found]
+
+
+def hashes_in(artifacts: str | None) -> list[str]:
+    """The hashes in the column of an entry's artifacts, once for each use."""
+    if artifacts is None:
+        return []
+    holes, attached = json.loads(artifacts)
+    return [*(hole[2] for hole in holes), *attached]
+
+
+async def _forked(
+    tx: Writing, session: str, source: SessionRow, new: str, at: int
+) -> SessionRow | None:
+    """The new session; None when one of the name was begun meanwhile."""
+    shared = await segments(tx, source, Span(1, at))
+    found = await tx.one(SQL_FORK["messages_at"], (tx.tenant, shared[-1].source, at))
+    messages = found[0] if found else 0
+    at_head = at == source.state.head
+    outline = source.state.outline if at_head else replay(await controls(tx, source, at))
+    state = fork_state(source.state, at, messages, outline, tx.now)
+    state = state._replace(not_before=await forgotten_at(tx, new))
+    made = await tx.one(SQL_FORK["add_fork"], (tx.tenant, new, session, *_columns_of(state)))
+    if made is None:
+        return None
+    plan = plan_fork(shared, at, made[0])
+    await tx.run(SQL_FORK["add_segments"], (tx.tenant, made[0], *columns(plan.segments)))
+    if plan.copies:
+        await _copy(tx, plan.copies, made[0])
+    tx.reach("fork.written")
+    return SessionRow(made[0], state, at + 1, session, 0, 0)
+
+
+def _columns_of(state: State) -> tuple[object, ...]:
+    texts = packed(state.format), packed(state.profile), dump(state.outline)
+    return state.created_at, state.head, state.messages, state.not_before, *texts
+
+
+async def _copy(tx: Writing, parts: Sequence[Segment], key: int) -> None:
+    found = await tx.all(SQL_FORK["copied_artifacts"], (tx.tenant, *columns(parts)))
+    uses = Counter(hash_ for (column,) in found for hash_ in hashes_in(column))
+    if uses:
+        hashes = [packed(hash_) for hash_ in uses]
+        await tx.run(SQL_FORK["use_artifacts"], (tx.tenant, hashes, list(uses.values())))
+    await tx.run(SQL_FORK["copy_entries"], (tx.tenant, key, *columns(parts)))
+    await tx.run(SQL_FORK["add_copies"], (tx.tenant, key, *columns(parts)))
+
+
+# Marks: keys by which entries are found again.
+#
+# A mark goes to the server with the entries it is put on, in the same call. If the session's newest
+# mark is not where its writer knows it, the server appends nothing, as if a unique index objected;
+# then we read the session and see what it is.
+
+T = TypeVar("T")
+SQL_MARKING = statements("refold.stores.postgres", "sql/marks.sql")
+_PACKED = {
+    SQL["append_plain"].encode(): statement("append_plain_marked", SQL_MARKING["append_plain"], 13)
+}
+_CALLS = {SQL[name]: SQL_MARKING[name] for name in ("append", "begin_session")}
+
+
+class MarkServer(Protocol):
+    """Where to write, and to read what a decision rests on."""
+
+    wait: float
+    known: KnownSessions
+    measuring: Measuring
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        ...
+
+    async def call(self, sql: str, values: Values) -> object:
+        """Call one function, which is a transaction of its own; None if a unique index objects."""
+        ...
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
+        """The same, with values that are packed already."""
+        ...
+
+    async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:
+        """Do work that only reads."""
+        ...
+
+
+class Marking:
+    """Where to write one append with its mark."""
+
+    def __init__(self, server: MarkServer, name: Name, mark: Mark) -> None:
+        self.known = server.known
+        self._server = server
+        self._name = name
+        self._mark = mark
+        self._newest: int | None = None
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return self._server.now()
+
+    async def call(self, sql: str, values: Values) -> object:
+        """Append and put the mark by one call; None if a unique index or a newer mark objects.
+
+        Raises MarkConflict when it is known that a newer mark does.
+        """
+        self._check()
+        mark = self._mark
+        return await self._server.call(_CALLS[sql], (*values, mark.key, mark.after, mark.nth))
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
+        """The same for one plain draft, which is always the first."""
+        self._check()
+        key, _, after = self._mark
+        put = key, None if after is None else whole_number(after)
+        return await self._server.call_packed(_PACKED[what.sql], (*values, *put))
+
+    async def append(
+        self, drafts: Sequence[Draft], expected: int | None, revision: int | None
+    ) -> Appended:
+        """Append the drafts, by what is known if that will do."""
+        name, done = self._name, None
+        if revision is None:
+            done = await append_plain(self, name, drafts, expected)
+        known = guess(self.known.get(name), drafts) if done is None else None
+        if known is not None:
+            with suppress(LogError, InvalidInput):  # it may be out of date: look, and see
+                done = await write(self, name, drafts, expected, known, revision=revision)
+        if done is not None:
+            return done
+        async with self.known.deciding(name):
+            return await self._decide(drafts, expected, revision)
+
+    async def _decide(
+        self, drafts: Sequence[Draft], expected: int | None, revision: int | None
+    ) -> Appended:
+        server, name = self._server, self._name
+        until = monotonic() + server.wait
+        while monotonic() < until:
+            known = await server.read(name[0], partial(self._look, drafts=drafts))
+            done = None
+            if known.row and not known.facts.seen and expected is revision is None:
+                self.known.put(name, known.row)  # what needs no head needs not race for it
+                done = await append_plain(self, name, drafts, expected)
+            if done is None:
+                done = await write(self, name, drafts, expected, known, revision=revision)
+            if done is not None:
+                return done
+            server.measuring.decided_again()
+        raise StoreBusy(f"Others append to session {name[1]!r} all the time.")
+
+    def _check(self) -> None:
+        if self._newest is not None:
+            check_newest(self._name[1], self._mark, self._newest)
+
+    async def _look(self, tx: Reading, drafts: Sequence[Draft]) -> Known:
+        known = await look(tx, self._name[1], drafts)
+        self._newest = 0
+        if known.row is not None:
+            [(newest,)] = await tx.all(SQL_MARKING["newest"], (tx.tenant, known.row.key))
+            self._newest = newest or 0
+        return known
+
+
+async def marked(tx: Reading, keys: Sequence[bytes]) -> list[Marked]:
+    """The entries with any of these keys, those marked last first."""
+    if not keys:
+        return []
+    return [Marked(*row) for row in await tx.all(SQL_MARKING["marked"], (tx.tenant, keys))]

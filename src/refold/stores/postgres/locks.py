@@ -12,9 +12,16 @@ import psycopg
 
 from refold.errors import StoreClosed
 from refold.log.protocol import Held
-from refold.stores.postgres.connection import Address, Pool, connect
-from refold.stores.postgres.failing import explained, is_lost
-from refold.stores.postgres.transaction import Connection, Row, execute
+from refold.stores.postgres.connection import (
+    Address,
+    Connection,
+    Pool,
+    Row,
+    connect,
+    execute,
+    explained,
+    is_lost,
+)
 
 T = TypeVar("T")
 _PAUSE: Final = 0.2

@@ -9,8 +9,7 @@ from typing import Protocol, TypeVar
 from refold.errors import InvalidInput, LogError, StoreBusy
 from refold.log.admit import check_drafts
 from refold.log.artifact import Artifact
-from refold.log.entry import Draft, Entry
-from refold.log.marking import Mark, Marked, askable, check_mark
+from refold.log.entry import Draft, Entry, Mark, Marked, Span, askable, check_mark
 from refold.log.protocol import (
     Appended,
     Erased,
@@ -22,23 +21,15 @@ from refold.log.protocol import (
     SessionPage,
     Visible,
 )
-from refold.log.span import Span
 from refold.log.text import Term
 from refold.stores.postgres import read as reading
-from refold.stores.postgres.append import append_plain, guess, look, write
-from refold.stores.postgres.connection import Address
+from refold.stores.postgres.append import Marking, append_plain, fork, guess, look, marked, write
+from refold.stores.postgres.connection import Address, Reading, Values, Writing
 from refold.stores.postgres.forget import expire, forget, maybe_unused
-from refold.stores.postgres.fork import fork
-from refold.stores.postgres.glance import Glance
-from refold.stores.postgres.index import index
-from refold.stores.postgres.listing import sessions
 from refold.stores.postgres.locks import LockConnection, PostgresLocks
-from refold.stores.postgres.marking import Marking, marked
-from refold.stores.postgres.measuring import Measuring, measured
-from refold.stores.postgres.packed import Statement
-from refold.stores.postgres.rows import KnownSessions, SessionRow
-from refold.stores.postgres.search import matches, search
-from refold.stores.postgres.transaction import Reading, Values, Writing
+from refold.stores.postgres.metrics import Measuring, measured
+from refold.stores.postgres.read import Glance, KnownSessions, SessionRow, Statement
+from refold.stores.postgres.search import index, matches, search, sessions
 
 T = TypeVar("T")
 

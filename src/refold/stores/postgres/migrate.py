@@ -8,13 +8,25 @@ import psycopg
 from psycopg import sql
 
 from refold.errors import InvalidInput, NotAStore, StoreOutdated
-from refold.log.names import check_name
-from refold.stores.migrations import Migration, check_applied, check_shipped, shipped_in
-from refold.stores.postgres.connection import Address, Pool, connect
-from refold.stores.postgres.failing import explained, stranger
-from refold.stores.postgres.transaction import Connection, execute
-from refold.stores.reach import Reach, onwards
-from refold.stores.sql import statements
+from refold.log.entry import check_name
+from refold.stores.postgres.connection import (
+    Address,
+    Connection,
+    Pool,
+    connect,
+    execute,
+    explained,
+    stranger,
+)
+from refold.stores.sql import (
+    Migration,
+    Reach,
+    check_applied,
+    check_shipped,
+    onwards,
+    shipped_in,
+    statements,
+)
 
 SQL: Final = statements("refold.stores.postgres", "sql/migrate.sql")
 PARTITIONS: Final = 16

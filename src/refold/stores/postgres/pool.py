@@ -1,31 +1,170 @@
 """The store's connections: taken for a moment, tried again when they break."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import uniform
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from refold.errors import StoreClosed, StoreError
 from refold.stores.postgres.connection import (
     Address,
+    Connection,
     Pool,
     SwiftConnection,
     configure,
     connect,
+    explained,
+    give_up,
+    is_lost,
+    is_passing,
     parameters,
+    unreachable,
 )
-from refold.stores.postgres.failing import explained, is_lost, is_passing, unreachable
-from refold.stores.postgres.measuring import Measuring
-from refold.stores.postgres.spare import Spare
-from refold.stores.postgres.transaction import Connection, give_up
+from refold.stores.postgres.metrics import Measuring
+
+# Ends calls that take too long, by one timer for all of them.
+#
+# A timer for each call would cost a good part of what an append costs.
 
 T = TypeVar("T")
+_LOOKS: Final = 8
+
+
+class Overdue:
+    """Gives each call `limit` seconds, or a little more: it looks some times in each of them."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._under_way: dict[asyncio.Task[Any], float] = {}
+        self._ended: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self, call: Awaitable[T]) -> T:
+        """What the call gives; TimeoutError when it has taken too long."""
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        loop = asyncio.get_running_loop()
+        self._under_way[task] = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(self._limit / _LOOKS, self._look, loop)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if task in self._ended and task.uncancel() == 0:
+                raise TimeoutError from None
+            raise
+        finally:
+            del self._under_way[task]
+            self._ended.discard(task)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        late = loop.time() - self._limit
+        for task, since in self._under_way.items():
+            if since < late and task not in self._ended:
+                self._ended.add(task)
+                task.cancel()
+        again = bool(self._under_way)
+        self._timer = loop.call_later(self._limit / _LOOKS, self._look, loop) if again else None
+
+
+# Connections between two calls, and who waits for one.
+#
+# The way through the pool costs a good part of what an append costs, so a call that ends hands its
+# connection to who has waited longest, or leaves it here for the next. Nothing here waits while it
+# has a connection, so no call can be cancelled in a moment in which it would be lost.
+
+Waiting = asyncio.Future[Connection | None]
+
+
+class Spare:
+    """Connections that nobody uses just now, and a queue of those who want one.
+
+    Who waits is given a connection, or None: a place is free, and the pool is to be asked.
+    """
+
+    def __init__(self, queue: int, wait: float) -> None:
+        self._queue: Final = queue
+        self._wait: Final = wait
+        self._free: list[Connection] = []
+        self._waiting: deque[Waiting] = deque()
+        self.taken = 0
+        self.refused = 0
+
+    @property
+    def free(self) -> int:
+        """How many connections nobody uses."""
+        return len(self._free)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for one."""
+        return len(self._waiting)
+
+    def take(self) -> Connection | None:
+        """The connection used last, if there is one."""
+        if not self._free:
+            return None
+        self.taken += 1
+        return self._free.pop()
+
+    def take_all(self) -> list[Connection]:
+        """All that nobody uses."""
+        free, self._free = self._free, []
+        return free
+
+    def leave(self, connection: Connection) -> None:
+        """Leave a connection for who waits, or for who comes."""
+        if self.hand(connection):
+            self.taken += 1
+        else:
+            self._free.append(connection)
+
+    def hand(self, connection: Connection | None) -> bool:
+        """Hand something to who has waited longest; whether there was anybody."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(connection)
+                return True
+        return False
+
+    def wait(self) -> Waiting:
+        """Begin to wait; TooManyRequests when too many do."""
+        if len(self._waiting) >= self._queue:
+            self.refused += 1
+            raise TooManyRequests
+        loop = asyncio.get_running_loop()
+        waiting: Waiting = loop.create_future()
+        timer = loop.call_later(self._wait, self._refuse, waiting)
+        waiting.add_done_callback(lambda _: timer.cancel())
+        self._waiting.append(waiting)
+        return waiting
+
+    def leave_queue(self, waiting: Waiting) -> None:
+        """Stop waiting."""
+        with suppress(ValueError):
+            self._waiting.remove(waiting)
+
+    def close(self) -> None:
+        """Nobody is given a connection any more."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_exception(PoolClosed())
+
+    def _refuse(self, waiting: Waiting) -> None:
+        if not waiting.done():
+            self.refused += 1
+            self.leave_queue(waiting)
+            waiting.set_exception(PoolTimeout())
+
+
 _REASONS: Final = {"40001": "serialization", "40P01": "deadlock"}
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
 _REST: Final = 1.0

@@ -8,22 +8,25 @@ from typing import TypeVar
 from psycopg.errors import UniqueViolation
 
 from refold.errors import InvalidInput, StoreBusy
-from refold.log.author import Clock, wall_clock
-from refold.log.names import check_name
+from refold.log.codec import Clock, wall_clock
+from refold.log.entry import check_name
 from refold.log.protocol import DEFAULT_TENANT, Store
-from refold.stores.migrations import Migration, check_shipped
-from refold.stores.postgres.connection import Address, Pool
-from refold.stores.postgres.glance import Changed, Glance
+from refold.stores.postgres.connection import (
+    Address,
+    Connection,
+    Pool,
+    Reading,
+    Values,
+    Writing,
+    execute,
+)
 from refold.stores.postgres.locks import LockConnection
 from refold.stores.postgres.log import PostgresLog
-from refold.stores.postgres.measuring import Measuring, Pooled
+from refold.stores.postgres.metrics import Measuring, Pooled
 from refold.stores.postgres.migrate import check_schema, shipped, warn_if_not_kept
-from refold.stores.postgres.overdue import Overdue
-from refold.stores.postgres.packed import Packed, Statement
-from refold.stores.postgres.pool import Connections
-from refold.stores.postgres.rows import KnownSessions
-from refold.stores.postgres.transaction import Connection, Reading, Values, Writing, execute
-from refold.stores.reach import Reach, onwards
+from refold.stores.postgres.pool import Connections, Overdue
+from refold.stores.postgres.read import Changed, Glance, KnownSessions, Packed, Statement
+from refold.stores.sql import Migration, Reach, check_shipped, onwards
 
 T = TypeVar("T")
 _NUMBER = "SELECT pg_current_xact_id()::text"

@@ -5,22 +5,66 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from refold.errors import RefoldError
+from refold.errors import InvalidInput, RefoldError, SessionExists
 from refold.log.admit import Facts, Repeat, Write, admit, admit_plain, needs_controls
 from refold.log.artifact import Artifact, Lifted
-from refold.log.entry import Draft, Entry
+from refold.log.entry import Draft, Entry, Mark, Marked, Span, check_name, check_newest
 from refold.log.kinds import Message
-from refold.log.marking import Mark
-from refold.log.outline import dump
-from refold.log.protocol import Appended
-from refold.log.span import Span
-from refold.log.state import State
+from refold.log.outline import Segment, dump, plan_fork, replay
+from refold.log.protocol import Appended, SessionInfo, State, fork_state
 from refold.stores.sql import statements
-from refold.stores.sqlite.marking import check_marks, put_mark
-from refold.stores.sqlite.read import controls, find_session, forgotten_at, read, segments
-from refold.stores.sqlite.rows import MINUTE, SessionRow, key_of, place, row_of, seq_of
-from refold.stores.sqlite.transaction import Reading, Writing
-from refold.stores.sqlite.uploads import claim
+from refold.stores.sqlite.read import (
+    LAST_SEQ,
+    MINUTE,
+    Reading,
+    SessionRow,
+    Writing,
+    claim,
+    controls,
+    ends,
+    entries_in,
+    find_session,
+    forgotten_at,
+    info,
+    key_of,
+    place,
+    read,
+    row_of,
+    segments,
+    seq_of,
+    the_session,
+)
+
+# Marks: keys by which entries are found again.
+
+SQL_MARKING = statements("refold.stores.sqlite", "sql/marks.sql")
+
+
+def check_marks(tx: Writing, session: str, row: SessionRow | None, mark: Mark) -> None:
+    """Refuse a mark if the session's newest is elsewhere; nobody can put one until we commit."""
+    newest = None
+    if row is not None:
+        ends = place(row.key, 1), place(row.key, LAST_SEQ)
+        newest = tx.db.execute(SQL_MARKING["newest"], ends).fetchone()[0]
+    check_newest(session, mark, newest or 0)
+
+
+def put_mark(tx: Writing, key: int, seq: int, mark: bytes) -> None:
+    """Put a mark on an entry of the session with this key."""
+    tx.db.execute(SQL_MARKING["put"], (place(key, seq), mark))
+
+
+def drop_marks(tx: Writing, first: int, last: int) -> None:
+    """Take the marks off the entries at these places."""
+    tx.db.execute(SQL_MARKING["drop"], (first, last))
+
+
+def marked(tx: Reading, keys: Sequence[bytes]) -> list[Marked]:
+    """The entries with any of these keys, those marked last first."""
+    # One value for all keys, each as long as the others: there is no limit to how many.
+    values = {"tenant": tx.tenant, "count": len(keys), "keys": b"".join(keys)}
+    return [Marked(*found) for found in tx.db.execute(SQL_MARKING["marked"], values)]
+
 
 SQL = statements("refold.stores.sqlite", "sql/append.sql")
 
@@ -188,3 +232,52 @@ def _use(tx: Writing, artifact: Artifact) -> None:
     if upload is not None and made.lastrowid and claim(tx, upload, made.lastrowid):
         return
     tx.db.execute(SQL["add_artifact_data"], (made.lastrowid, artifact.data))
+
+
+# Forking: the new session points at the entries it shares.
+
+SQL_FORK = statements("refold.stores.sqlite", "sql/fork.sql")
+
+
+def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
+    """Make `new` out of the first `at` entries of the session."""
+    source = the_session(tx, session)
+    check_name(new)
+    at = source.state.head if at is None else at
+    there = find_session(tx, new)
+    if there is not None:
+        if (there.forked_from, there.forked_at) == (session, at):
+            return info(there, new)
+        raise SessionExists(f"There is a session {new!r} already.")
+    if not 1 <= at <= source.state.head:
+        raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
+    return info(_forked(tx, session, source, new, at), new)
+
+
+def _forked(tx: Writing, session: str, source: SessionRow, new: str, at: int) -> SessionRow:
+    shared = segments(tx, source, Span(1, at))
+    last = place(shared[-1].source, at)
+    messages = tx.db.execute(SQL_FORK["messages_at"], (last,)).fetchone()[0]
+    at_head = at == source.state.head
+    outline = source.state.outline if at_head else replay(controls(tx, source, at))
+    state = fork_state(source.state, at, messages, outline, tx.now)
+    state = state._replace(not_before=forgotten_at(tx, new))
+    forked = add_session(tx, new, state, (session, at))
+    plan = plan_fork(shared, at, forked.key)
+    for segment in plan.segments:
+        tx.db.execute(
+            SQL_FORK["add_segment"], (forked.key, segment.first, segment.last, segment.source)
+        )
+    for segment in plan.copies:
+        _copy(tx, segment, forked.key)
+    tx.reach("fork.written")
+    return forked
+
+
+def _copy(tx: Writing, segment: Segment, key: int) -> None:
+    for entry in entries_in(tx, segment):
+        for hash_ in entry.artifacts:
+            tx.db.execute(SQL_FORK["use_artifact"], (tx.tenant, hash_))
+    shift = place(key, 0) - place(segment.source, 0)
+    tx.db.execute(SQL_FORK["copy_entries"], (shift, *ends(segment)))
+    tx.db.execute(SQL_FORK["add_copy"], (key, segment.first, segment.last, segment.source))

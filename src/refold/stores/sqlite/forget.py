@@ -12,33 +12,35 @@ from itertools import groupby
 from uuid import UUID
 
 from refold.errors import ErasureUnfinished, StoreCorrupt
-from refold.log.entry import Entry
-from refold.log.forgetting import fallen, tombstone
+from refold.log.admit import fallen, tombstone
+from refold.log.entry import Entry, Span, intersect, spans_of, subtract, union
 from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
-from refold.log.lineage import Segment
-from refold.log.outline import dump
+from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
-from refold.log.replaying import replay
-from refold.log.span import Span, intersect, spans_of, subtract, union
-from refold.stores.reach import Reach
-from refold.stores.sql import statements
-from refold.stores.sqlite.index import SQL as INDEX
-from refold.stores.sqlite.index import check_words, merge, unindex
-from refold.stores.sqlite.marking import drop_marks
-from refold.stores.sqlite.read import controls, find_session, segments, the_session, whole
-from refold.stores.sqlite.rows import (
+from refold.stores.sql import Reach, statements
+from refold.stores.sqlite.append import drop_marks
+from refold.stores.sqlite.read import (
     LAST_SEQ,
     MINUTE,
+    Reading,
     Row,
     SessionRow,
+    Writing,
+    controls,
+    drop_data,
+    drop_unclaimed,
     ends,
     entry_of,
+    find_session,
     key_of,
     place,
+    segments,
     seq_of,
+    the_session,
+    whole,
 )
-from refold.stores.sqlite.transaction import Reading, Writing
-from refold.stores.sqlite.uploads import drop_data, drop_unclaimed
+from refold.stores.sqlite.search import SQL_INDEX as INDEX
+from refold.stores.sqlite.search import check_words, merge, unindex
 
 SQL = statements("refold.stores.sqlite", "sql/forget.sql")
 _AT_ONCE = 500

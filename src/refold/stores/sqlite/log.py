@@ -11,8 +11,7 @@ from refold.engine.locks import FileLocks
 from refold.errors import InvalidEntry, RefoldError
 from refold.log.admit import check_drafts, lift_large
 from refold.log.artifact import Artifact
-from refold.log.entry import Draft, Entry
-from refold.log.marking import Mark, Marked, askable, check_mark
+from refold.log.entry import Draft, Entry, Mark, Marked, Span, askable, check_mark
 from refold.log.protocol import (
     Appended,
     Erased,
@@ -24,20 +23,15 @@ from refold.log.protocol import (
     SessionPage,
     Visible,
 )
-from refold.log.span import Span
 from refold.log.text import Term
 from refold.stores.sqlite import read as reading
-from refold.stores.sqlite.append import append, append_alone
+from refold.stores.sqlite.append import append, append_alone, fork, marked
 from refold.stores.sqlite.forget import expire, forget, maybe_unused
-from refold.stores.sqlite.fork import fork
-from refold.stores.sqlite.index import index_some, unindexed
-from refold.stores.sqlite.listing import sessions
-from refold.stores.sqlite.marking import marked
-from refold.stores.sqlite.search import matches, search
-from refold.stores.sqlite.transaction import Reading, Writing
-from refold.stores.sqlite.uploads import (
+from refold.stores.sqlite.read import (
     MAX_INLINE,
     MAX_PAUSE,
+    Reading,
+    Writing,
     abandoned,
     add_piece,
     begin,
@@ -45,6 +39,7 @@ from refold.stores.sqlite.uploads import (
     is_stored,
     pieces_of,
 )
+from refold.stores.sqlite.search import index_some, matches, search, sessions, unindexed
 
 T = TypeVar("T")
 

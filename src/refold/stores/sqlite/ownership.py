@@ -18,8 +18,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from refold.errors import StoreError
-from refold.stores.sqlite.connection import APPLICATION, connect, our_errors
-from refold.user_folders import state_folder
+from refold.stores.sqlite.writer import APPLICATION, connect, our_errors
+from refold.user_files import state_folder
 
 _BITS: Final = 63  # a fact's value is a signed integer
 _KEY_BYTES: Final = 32

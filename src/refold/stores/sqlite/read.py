@@ -1,21 +1,312 @@
 """Reading sessions and entries, through the segments of forks."""
 
-from collections.abc import Iterable
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from refold.errors import ArtifactNotFound, StoreCorrupt
 from refold.log.admit import missing
-from refold.log.artifact import Artifact, lower
-from refold.log.entry import Entry
-from refold.log.lineage import Segment, within
-from refold.log.outline import Outline, chain_of, load
-from refold.log.protocol import Outlined, SessionInfo, Visible
-from refold.log.replaying import replay
-from refold.log.span import Span, spans_of, subtract
-from refold.log.state import State
-from refold.stores.sql import statements
-from refold.stores.sqlite.rows import LAST_SEQ, SessionRow, ends, entry_of
-from refold.stores.sqlite.transaction import Reading
-from refold.stores.sqlite.uploads import data_of
+from refold.log.artifact import Artifact, Hole, lower
+from refold.log.entry import Entry, Span, spans_of, subtract
+from refold.log.outline import CONTROL_KINDS, Outline, Segment, chain_of, load, replay, within
+from refold.log.protocol import Outlined, SessionInfo, State, Visible
+from refold.stores.sql import Reach, statements
+
+# Rows of the tables, and the values they stand for.
+
+SEQ_BITS = 32
+LAST_SEQ = (1 << SEQ_BITS) - 1
+MINUTE = 60_000
+_MOST_KNOWN = 10_000
+_DATA_VERSION = statements("refold.stores.sqlite", "sql/append.sql")["data_version"]
+
+Row = tuple[int, bytes, int, str, int, bytes, str, str | None, str | None, int]
+"""An entry as the statements select it: place, id, at, kind, version, body, scope, rests_on,
+artifacts, forgotten."""
+
+
+def place(key: int, seq: int) -> int:
+    """Where an entry lies: its session's entries are a run of places."""
+    return key << SEQ_BITS | seq
+
+
+def key_of(place: int) -> int:
+    """The session that holds the entry at a place."""
+    return place >> SEQ_BITS
+
+
+def seq_of(place: int) -> int:
+    """The seq of the entry at a place."""
+    return place & LAST_SEQ
+
+
+def ends(segment: Segment) -> tuple[int, int]:
+    """The places of a segment's first and last entry."""
+    return place(segment.source, segment.first), place(segment.source, segment.last)
+
+
+class SessionRow(NamedTuple):
+    """A session as it lies in its table."""
+
+    key: int
+    state: State
+    used: int
+    own_from: int
+    forked_from: str | None
+    revision: int
+    unindexed: bool
+
+    @property
+    def forked_at(self) -> int | None:
+        """The last entry it shares with the session it was forked from."""
+        return None if self.forked_from is None else self.own_from - 1
+
+
+Name = tuple[str, str]
+"""A tenant and the name of one of its sessions."""
+
+
+class KnownSessions:
+    """Session rows as the writer's connection last saw them.
+
+    They are good until another connection commits, which SQLite tells us for the asking; that
+    spares an append from reading its session again.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[Name, SessionRow] = {}
+        self._staged: dict[Name, SessionRow] = {}
+        self._version = -1
+
+    def begin(self, db: sqlite3.Connection) -> None:
+        """A transaction has begun: let go of what others may have changed."""
+        version = db.execute(_DATA_VERSION).fetchone()[0]
+        if version != self._version or len(self._rows) > _MOST_KNOWN:
+            self._rows.clear()
+            self._version = version
+        self._staged.clear()
+
+    def get(self, name: Name) -> SessionRow | None:
+        """The session's row, if it is known."""
+        return self._staged.get(name) or self._rows.get(name)
+
+    def put(self, name: Name, row: SessionRow) -> None:
+        """The row as this transaction leaves it."""
+        self._staged[name] = row
+
+    def keep(self, name: Name, row: SessionRow) -> None:
+        """The row as a statement that was a transaction of its own has left it."""
+        self._rows[name] = row
+
+    def commit(self) -> None:
+        """The transaction was committed."""
+        self._rows.update(self._staged)
+        self._staged.clear()
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self._rows.clear()
+        self._staged.clear()
+
+
+def _is_text(body: bytes) -> bool:
+    """Whether it can be what was written, which is JSON: SQLite keeps no sums of its pages."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def entry_of(row: Row) -> Entry:
+    """The entry of a row."""
+    at_place, id_, at, kind, version, body, scope, rests_on, artifacts, forgotten = row
+    holes, attached = _artifacts(artifacts)
+    if not _is_text(body):
+        raise StoreCorrupt("An entry of a session is damaged.")
+    return Entry(
+        seq_of(at_place),
+        UUID(bytes=id_),
+        at,
+        kind,
+        version,
+        body,
+        scope,
+        tuple(Span(first, last) for first, last in json.loads(rests_on)) if rests_on else (),
+        holes,
+        attached,
+        bool(forgotten),
+    )
+
+
+def row_of(entry: Entry, key: int, messages: int) -> Sequence[object]:
+    """The columns of an entry, in the order of `add_entry`."""
+    return (
+        place(key, entry.seq),
+        entry.id.bytes,
+        entry.at,
+        entry.kind,
+        entry.version,
+        entry.scope,
+        messages,
+        int(entry.kind in CONTROL_KINDS),  # an int: sqlite3 is slow with booleans
+        int(entry.forgotten),
+        _json([[span.first, span.last] for span in entry.rests_on]) if entry.rests_on else None,
+        _json(_artifact_columns(entry)) if entry.holes or entry.attached else None,
+        entry.body,
+    )
+
+
+def _artifact_columns(entry: Entry) -> list[list[object]]:
+    holes = [[hole.offset, hole.length, hole.hash, hole.form] for hole in entry.holes]
+    return [list(holes), list(entry.attached)]
+
+
+def _artifacts(column: str | None) -> tuple[tuple[Hole, ...], tuple[str, ...]]:
+    if column is None:
+        return (), ()
+    holes, attached = json.loads(column)
+    return tuple(Hole(*hole) for hole in holes), tuple(attached)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+# What the functions of this package work in: a connection, and whose rows they may touch.
+
+
+@dataclass(slots=True)
+class Reading:
+    """A transaction that reads one tenant's rows."""
+
+    db: sqlite3.Connection
+    tenant: str
+
+
+@dataclass(slots=True)
+class Writing(Reading):
+    """A transaction that may also write them."""
+
+    known: KnownSessions
+    now: int
+    reach: Reach
+    uploads: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Artifacts whose data was uploaded before, by their hash."""
+
+
+# Large artifacts, written piece by piece before the entry that uses them.
+#
+# SQLite has one write lock for everybody. A message of 31 MB in one transaction holds it for as
+# long
+# as the disk takes for 31 MB, and all tenants wait. So its data is uploaded first, a piece in each
+# transaction, with pauses in which others write. The append itself then only claims the upload.
+#
+# An upload that no append claimed is given up: by the one that made it, or, if its process died, by
+# whoever uploads next. `forget` drops all of them at once, because a copy of forgotten words may
+# lie
+# in one. That is safe at any time: an append whose upload is gone writes the data itself.
+
+SQL_UPLOADS: Final = statements("refold.stores.sqlite", "sql/uploads.sql")
+MAX_INLINE: Final = 512 * 1024
+"""Bytes of an artifact that an append writes itself."""
+PIECE: Final = 512 * 1024
+"""Bytes written in one transaction."""
+MAX_PAUSE: Final = 0.01
+"""Seconds between two of them: several times as long as the others wait between two looks."""
+_ABANDONED: Final = 3_600_000
+"""Milliseconds after which an upload belongs to a process that died."""
+
+
+def is_stored(tx: Reading, artifact: Artifact) -> bool:
+    """Whether the data is there already, by another entry."""
+    return (
+        tx.db.execute(SQL_UPLOADS["has_artifact"], (tx.tenant, artifact.hash)).fetchone()
+        is not None
+    )
+
+
+def begin(tx: Writing) -> int:
+    """Begin an upload; its id."""
+    return tx.db.execute(SQL_UPLOADS["begin"], (_now(),)).lastrowid or 0
+
+
+def pieces_of(artifact: Artifact) -> Iterator[tuple[int, bytes]]:
+    """The data in pieces, with their numbers."""
+    for number, start in enumerate(range(0, len(artifact.data), PIECE)):
+        yield number, artifact.data[start : start + PIECE]
+
+
+def add_piece(tx: Writing, upload: int, number: int, piece: bytes) -> bool:
+    """Write a piece; False when the upload is gone."""
+    tx.reach("upload.begun")
+    return (
+        tx.db.execute(SQL_UPLOADS["add_piece"], (place(upload, number), piece, upload)).rowcount > 0
+    )
+
+
+def claim(tx: Writing, upload: int, key: int) -> bool:
+    """Make an upload the data of an artifact; False when it is gone."""
+    return tx.db.execute(SQL_UPLOADS["claim"], (key, upload)).rowcount > 0
+
+
+def data_of(tx: Reading, key: int) -> bytes:
+    """The data of an artifact that was uploaded."""
+    found = tx.db.execute(SQL_UPLOADS["of_artifact"], (key,)).fetchone()
+    pieces = tx.db.execute(SQL_UPLOADS["pieces"], _ends(found[0])) if found else ()
+    return b"".join(data for (data,) in pieces)
+
+
+def drop_data(tx: Writing, key: int) -> None:
+    """Drop the data of an artifact that nobody uses any more, if it was uploaded."""
+    for (upload,) in tx.db.execute(SQL_UPLOADS["of_artifact"], (key,)).fetchall():
+        _drop(tx.db, upload)
+
+
+def abandoned(tx: Reading) -> list[int]:
+    """The uploads whose append did not come and will not."""
+    before = _now() - _ABANDONED
+    return [upload for (upload,) in tx.db.execute(SQL_UPLOADS["unclaimed"], (before,)).fetchall()]
+
+
+def drop_some(tx: Writing, upload: int) -> bool:
+    """Drop a piece of an upload that nobody claimed; whether there are more."""
+    if not tx.db.execute(SQL_UPLOADS["give_up"], (upload,)).rowcount:
+        return False
+    if tx.db.execute(SQL_UPLOADS["drop_piece"], _ends(upload)).rowcount:
+        return True
+    tx.db.execute(SQL_UPLOADS["drop"], (upload,))
+    return False
+
+
+def drop_unclaimed(db: sqlite3.Connection) -> None:
+    """Drop all uploads that no append has claimed, also those under way."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for (upload,) in db.execute(SQL_UPLOADS["unclaimed"], (_now() + _ABANDONED,)).fetchall():
+            _drop(db, upload)
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+
+
+def _drop(db: sqlite3.Connection, upload: int) -> None:
+    db.execute(SQL_UPLOADS["drop_pieces"], _ends(upload))
+    db.execute(SQL_UPLOADS["drop"], (upload,))
+
+
+def _ends(upload: int) -> tuple[int, int]:
+    return place(upload, 0), place(upload, LAST_SEQ)
+
+
+def _now() -> int:
+    return int(time() * 1_000)
+
 
 SQL = statements("refold.stores.sqlite", "sql/read.sql")
 

@@ -1,20 +1,43 @@
 """Finding entries and sessions by their words."""
 
 import json
+import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
 
+from refold.errors import WrittenByNewer
 from refold.log.entry import Entry
 from refold.log.excerpt import excerpt
-from refold.log.lineage import Segment
-from refold.log.protocol import Hit, Match, Matches
-from refold.log.text import Term, gather, terms, text_of
+from refold.log.outline import Segment
+from refold.log.protocol import (
+    Hit,
+    Match,
+    Matches,
+    SessionInfo,
+    SessionPage,
+    last_shown,
+    page_after,
+)
+from refold.log.text import UNICODE, WORDS_VERSION, Term, gather, index_words, terms, text_of
 from refold.stores.sql import statements
-from refold.stores.sqlite.read import entries_in, segments, the_session, whole
-from refold.stores.sqlite.rows import ends, key_of, seq_of
-from refold.stores.sqlite.transaction import Reading
+from refold.stores.sqlite.read import (
+    LAST_SEQ,
+    MINUTE,
+    Reading,
+    Writing,
+    ends,
+    entries_in,
+    entry_of,
+    info,
+    key_of,
+    place,
+    segments,
+    seq_of,
+    the_session,
+    whole,
+)
 
 SQL = statements("refold.stores.sqlite", "sql/search.sql")
 
@@ -129,8 +152,8 @@ def _everywhere(tx: Reading, match: str | None) -> Iterator[tuple[str, int]]:
         return
     matches = tx.db.execute(SQL["matches"], (match, tx.tenant)).fetchall()
     for _, same in groupby(matches, itemgetter(1, 2)):
-        places = [found[0] for found in same]
-        for key, at in sorted((key, place) for place in places for key in _reading(tx, place)):
+        places = [row[0] for row in same]
+        for key, at in sorted((key, found) for found in places for key in _reading(tx, found)):
             (name,) = tx.db.execute(SQL["name"], (key,)).fetchone()
             if name is not None:
                 yield name, at
@@ -145,3 +168,100 @@ def _reading(tx: Reading, at: int) -> set[int]:
 def _entry(tx: Reading, at: int) -> Entry:
     [entry] = whole(tx, entries_in(tx, Segment(key_of(at), seq_of(at), seq_of(at))))
     return entry
+
+
+# The word index, kept off the append path: it is brought up to date by whoever searches.
+
+SQL_INDEX = statements("refold.stores.sqlite", "sql/index.sql")
+_AT_ONCE = 200  # entries in one transaction, unless they are long: appends wait no longer than that
+_LETTERS = 1_000_000  # of words in one transaction, about
+_VERSION = "words_version"
+_UNICODE = "unicode_version"
+
+
+def unindexed(db: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The sessions with entries that are not indexed yet, and how far they go now."""
+    return db.execute(SQL_INDEX["unindexed"]).fetchall()
+
+
+def index_some(tx: Writing, key: int, upto: int) -> bool:
+    """Index some entries of a session; whether more are left before `upto`."""
+    check_words(tx)
+    found = tx.db.execute(SQL_INDEX["progress"], (key,)).fetchone()
+    if found is None:
+        return False
+    indexed, tenant = found
+    ends = place(key, indexed + 1), place(key, LAST_SEQ)
+    rows = tx.db.execute(SQL_INDEX["next_entries"], (*ends, _AT_ONCE)).fetchall()
+    reached, letters, more = indexed, 0, len(rows) == _AT_ONCE
+    for row in rows:
+        if letters >= _LETTERS:
+            more = True
+            break
+        entry = entry_of(row)
+        if entry.holes:
+            [entry] = whole(Reading(tx.db, tenant), [entry])
+        if text := _indexed_text(entry):
+            tx.db.execute(SQL_INDEX["add_words"], (row[0], text))
+            letters += len(text)
+        reached = seq_of(row[0])
+    tx.db.execute(SQL_INDEX["set_progress"], (reached, more, key))
+    tx.reach("index.written")
+    return more and reached < upto
+
+
+def check_words(tx: Writing) -> None:
+    """Begin the index anew when this version makes other words than the one that filled it."""
+    version = _fact(tx, _VERSION)
+    if version > WORDS_VERSION:
+        raise WrittenByNewer("The store's word index was made by a newer Refold.")
+    if version < WORDS_VERSION or _fact(tx, _UNICODE) != UNICODE:
+        tx.db.execute(SQL_INDEX["empty_words"])
+        tx.db.execute(SQL_INDEX["index_all_anew"])
+        tx.db.execute(SQL_INDEX["set_fact"], (_VERSION, WORDS_VERSION))
+        tx.db.execute(SQL_INDEX["set_fact"], (_UNICODE, UNICODE))
+
+
+def _fact(tx: Writing, name: str) -> int:
+    found = tx.db.execute(SQL_INDEX["fact"], (name,)).fetchone()
+    return found[0] if found else 0
+
+
+def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
+    """Take an entry (read whole) out of the index, if it is in it."""
+    if entry.seq <= indexed and (text := _indexed_text(entry)):
+        tx.db.execute(SQL_INDEX["remove_words"], (at, text))
+
+
+def _indexed_text(entry: Entry) -> str:
+    """What the index is given of an entry: its words, with a space between each two."""
+    return " ".join(index_words(text_of(entry)))
+
+
+def merge(db: sqlite3.Connection) -> None:
+    """Rewrite the index without what was taken out of it."""
+    db.execute(SQL_INDEX["merge_words"])
+
+
+# The list of sessions.
+
+SQL_LISTING = statements("refold.stores.sqlite", "sql/list.sql")
+
+
+def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> SessionPage:
+    """A page of the sessions, last used first."""
+    updated_at, key = last_shown(page)
+    matching = set[int]() if search is None else sessions_with(tx, search)
+    rows = tx.db.execute(
+        SQL_LISTING["newest"],
+        {"tenant": tx.tenant, "used": updated_at // MINUTE, "updated_at": updated_at, "key": key},
+    )
+    shown: list[SessionInfo] = []
+    last = ""
+    for row_key, name, updated in rows:
+        if search is None or row_key in matching or name.startswith(search):
+            if len(shown) >= limit:
+                return SessionPage(tuple(shown), last or None)
+            shown.append(info(the_session(tx, name), name))
+            last = page_after(updated, row_key)
+    return SessionPage(tuple(shown))

@@ -12,9 +12,8 @@ The tests run under pytest with pytest-asyncio in its automatic mode.
 from refold.testing.conformance.appending import AppendingConformance
 from refold.testing.conformance.forgetting import ForgettingConformance
 from refold.testing.conformance.marking import MarkingConformance
-from refold.testing.conformance.searching import SearchingConformance
+from refold.testing.conformance.reading import SearchingConformance, ViewingConformance
 from refold.testing.conformance.sessions import SessionsConformance
-from refold.testing.conformance.viewing import ViewingConformance
 
 __all__ = [
     "AppendingConformance",

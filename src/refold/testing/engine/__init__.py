@@ -17,9 +17,8 @@ pytest with pytest-asyncio in its automatic mode.
 
 from refold.testing.engine.base import EngineTests, Maker, NewEngine, World
 from refold.testing.engine.beginning import BeginningConformance
-from refold.testing.engine.changing import ChangingConformance
 from refold.testing.engine.dying import DyingConformance
-from refold.testing.engine.ending import EndingConformance
+from refold.testing.engine.ending import ChangingConformance, EndingConformance
 from refold.testing.engine.stepping import Stepper, SteppingConformance
 
 __all__ = [

@@ -7,11 +7,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from refold.testing.gateway.changes import changed
-from refold.testing.gateway.conversations import FORMATS, conversation
-from refold.testing.gateway.requests import body_with, request
+from refold.testing.gateway.conversations import FORMATS, Object, conversation
+from refold.testing.gateway.requests import body_with, changed, request
 from refold.testing.gateway.resending import sent_again
-from refold.testing.gateway.values import Object
 
 __all__ = [
     "FORMATS",

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from refold.testing.gateway.values import Object, chance, mark, name, shuffled, spelled, text
+from refold.testing.gateway.conversations import Object, chance, mark, name, shuffled, spelled, text
 
 
 def sent_again(format_name: str, random: Random, messages: list[Object]) -> list[Object]:

@@ -6,6 +6,6 @@ Subclass `LogMachine`, give it `new_store`, and take its `TestCase`. With `PEERS
 stores over the same data are open at once, as in several processes, and each step uses any of them.
 """
 
-from refold.testing.machine.whole import LogMachine
+from refold.testing.machine.rules import LogMachine
 
 __all__ = ["LogMachine"]

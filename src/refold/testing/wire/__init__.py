@@ -8,26 +8,33 @@
 The suite makes its conversations from the spelling, and edits the samples too.
 """
 
-from refold.testing.wire.anthropic_messages import AnthropicMessagesSpelling
 from refold.testing.wire.editing import EditingConformance
-from refold.testing.wire.faults import FAULTS, Fault, faulty
-from refold.testing.wire.formats import SPELLINGS, conversations, messages
 from refold.testing.wire.legality import LegalityConformance
-from refold.testing.wire.openai_chat import OpenAIChatSpelling
-from refold.testing.wire.openai_responses import OpenAIResponsesSpelling
-from refold.testing.wire.pydantic_ai import PydanticAISpelling
 from refold.testing.wire.script import (
+    FAULTS,
     Answered,
     Asked,
     Call,
+    Fault,
     Responded,
     Return,
     Said,
+    Spelling,
     Thought,
     Told,
+    faulty,
+    payloads,
     scripts,
 )
-from refold.testing.wire.spelling import Spelling, payloads
+from refold.testing.wire.spellings import (
+    SPELLINGS,
+    AnthropicMessagesSpelling,
+    OpenAIChatSpelling,
+    OpenAIResponsesSpelling,
+    PydanticAISpelling,
+    conversations,
+    messages,
+)
 
 __all__ = [
     "FAULTS",

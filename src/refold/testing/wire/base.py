@@ -7,9 +7,7 @@ from typing import Any, ClassVar, TypeVar
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from refold.testing.wire.faults import Fault, faulty
-from refold.testing.wire.script import scripts
-from refold.testing.wire.spelling import Spelling, payloads
+from refold.testing.wire.script import Fault, Spelling, faulty, payloads, scripts
 from refold.wire import Drop, Insert, InsertKind, Replace, Shape, Wire
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])

@@ -17,8 +17,7 @@ from refold.testing.wire.base import (
     property_test,
     said_as,
 )
-from refold.testing.wire.script import Responded, Said, Thought
-from refold.testing.wire.spelling import payloads
+from refold.testing.wire.script import Responded, Said, Thought, payloads
 from refold.wire import Change, Replace, Shape
 
 _EXTRA = b'"x_unknown" : {"price": 1.50, "much": 1e5,"caf\\u00e9":"\\ud800","x":[ ],"x":{ }}'

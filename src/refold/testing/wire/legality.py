@@ -5,24 +5,32 @@ from typing import Final
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from refold.testing.wire import faults
+from refold.testing.wire import script
 from refold.testing.wire.base import ODD_TEXTS, Conformance, insert, property_test, returns
-from refold.testing.wire.faults import Fault
-from refold.testing.wire.script import Answered, Asked, Call, Responded, Return, Said, scripts
-from refold.testing.wire.spelling import payloads
+from refold.testing.wire.script import (
+    Answered,
+    Asked,
+    Call,
+    Fault,
+    Responded,
+    Return,
+    Said,
+    payloads,
+    scripts,
+)
 from refold.wire import Described, Shape
 
 _ALWAYS: Final[tuple[Fault, ...]] = (
-    faults.unanswered,
-    faults.half_answered,
-    faults.orphaned,
-    faults.late,
-    faults.split,
-    faults.answered_twice,
-    faults.called_twice,
-    faults.before_the_call,
-    faults.stray,
-    faults.dangling,
+    script.unanswered,
+    script.half_answered,
+    script.orphaned,
+    script.late,
+    script.split,
+    script.answered_twice,
+    script.called_twice,
+    script.before_the_call,
+    script.stray,
+    script.dangling,
 )
 """Wherever they are made, no provider takes the result."""
 

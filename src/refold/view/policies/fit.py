@@ -5,12 +5,16 @@ prompts; then earlier steps of the current turn; then the newest results are cut
 go; last the newest results. System content, pins and the latest prompt never.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from refold.view.budget import PER_MESSAGE
-from refold.view.desk import Desk, Proposal, Withdraw
-from refold.wire import Drop, Insert, Replace
+from refold.view.plan_builder import Desk, Proposal, Withdraw
+from refold.view.policies.tool_output import trim
+from refold.view.profiles import Profile, Trim
+from refold.view.view_input import Row
+from refold.wire import Change, Drop, Insert, Part, Replace
 
 _TOLD = ("delegated", "late")
 _SMALLEST = 200
@@ -129,3 +133,126 @@ def _cuts(desk: Desk) -> Iterator[list[Proposal]]:
             if part.chars > 2 * share + PER_MESSAGE + len(_MARK):
                 mark = _MARK.replace("{length}", str(part.chars))
                 yield [(part, Replace(share, mark, share, "fitted"))]
+
+
+# After a provider refused a request for its length: old turns go, and what is long is cut hard.
+#
+# The latest prompt stays as it was said. What is cut stays cut in later requests.
+
+
+def emergency(desk: Desk, profile: Profile, refused: int) -> Iterator[Proposal]:
+    """Propose what the profile's emergency values take out or cut.
+
+    What was refused once more keeps nothing but the latest prompt.
+    """
+    values, sheet = profile.emergency, desk.sheet
+    if refused > 1:
+        yield from _dropped(desk, (row for at, row in enumerate(sheet.rows) if at != sheet.prompt))
+        return
+    if values.turns:
+        yield from _older(desk, values.turns)
+    if values.result_chars:
+        update = {"max_chars": values.result_chars, "protect": "last", "last": 0}
+        for part, change in trim(desk, profile.trim.model_copy(update=update)):
+            yield part, replace(change, reason="emergency")
+    if values.user_chars:
+        yield from _prompts_emergency(desk, values.user_chars, profile.trim)
+
+
+def untold(desk: Desk) -> list[Withdraw]:
+    """What was delegated in turns that went is no longer told."""
+    gone = [row.seq for row in desk.sheet.rows if desk.lost(row, "emergency")]
+    last = gone[-1] if gone else 0
+    told = (one for one in desk.inserts if one.reason == "delegated")
+    return [Withdraw(one) for one in told if one.before <= last]
+
+
+def _older(desk: Desk, turns: int) -> Iterator[tuple[Part, Drop]]:
+    """All but the newest turns."""
+    rows, starts = desk.sheet.rows, desk.sheet.turns
+    there = [at for at in starts if any(part.kind == "prompt" for part in desk.shown(rows[at]))]
+    return _dropped(desk, rows[: there[-turns]] if len(there) > turns else ())
+
+
+def _dropped(desk: Desk, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
+    for row in rows:
+        for part in row.parts:
+            if not desk.held(part) and not isinstance(desk.change(part), Drop):
+                yield part, Drop("emergency")
+
+
+def _prompts_emergency(desk: Desk, most: int, values: Trim) -> Iterator[tuple[Part, Replace]]:
+    """Long prompts but the latest, cut to both of their ends."""
+    latest = desk.sheet.prompt
+    for at, row in enumerate(desk.sheet.rows):
+        for part in row.parts if at != latest else ():
+            if part.kind == "prompt" and part.chars > most and desk.free(part):
+                mark = values.marker.replace("{length}", str(part.chars))
+                if most + len(mark) < part.chars:
+                    yield part, Replace(most - most // 2, mark, most // 2, "emergency")
+
+
+# Prompts that no request could hold, each replaced by one line that says where it can be read.
+#
+# The latest prompt is always sent verbatim, so a request with one that is too long is refused. From
+# the next prompt on it is an earlier one: without this policy it would stay in the way, because
+# fitting leaves out everything else first.
+
+_LINE = (
+    "[The user's message here was too long for the context window ({chars:,} characters) and is "
+    "left out. It is kept in the log as entry {seq}.]"
+)
+
+
+def oversized(
+    desk: Desk, room: int, *, prompt_follows: bool = False
+) -> Iterator[tuple[Part, Change]]:
+    """Replace each earlier prompt that exceeds the room for prompts.
+
+    With `prompt_follows` nobody asks the model to answer the latest prompt any more: it counts as
+    an earlier one.
+    """
+    sheet = desk.sheet
+    latest = None if prompt_follows else sheet.prompt
+    for at, row in enumerate(sheet.rows[desk.start :], desk.start):
+        if at != latest and exceeds(desk, row, room):
+            yield from _replaced(desk, row)
+
+
+def exceeds(desk: Desk, row: Row, room: int) -> bool:
+    """Whether the prompt in this row is too long for any request with this room for messages."""
+    # Most prompts are short: only a long one is worth adding up what else must be sent.
+    if row.tokens <= room // 2 or not row.has("prompt"):
+        return False
+    tokens = sum(part.tokens for part in row.parts if part.kind == "prompt") + PER_MESSAGE
+    left = room - _needed(desk, row)
+    # Where not even the line would fit, something else is too large.
+    return tokens > left >= desk.cost(Insert(row.seq, "prompt", _line(row), "oversized"))
+
+
+def _line(row: Row) -> str:
+    chars = sum(part.chars for part in row.parts if part.kind == "prompt")
+    return _LINE.format(chars=chars, seq=row.seq)
+
+
+def _needed(desk: Desk, row: Row) -> int:
+    """The tokens of everything beside the prompt that no request may leave out."""
+    sheet = desk.sheet
+    held = sum(
+        part.tokens
+        for other in sheet.rows
+        for part in other.parts
+        if desk.held(part) and not (other is row and part.kind == "prompt")
+    )
+    quotes = (Insert(one.seq, "prompt", one.text, "pinned") for one in sheet.pinned)
+    return held + sum(map(desk.cost, quotes))
+
+
+def _replaced(desk: Desk, row: Row) -> Iterator[tuple[Part, Change]]:
+    prompts = [part for part in row.parts if part.kind == "prompt"]
+    if not all(map(desk.free, prompts)):  # pinned, or decided before
+        return
+    first, *rest = prompts
+    yield first, Replace(0, _line(row), 0, "oversized")
+    for part in rest:
+        yield part, Drop("oversized")

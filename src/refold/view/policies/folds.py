@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from refold.log import PartRef
-from refold.view.desk import Desk, Proposal
-from refold.view.foldings import Folding
+from refold.view.plan_builder import Desk, Proposal
+from refold.view.view_input import Folding
 from refold.wire import Insert, InsertKind, Part, Replace
 
 
@@ -36,3 +36,26 @@ def _next_prompt(desk: Desk, fold: Folding) -> Part | None:
             if part.kind == "prompt" and part.chars and desk.free(part):
                 return part
     return None
+
+
+# Pinned parts whose place is folded, quoted where they stood.
+
+
+def pins(desk: Desk) -> Iterator[Insert]:
+    """A quotation for each; pinned parts that are still shown simply stay."""
+    for quote in desk.sheet.pinned:
+        yield Insert(
+            quote.seq + 1, "prompt", f"[Pinned]\n{quote.text}", "pinned", sources=quote.sources
+        )
+
+
+# Delegated work, told to the reader who delegated it.
+
+
+def scope(desk: Desk, first: int = 0) -> Iterator[Insert]:
+    """A text for each result and message of a delegation, from the `first` quote on."""
+    for quote in desk.sheet.quotes[first:]:
+        if quote.seq <= desk.untold:
+            continue
+        place = desk.sheet.after_response(quote.seq)
+        yield Insert(place, "prompt", quote.text, "delegated", sources=quote.sources)

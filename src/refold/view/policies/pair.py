@@ -8,9 +8,8 @@ first goes what may not stand there without another.
 from collections.abc import Container, Iterator, Sequence
 
 from refold.log import MAIN_SCOPE
-from refold.view.desk import Desk, Proposal
-from refold.view.responses import groups, responses
-from refold.view.row import Row
+from refold.view.plan_builder import Desk, Proposal
+from refold.view.view_input import Row, groups, responses
 from refold.wire import Drop, Insert, Part
 
 INTERRUPTED = "Interrupted by user."

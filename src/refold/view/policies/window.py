@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from refold.log import PartRef
 from refold.view.cut import cut
-from refold.view.desk import Desk, Proposal, Withdraw
-from refold.view.policy_values import Keep, Window
-from refold.view.responses import with_row
-from refold.view.row import Row
-from refold.view.sheet import Sheet
+from refold.view.plan_builder import Desk, Proposal, Withdraw
+from refold.view.profiles import Keep, Window
+from refold.view.view_input import Row, Sheet, with_row
 from refold.wire import Drop, Insert, Part
 
 

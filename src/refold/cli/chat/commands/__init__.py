@@ -6,6 +6,6 @@ A command shows what it has to say and never adds to what the model sees.
 """
 
 from refold.cli.chat.commands.dispatch import COMMANDS, completions, run
-from refold.cli.chat.commands.works_on import Command
+from refold.cli.chat.commands.output import Command
 
 __all__ = ["COMMANDS", "Command", "completions", "run"]

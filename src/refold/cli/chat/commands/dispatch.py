@@ -1,27 +1,81 @@
 """Which commands there are, and how a typed line becomes one of them."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from refold.cli.chat.commands.board import board, board_values, subconscious
-from refold.cli.chat.commands.choosing import config, config_values, model, model_values
+from rich.console import RenderableType
+
+from refold.cli.chat.commands.compact import compact, pin, unfold
 from refold.cli.chat.commands.context import context, context_values, history
-from refold.cli.chat.commands.folding import compact, unfold
-from refold.cli.chat.commands.helping import leave, show_help
-from refold.cli.chat.commands.pinning import pin
-from refold.cli.chat.commands.saying import clean, faint, say, words
-from refold.cli.chat.commands.sessions import (
-    fork,
-    session,
-    session_names,
-    session_values,
-    sessions,
+from refold.cli.chat.commands.explain import (
+    board,
+    board_values,
+    explain,
+    explain_values,
+    export,
+    export_values,
+    subconscious,
 )
-from refold.cli.chat.commands.telling import explain, explain_values, export, export_values
-from refold.cli.chat.commands.turning_back import clear, redo, rewind, rewind_values, undo
-from refold.cli.chat.commands.works_on import Chat, Command, Values
-from refold.cli.chat.failing import unkeyed
+from refold.cli.chat.commands.model import config, config_values, model, model_values
+from refold.cli.chat.commands.output import (
+    Chat,
+    Command,
+    Values,
+    clean,
+    faint,
+    is_plain,
+    say,
+    strong,
+    table,
+    words,
+)
+from refold.cli.chat.commands.sessions import fork, session, session_names, session_values, sessions
+from refold.cli.chat.commands.undo import clear, redo, rewind, rewind_values, undo
+from refold.cli.chat.errors import unkeyed
 from refold.errors import RefoldError
+
+# `/help` and `/quit`.
+
+_MOST_HELPING: Final = 20
+"""Values of a command that are listed."""
+_KEYS: Final = (
+    ("Enter", "send"),
+    ("Alt-Enter", "a new line"),
+    ("Tab", "complete a command or its value"),
+    ("Up, Down", "what you typed before"),
+    ("Esc", "cancel the fold that is being made"),
+    ("Ctrl-C", "interrupt the answer; twice: leave"),
+)
+
+
+def show_help(chat: Chat, commands: Mapping[str, Command], typed: str) -> None:
+    """All commands with a line each, or one of them."""
+    wanted = typed.removeprefix("/")
+    if wanted in commands:
+        one = commands[wanted]
+        say(chat, strong(one.usage), one.about, *_values(chat, one))
+        return
+    rows = [(one.usage, one.about) for one in commands.values()]
+    say(
+        chat,
+        strong("Say something, or use a command:"),
+        table(rows),
+        strong("\nKeys"),
+        table(one for one in _KEYS if one[0] == "Ctrl-C" or not is_plain(chat)),
+        faint("The log keeps this conversation until you forget it or its retention ends."),
+    )
+
+
+def _values(chat: Chat, command: Command) -> list[RenderableType]:
+    found = [*command.values(chat, "")][:_MOST_HELPING]
+    return [table(found)] if found else []
+
+
+async def leave(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
+    """Leave; the session is kept."""
+    await chat.leave()
+
 
 _OTHER_NAMES: Final = {"exit": "quit", "q": "quit", "resume": "sessions", "new": "clear"}
 _MOST: Final = 200

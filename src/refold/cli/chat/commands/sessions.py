@@ -6,10 +6,11 @@ from typing import Final
 
 from rich.text import Text
 
-from refold.cli.chat.commands.folding import facts
-from refold.cli.chat.commands.parts import PREVIEW
-from refold.cli.chat.commands.saying import (
+from refold.cli.chat.commands.compact import facts
+from refold.cli.chat.commands.output import (
     NOTHING_SAID,
+    Chat,
+    Values,
     ago,
     clean,
     counted,
@@ -23,14 +24,14 @@ from refold.cli.chat.commands.saying import (
     table,
     words,
 )
-from refold.cli.chat.commands.works_on import Chat, Values
+from refold.cli.chat.commands.parts import PREVIEW
 from refold.cli.chat.endpoint import Endpoint, endpoint_of, stored_endpoint
 from refold.cli.chat.surface import Row, Surface
 from refold.errors import InvalidInput, RefoldError, SessionNotFound
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
 from refold.integrations.pydantic_ai.sessions import FORMAT
 from refold.log import MAIN_SCOPE, Entry, Log, Message, SessionInfo, Span
-from refold.recall.telling import shapes_of, wire_of
+from refold.recall.text import shapes_of, wire_of
 
 _MOST: Final = 100
 """Sessions in a list; a search finds the others."""

@@ -1,19 +1,28 @@
 """What is heard of a turn: what is finished, to be printed for good, and what is still coming."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import StringIO
 from typing import Literal, NamedTuple
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
-from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.heard import Called, Elsewhere, Happened, Heard, Returned, Said, Thought
-from refold.cli.chat.terminal.markdown import block
-from refold.cli.chat.terminal.markdown_stream import Blocks
-from refold.cli.chat.terminal.theme import PROMPT, RETURN, SPINNER
-from refold.cli.chat.tool_lines import call_line, event_lines, lasted, return_line
-from refold.cli.colours import STYLES
+from refold.cli.chat.clean import Cleaned, Cleaner, cleaned
+from refold.cli.chat.events import Called, Elsewhere, Happened, Heard, Returned, Said, Thought
+from refold.cli.chat.terminal.markdown import Blocks, block
+from refold.cli.chat.text import (
+    LOOKS,
+    PROMPT,
+    RETURN,
+    SPINNER,
+    call_line,
+    event_lines,
+    lasted,
+    return_line,
+)
+from refold.cli.output import STYLES
 
 Sort = Literal["text", "work", "event"]
 
@@ -161,3 +170,89 @@ def _newest(rest: str, *, fence: bool) -> str:
     end = rest[-_UNFINISHED:]
     end = end[end.find("\n") + 1 :]
     return f"{rest.partition(chr(10))[0]}\n{end}" if fence else end
+
+
+# What is printed for good: as wide as the terminal is now, with room between what is apart.
+
+
+class Scrollback:
+    """Makes text with colours of what is to be printed, and knows what was printed last."""
+
+    def __init__(self, *, colour: bool) -> None:
+        self._colour = colour
+        self._last: Sort | None = None
+
+    def rendered(self, things: Iterable[Printed], width: int) -> str:
+        """All these, one after the other."""
+        return "".join(self._after_gap(one, width) for one in things)
+
+    def lines(self, what: RenderableType, width: int) -> list[str]:
+        """Something as lines, without those that are empty at its edges."""
+        console = _console(width, colour=self._colour)
+        console.print(_Trimmed(Cleaned(what)), crop=False, end="")
+        file = console.file
+        return file.getvalue().split("\n")[:-1] if isinstance(file, StringIO) else []
+
+    def _after_gap(self, one: Printed, width: int) -> str:
+        lines = self.lines(one.what, width)
+        if not lines:
+            return ""
+        together = one.sort == "work" == self._last
+        gap = [""] if one.gap and self._last is not None and not together else []
+        self._last = one.sort
+        return "".join(f"{line}\n" for line in (*gap, *lines))
+
+
+class _Trimmed:
+    """Without the spaces that end a line, so that a narrower window does not break it."""
+
+    def __init__(self, what: RenderableType) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = [
+            _stripped(line) for line in Segment.split_lines(console.render(self._what, options))
+        ]
+        for line in _without_edges(lines):
+            yield from line
+            yield Segment.line()
+
+
+def _stripped(line: list[Segment]) -> list[Segment]:
+    while line and _blank(line[-1]):
+        line = line[:-1]
+    if line and not line[-1].text[-1:].strip():
+        text, style, _ = line[-1]
+        if not _seen(line[-1]):
+            line = [*line[:-1], Segment(text.rstrip(), style)]
+    return line
+
+
+def _blank(segment: Segment) -> bool:
+    return not segment.text.strip() and not _seen(segment)
+
+
+def _seen(segment: Segment) -> bool:
+    """Whether even its spaces are seen."""
+    style = segment.style
+    return bool(style and (style.bgcolor or style.reverse or style.underline))
+
+
+def _without_edges(lines: list[list[Segment]]) -> Iterator[list[Segment]]:
+    filled = [at for at, line in enumerate(lines) if line]
+    return iter(lines[filled[0] : filled[-1] + 1] if filled else [])
+
+
+def _console(width: int, *, colour: bool) -> Console:
+    return Console(
+        file=StringIO(),
+        force_terminal=True,
+        color_system="standard",
+        no_color=not colour,
+        width=max(1, width),
+        theme=LOOKS,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )

@@ -6,24 +6,69 @@ shown, and what was typed is handed back.
 
 import asyncio
 import contextlib
+import io
+import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from refold.cli.chat.clean import cleaned
-from refold.cli.chat.heard import Heard
+from refold.cli.chat.events import Heard
 from refold.cli.chat.surface import Listening, Row
 from refold.cli.chat.terminal.live import Printed
 from refold.cli.chat.terminal.screen import Screen
-from refold.cli.chat.terminal.stray import Stray
+
+# What a library prints while a chat has the terminal: shown in its place, line by line.
+
+
+class Stray(io.TextIOBase):
+    """Stands for standard output and errors; a process that inherits it writes nowhere."""
+
+    def __init__(self, show: Callable[[Text], None]) -> None:
+        self._show = show
+        self._line = ""
+        self._nowhere: int | None = None
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, text: str, /) -> int:
+        """Show each line once it is whole."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if line.strip():
+                self._show(Text(line, "dim"))
+        return len(text)
+
+    def fileno(self) -> int:
+        """For processes that want a file."""
+        if self._nowhere is None:
+            self._nowhere = os.open(os.devnull, os.O_WRONLY)
+        return self._nowhere
+
+    def close(self) -> None:
+        """No more."""
+        if self._nowhere is not None:
+            os.close(self._nowhere)
+            self._nowhere = None
+        super().close()
+
+    @contextlib.contextmanager
+    def caught(self) -> Generator[None]:
+        """Take what is printed."""
+        with contextlib.redirect_stdout(self), contextlib.redirect_stderr(self):
+            yield
+
 
 _T = TypeVar("_T")
 

@@ -1,1 +1,0 @@
-"""The chat as plain lines, for screen readers and pipes."""

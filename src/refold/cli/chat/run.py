@@ -1,0 +1,237 @@
+"""Runs a chat: opens what it needs, on a surface that is there before all that."""
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, TextIO, cast
+
+import typer
+
+from refold.cli.chat.surface import Surface
+from refold.cli.options import (
+    STORE,
+    ProfileChoice,
+    StoreOption,
+    TenantOption,
+    able,
+    session_names,
+    where_is,
+)
+from refold.cli.outcome import explained, needing
+from refold.errors import InvalidInput
+from refold.log import DEFAULT_TENANT
+from refold.user_files import state_folder
+
+# What the command line asks of a chat.
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to talk with, and where it is kept."""
+
+    store: str
+    tenant: str
+    session: str | None = None
+    resume: bool = False
+    """Go on with the session; without one, pick it."""
+    model: str | None = None
+    base_url: str | None = None
+    agent: str | None = None
+    mcp: Path | None = None
+    files: Path | None = None
+    profile: str | None = None
+    board: bool = True
+    """Tell new sessions what the board of this branch says."""
+
+
+def run_chat(wanted: Wanted, *, plain: bool) -> int:
+    """Talk until the person leaves; the exit code."""
+    _prepare_libraries()
+    surface = surface_for(plain=plain)
+    return surface.host(lambda: _chat(wanted, surface))
+
+
+def run_prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
+    """Say one thing and print the answer; the exit code."""
+    _prepare_libraries()
+    return asyncio.run(_prompt(wanted, prompt, as_json=as_json))
+
+
+def _prepare_libraries() -> None:
+    """Tell libraries, before they are imported, what they would do by themselves."""
+    # Pydantic AI greets whoever has a terminal, in the middle of the first answer.
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    # FastMCP takes settings from a file .env in the current folder, which may be a clone's.
+    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
+
+
+def surface_for(*, plain: bool) -> Surface:
+    """A terminal, or plain lines."""
+    if plain:
+        from refold.cli.chat.plain import Plain  # noqa: PLC0415 - one of two
+
+        return Plain()
+    from refold.cli.chat.terminal.terminal import Terminal  # noqa: PLC0415 - one of two
+
+    return Terminal(history=state_folder() / "typed", colour=not os.environ.get("NO_COLOR"))
+
+
+async def _chat(wanted: Wanted, surface: Surface) -> int:
+    # Imported here: a terminal takes what is typed while this is read.
+    from refold.cli.chat.assembly import (  # noqa: PLC0415 - see above
+        assembled,
+        come_back,
+        consolidates_later,
+        session_to_resume,
+    )
+    from refold.cli.chat.chat import Chat  # noqa: PLC0415 - see above
+    from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - see above
+    from refold.cli.chat.models.providers import known_models  # noqa: PLC0415 - see above
+    from refold.cli.chat.printing import farewell, greeting  # noqa: PLC0415 - see above
+
+    session = partial(session_to_resume, wanted=wanted, surface=surface)
+    async with assembled(wanted, surface.show, session) as found:
+        conversation = Conversation(found.parts, "", surface.hear, surface.refresh)
+        try:
+            await conversation.open()
+            first = not (await conversation.log.sessions(limit=1)).sessions
+            surface.show(greeting(found.choice, wanted.store, first=first), gap=False)
+            chat = Chat(conversation, surface, known_models(os.environ))
+            if found.session:
+                await conversation.go_to(found.session)
+                if found.change:
+                    surface.show(found.change)
+                await chat.show_tail()
+            code = await chat.run()
+            later = await consolidates_later(conversation, wanted)
+            begun = conversation.name and await conversation.session() is not None
+        finally:
+            await conversation.close()
+        if begun:
+            surface.show(farewell(come_back(conversation.name, wanted)))
+        if later:
+            surface.show("What is worth it goes to the board of this branch meanwhile.", gap=False)
+    return code
+
+
+async def _prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
+    from refold.cli.chat.assembly import assembled, session_wanted  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.printing import printed  # noqa: PLC0415 - an extra's
+
+    async with assembled(wanted, _aside, partial(session_wanted, wanted=wanted)) as found:
+        conversation = Conversation(found.parts, "", lambda _: None, lambda: None)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
+        try:
+            await conversation.open()
+            conversation.name = found.session or ""
+            if found.change:
+                _aside(found.change)
+            return await printed(conversation, prompt, as_json=as_json)
+        finally:
+            await conversation.close()
+
+
+def _aside(text: str) -> None:
+    from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow
+
+    sys.stderr.write(f"{cleaned(text)}\n")
+
+
+# `refold chat`.
+
+
+def chat(  # noqa: PLR0913 - an option each
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION]",
+            help="The session to go on with, or the name of a new one.",
+            show_default=False,
+            autocompletion=session_names,
+        ),
+    ] = None,
+    *,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", "-r", help="Go on with SESSION; without a name, pick one."),
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PROVIDER:MODEL",
+            help="The model; `local` is a server on this machine.",
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="The address of the local server."),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="MODULE:NAME", help="Talk with this Pydantic AI agent."),
+    ] = None,
+    mcp: Annotated[
+        Path | None,
+        typer.Option("--mcp", metavar="FILE", help="Offer the tools of these MCP servers."),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="DIR", help="Let the model read (only) in this folder."),
+    ] = None,
+    profile: ProfileChoice = None,
+    board: Annotated[
+        bool,
+        typer.Option(
+            "--board/--no-board",
+            help="Tell a new session what earlier ones left on this branch's board.",
+        ),
+    ] = True,
+    prompt: Annotated[
+        str | None,
+        typer.Option("--prompt", "-p", metavar="TEXT", help="Say this, print the answer, end."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With -p: print JSON.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Plain lines only, for screen readers and logs.")
+    ] = False,
+    store: StoreOption = STORE,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Talk with a model, and see and steer what it remembers.
+
+    It takes the first key it finds (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY and others),
+    or a server on this machine. Without either: `refold demo`.
+
+    Example: refold chat --files . --resume
+    """
+    wanted = Wanted(
+        where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
+    )
+    with explained(), needing("chat"):
+        if prompt is not None or as_json:
+            code = run_prompt(wanted, _with_input(prompt), as_json=as_json)
+        else:
+            code = run_chat(wanted, plain=plain or not _streams() or not able())
+    raise typer.Exit(code)
+
+
+def _with_input(prompt: str | None) -> str:
+    """What to say: the option, and what comes through a pipe."""
+    stdin = cast("TextIO | None", sys.stdin)
+    piped = "" if stdin is None or stdin.isatty() else stdin.read().strip()
+    said = "\n\n".join(part for part in (prompt, piped) if part)
+    if not said:
+        raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
+    return said
+
+
+def _streams() -> bool:
+    """Whether there are an input and an output: a program may be started without."""
+    return None not in cast("tuple[TextIO | None, ...]", (sys.stdin, sys.stdout))

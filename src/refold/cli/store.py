@@ -1,0 +1,433 @@
+"""`refold store`: making a store on a server ready, and looking after it."""
+
+import asyncio
+import json
+import re
+import sys
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from refold.cli.options import (
+    STORE,
+    SessionName,
+    StoreOption,
+    TenantOption,
+    log_to_read,
+    store_at,
+    where_is,
+)
+from refold.cli.outcome import FAILED, explained, needing
+from refold.cli.transfer import STANDARD, writing
+from refold.errors import InvalidInput
+from refold.exports.moments import counted
+from refold.log import DEFAULT_TENANT, Erased, Log, Span
+from refold.log.entry import check_name
+from refold.log.forgotten import Forgotten, ForgottenAgain, dump, dump_header, forget_again, parse
+from refold.memory.memory import forget as forget_with_facts
+from refold.memory.memory import forgotten_words, shares_words
+from refold.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from refold.stores.postgres.maintenance import Scrubbed
+
+
+# Runs a scrub of a PostgreSQL store, for `refold store scrub` and `refold forget --scrub`.
+
+
+def run_scrub(address: str, *, wait: float, wal: bool = True) -> "Scrubbed":
+    """Scrub the store; raises ErasureUnfinished with what is left and why."""
+    with needing("postgres"):
+        from refold.stores.postgres.maintenance import scrubbed  # noqa: PLC0415 - optional
+
+        return asyncio.run(scrubbed(address, wait=wait, wal=wal))
+
+
+def say_scrubbed(done: "Scrubbed") -> None:
+    """Say what a scrub did, and which settings it needed."""
+    typer.echo(f"{counted(len(done.rewritten), 'table')} rewritten.")
+    if done.segments:
+        settings = "wal_recycle was off"
+        if done.recycling != "off":
+            settings = "wal_recycle was turned off meanwhile, and is on again"
+        typer.echo(
+            f"{counted(done.segments, 'write-ahead segment')} removed after a checkpoint; "
+            f"{settings}."
+        )
+    elif done.rewritten:
+        typer.echo("The write-ahead log is left for the next scrub.")
+
+
+store = typer.Typer(
+    name="store",
+    help="Make a store on a PostgreSQL server ready, and look after stores.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_PARTITIONS = 16
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+@store.command("migrate")
+def migrate_(
+    *,
+    address: StoreOption = STORE,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            "--partitions",
+            metavar="N",
+            min=1,
+            max=1024,
+            help="How many parts the large tables of a new store have.",
+        ),
+    ] = _PARTITIONS,
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", metavar="NAME", help="Give this role what a store needs."),
+    ] = None,
+    bind: Annotated[
+        str | None,
+        typer.Option(
+            "--bind", metavar="TENANT", help="Bind the roles to one tenant, whatever they say."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the tables of a store, or bring them to the newest schema.
+
+    Run it as the owner of the database, before the programs of a new version are started. Those
+    that run may go on meanwhile. Running it again changes nothing.
+
+    Example: refold store migrate --store postgresql://owner@db/refold --role app
+    """
+    if bind is not None and not role:
+        raise typer.BadParameter("--bind needs a --role to bind.")
+    with explained(), needing("postgres"):
+        from refold.stores.postgres import migrate  # noqa: PLC0415 - optional
+
+        server, roles = _server(address), role or []
+        done = asyncio.run(migrate(server, partitions, roles=roles, tenant=bind))
+        if find_spec("dbos") is not None:
+            from refold.engine.dbos import prepare  # noqa: PLC0415 - optional
+
+            asyncio.run(prepare(server, () if bind else roles))
+        if as_json:
+            typer.echo(json.dumps({"applied": [one.number for one in done]}))
+        elif done:
+            typer.echo(f"{counted(len(done), 'migration')} applied; schema {done[-1].number}.")
+        else:
+            typer.echo("The schema is the newest.")
+
+
+@store.command("check")
+def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
+    """Look whether a store can be used from here, with this version.
+
+    It also says when the role that connects may do everything: then the server does not keep
+    tenants apart for it. To the owner of the store it says what is still to be scrubbed.
+
+    Example: refold store check --store postgresql://app@db/refold
+    """
+    with explained(), needing("postgres"):
+        from refold.stores.postgres.maintenance import condition  # noqa: PLC0415 - optional
+
+        found = asyncio.run(condition(_server(address)))
+        if as_json:
+            typer.echo(json.dumps(asdict(found)))
+            return
+        parts = counted(found.partitions, "partition")
+        bound = f", bound to the tenant {found.tenant!r}" if found.tenant else ""
+        role = f"as {found.role!r}{bound}"
+        typer.echo(f"The store can be used: schema {found.schema}, {parts}, {role}.")
+        if not found.isolated:
+            typer.echo(
+                f"warning: {found.role!r} may do everything, so the server keeps no tenants apart "
+                "for it.\nLet programs connect as another role: refold store migrate --role NAME",
+                err=True,
+            )
+        if found.to_scrub:
+            typer.echo(
+                f"warning: the server still has bytes of what was forgotten in its "
+                f"{' and '.join(found.to_scrub)}.\nTo remove them: refold store scrub",
+                err=True,
+            )
+
+
+@store.command("scrub")
+def scrub_(
+    *,
+    address: StoreOption = STORE,
+    tables_only: Annotated[
+        bool,
+        typer.Option(
+            "--tables-only", help="Leave the write-ahead log alone; the next scrub takes it up."
+        ),
+    ] = False,
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="How long to wait for a table in use."
+        ),
+    ] = 10.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove what was forgotten from the server's tables, indexes and write-ahead log.
+
+    Run it as the owner of the database, in quiet hours: tables that hold something forgotten are
+    rewritten, and nobody can use such a table meanwhile. Then every write-ahead segment is filled
+    and removed. That needs a checkpoint and wal_recycle off, which is turned off and on again; a
+    superuser may do that. What could not be done is named with its reason (exit code 1) and stays
+    noted for the next scrub.
+
+    Example: refold store scrub --store postgresql://owner@db/refold
+    """
+    with explained():
+        done = run_scrub(_server(address), wait=wait, wal=not tables_only)
+        if as_json:
+            typer.echo(json.dumps(asdict(done)))
+        else:
+            say_scrubbed(done)
+
+
+@store.command("forgotten")
+def forgotten_(
+    *,
+    address: StoreOption = STORE,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file; - is standard output."
+        ),
+    ] = STANDARD,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Replace the file if it is there.")
+    ] = False,
+) -> None:
+    """List what was forgotten, to forget it again in a restored backup.
+
+    The list names tenants, sessions and entries by their numbers and ids, and holds no words of a
+    conversation. Write one with each backup, and whenever something was forgotten, and keep it
+    elsewhere than the store. On PostgreSQL it takes a role that sees all tenants, as a backup does.
+
+    Example: refold store forgotten -o forgotten.jsonl --force
+    """
+    with explained():
+        found = asyncio.run(_forgotten(where_is(address)))
+        lines = [dump_header(), *(line for one in found for line in dump(one))]
+        with writing(output, force=force) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+@store.command("forget-again")
+def forget_again_(
+    lists: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Lists that `refold store forgotten` wrote."),
+    ],
+    *,
+    address: StoreOption = STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget what the lists name, in a store that was restored from a backup.
+
+    Run it before any program uses the restored store. What isn't there, or is forgotten already,
+    changes nothing, so it can be run again. Sessions and entries are known by their ids: what was
+    written since under the same name stays. On PostgreSQL, run `refold store scrub` afterwards.
+
+    Example: refold store forget-again forgotten.jsonl --store postgresql://app@db/restored
+    """
+    with explained():
+        done = asyncio.run(_forget_again(where_is(address), [*map(_list, lists)]))
+        if as_json:
+            typer.echo(json.dumps(asdict(done)))
+            return
+        typer.echo(
+            f"Forgot {counted(done.sessions, 'session')} and {_entries(done.entries)} again. "
+            f"Not there, or forgotten already: {done.absent:,}."
+        )
+        if where_is(address).startswith(_POSTGRES) and done.sessions + done.entries:
+            typer.echo("To remove the bytes, run as the store's owner: refold store scrub")
+
+
+async def _forgotten(address: str) -> list[Forgotten]:
+    if address.startswith(_POSTGRES):
+        with needing("postgres"):
+            from refold.stores.postgres.maintenance import forgotten  # noqa: PLC0415 - optional
+
+            return await forgotten(address)
+    async with store_at(address, create=False) as opened:
+        return await opened.forgotten() if isinstance(opened, SqliteStore) else []
+
+
+def _list(path: Path) -> list[Forgotten]:
+    """What a list holds: read whole before anything is forgotten."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return [*parse(lines)]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidInput(f"{path} cannot be read: {why}.") from error
+
+
+async def _forget_again(address: str, lists: list[list[Forgotten]]) -> ForgottenAgain:
+    named = [one for some in lists for one in some]
+    async with store_at(address, create=False) as opened:
+        if not isinstance(opened, SqliteStore):
+            return await forget_again(opened, named)
+        async with opened.erasing_many():
+            return await forget_again(opened, named)
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+
+
+def _server(address: str) -> str:
+    """The address, if it is a server's."""
+    found = where_is(address)
+    if not found.startswith(_POSTGRES):
+        raise InvalidInput(
+            "Only a store in PostgreSQL is looked after so; one in a file looks after itself.",
+            "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
+        )
+    return found
+
+
+# `refold forget`.
+
+_NAMED = (
+    "The session's name still has words of what was forgotten. A name cannot change: export the "
+    "session, import it under another name (refold import FILE --as NAME), then run: "
+    "refold forget {session}"
+)
+_TO_SCRUB = (
+    "Nobody can read it any more. The server still has its bytes in its {what}, and has noted "
+    "that. To remove them, run as the store's owner: refold store scrub"
+)
+_SCRUB_WAIT = 60.0
+"""Seconds that a scrub waits for each table that others use."""
+_SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
+
+
+def forget(  # noqa: PLR0913 - an option each
+    session: SessionName,
+    *,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--span", metavar="A-B", help="Only these entries; `refold show` has their numbers."
+        ),
+    ] = None,
+    scrub: Annotated[
+        bool,
+        typer.Option(
+            "--scrub", help="Wait until the bytes are off the server's disk, too (PostgreSQL)."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    store: StoreOption = STORE,
+    tenant: TenantOption = DEFAULT_TENANT,
+) -> None:
+    """Erase a session for good, or some of its entries, and all that was derived from them.
+
+    It says what would go and asks first. It cannot be undone: afterwards nobody can read or find
+    the text, nor a title made of it. An SQLite file no longer contains it. A PostgreSQL server
+    still has its bytes in tables, indexes and the write-ahead log, and has noted that: `refold
+    store scrub` removes them, or --scrub at once, if the role in --store may. Copies outside the
+    store (backups, archived log, replicas, exports) are yours to erase. Without a terminal to ask
+    on, it does nothing unless there is --yes.
+
+    Example: refold forget support-42 --span 12-14
+    """
+    with explained():
+        check_name(session)
+        wanted = _span(span)
+        would = asyncio.run(_would_go(session, wanted, store, tenant))
+        if not yes and not _agreed(would):
+            typer.echo("Nothing was forgotten.", err=True)
+            raise typer.Exit(FAILED)
+        erased, named = asyncio.run(_forget(session, wanted, store, tenant))
+        typer.echo(json.dumps(asdict(erased)) if as_json else _sentence(erased, wanted))
+        if named:
+            typer.echo(_NAMED.format(session=quote(session)), err=True)
+        if erased.to_scrub and scrub:
+            say_scrubbed(run_scrub(where_is(store), wait=_SCRUB_WAIT))
+        elif erased.to_scrub:
+            typer.echo(_TO_SCRUB.format(what=" and ".join(erased.to_scrub)), err=True)
+
+
+def _span(text: str | None) -> Span | None:
+    if text is None:
+        return None
+    found = _SPAN.fullmatch(text.strip())
+    if not found or int(found[2] or found[1]) < int(found[1]):
+        raise InvalidInput(f"{text!r} is no span.", "Write it like 12 or 12-14.")
+    return Span(int(found[1]), int(found[2] or found[1]))
+
+
+async def _would_go(session: str, span: Span | None, address: str, tenant: str) -> str:
+    """What would be erased, as a sentence."""
+    async with log_to_read(address, tenant, gone="It is gone already.") as log:
+        info = await log.info(session)
+        if span is None:
+            title = f" ({info.title})" if info.title else ""
+            return f"All of session {session!r}{title}: {counted(info.messages, 'message')}."
+        entries = await _living(log, session, span)
+        if not entries:
+            raise InvalidInput(
+                f"Nothing is left at {span.first}-{span.last} of session {session!r}.",
+                f"It has entries 1 to {info.entries}; `refold show` has their numbers.",
+            )
+        return (
+            f"{_entries_forgetting(entries)} of session {session!r}, and every fold made of them."
+        )
+
+
+async def _living(log: Log, session: str, span: Span) -> int:
+    """How many entries of the span there are that were not forgotten before."""
+    return sum(not one.forgotten for one in await log.read(session, span, whole=False))
+
+
+def can_ask() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _agreed(would: str) -> bool:
+    if not can_ask():
+        raise InvalidInput(
+            "There is no terminal to ask on, and this cannot be undone.",
+            "Add --yes if you are sure.",
+        )
+    typer.echo(f"This would be erased for good:\n  {would}", err=True)
+    try:
+        return typer.confirm("Go on?", err=True)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+
+
+async def _forget(
+    session: str, span: Span | None, address: str, tenant: str
+) -> tuple[Erased, bool]:
+    """Forget it; also whether the session's name still has words of it."""
+    async with log_to_read(address, tenant, gone="It is gone already.") as log:
+        gone = await forgotten_words(log, session, span) if span is not None else set[str]()
+        return await forget_with_facts(log, session, span), shares_words(session, gone)
+
+
+def _sentence(erased: Erased, span: Span | None) -> str:
+    derived = f", and {_entries_forgetting(erased.derived)} made of them" if erased.derived else ""
+    if span is None:
+        return f"Forgot session {erased.session!r}: {_entries_forgetting(erased.entries)}{derived}."
+    return f"Forgot {_entries_forgetting(erased.entries)} of session {erased.session!r}{derived}."
+
+
+def _entries_forgetting(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"

@@ -1,0 +1,517 @@
+"""Connections to upstreams, straight on asyncio.
+
+What the client's library brings along for this serves any event loop, and pays for that with each
+piece that comes: a cancel scope, and two calls to the system to stop and go on reading. Streams are
+little else but such pieces.
+"""
+
+import asyncio
+import select
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Final, cast
+from urllib.request import getproxies
+
+import httpcore2
+import httpx2
+
+from refold.gateway.dialects.dialect import Assembling, Dialect
+from refold.gateway.dialects.events import Event, Events, EventTooLarge
+
+# An answer in as few pieces as it comes in.
+#
+# A busy gateway gets to a stream when several of its pieces have come. To hand them on one by one
+# costs as much for each as for all of them at once. Nothing waits for more to come.
+
+_MOST_JOINING: Final = 1 << 18
+"""Bytes that are taken ahead of who reads them."""
+
+
+class Joined(httpx2.AsyncByteStream):
+    """A body whose pieces are read as they come, and handed on together."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+        self._came: list[bytes] = []
+        self._size = 0
+        self._news: asyncio.Future[None] | None = None
+        """Who reads waits for it."""
+        self._room: asyncio.Future[None] | None = None
+        """Who takes waits for it."""
+        self._taking: asyncio.Task[None] | None = None
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        """The pieces."""
+        taking = self._taking = asyncio.create_task(self._take())
+        taking.add_done_callback(lambda _: _wake_joining(self._news))
+        try:
+            while self._came or not taking.done():
+                if self._came:
+                    yield self._next()
+                else:
+                    self._news = asyncio.get_running_loop().create_future()
+                    await self._news
+            await taking  # it may have failed
+        finally:
+            taking.cancel()
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        if self._taking is not None and not self._taking.done():
+            self._taking.cancel()
+            await asyncio.wait({self._taking})
+        await self._body.aclose()
+
+    async def _take(self) -> None:
+        async for piece in self._body:
+            self._came.append(piece)
+            self._size += len(piece)
+            _wake_joining(self._news)
+            while self._size > _MOST_JOINING:
+                self._room = asyncio.get_running_loop().create_future()
+                await self._room
+
+    def _next(self) -> bytes:
+        came, self._came, self._size = self._came, [], 0
+        _wake_joining(self._room)
+        return b"".join(came) if len(came) > 1 else came[0]
+
+
+def _wake_joining(waiting: asyncio.Future[None] | None) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
+
+
+_MOST: Final = 1 << 18
+"""Bytes that may wait to be read; then the other end has to."""
+_TURNS: Final = 16
+"""Of the event loop, in which what has come by a deadline is still seen."""
+_FIRST: Final = 0.25  # seconds until another of a host's addresses is tried too
+
+ERRORS: Final[Mapping[type[BaseException], type[httpx2.TransportError]]] = {
+    httpcore2.TimeoutException: httpx2.TimeoutException,
+    httpcore2.ConnectTimeout: httpx2.ConnectTimeout,
+    httpcore2.ReadTimeout: httpx2.ReadTimeout,
+    httpcore2.WriteTimeout: httpx2.WriteTimeout,
+    httpcore2.PoolTimeout: httpx2.PoolTimeout,
+    httpcore2.NetworkError: httpx2.NetworkError,
+    httpcore2.ConnectError: httpx2.ConnectError,
+    httpcore2.ReadError: httpx2.ReadError,
+    httpcore2.WriteError: httpx2.WriteError,
+    httpcore2.ProxyError: httpx2.ProxyError,
+    httpcore2.UnsupportedProtocol: httpx2.UnsupportedProtocol,
+    httpcore2.ProtocolError: httpx2.ProtocolError,
+    httpcore2.LocalProtocolError: httpx2.LocalProtocolError,
+    httpcore2.RemoteProtocolError: httpx2.RemoteProtocolError,
+}
+"""Errors of the connection pool, and what the client's callers expect."""
+
+SocketOption = (
+    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+)
+
+
+def client(timeout: httpx2.Timeout, limits: httpx2.Limits) -> httpx2.AsyncClient:
+    """A client for upstreams. Where the environment names a proxy, that is gone through."""
+    if getproxies():
+        return httpx2.AsyncClient(timeout=timeout, limits=limits)
+    return httpx2.AsyncClient(timeout=timeout, transport=_Transport(limits=limits))
+
+
+class _Transport(httpx2.AsyncBaseTransport):
+    """What `httpx2.AsyncHTTPTransport` does, over connections of our own."""
+
+    def __init__(self, limits: httpx2.Limits) -> None:
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=httpx2.create_ssl_context(),
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=Network(),
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Ask; what comes is handed on as many pieces at once as are there."""
+        url = httpcore2.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        )
+        with _as_httpx2():
+            response: Any = await self._pool.handle_async_request(
+                httpcore2.Request(
+                    request.method,
+                    url,
+                    headers=request.headers.raw,
+                    content=cast("httpx2.AsyncByteStream", request.stream),
+                    extensions=request.extensions,
+                )
+            )
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=Joined(_Body(response.stream)),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A response's body, whose errors are those of httpx2."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        with _as_httpx2():
+            async for piece in self._body:
+                yield piece
+
+    async def aclose(self) -> None:
+        with _as_httpx2():
+            await self._body.aclose()
+
+
+@contextmanager
+def _as_httpx2() -> Generator[None]:
+    """Raise errors of httpcore2 as those of httpx2, which has one of the same name for each."""
+    try:
+        yield
+    except tuple(ERRORS) as error:
+        kind = next(ERRORS[base] for base in type(error).__mro__ if base in ERRORS)
+        raise kind(str(error)) from error
+
+
+class Network(httpcore2.AsyncNetworkBackend):
+    """Makes connections."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - part of the protocol
+        local_address: str | None = None,
+        socket_options: Iterable[SocketOption] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to a host."""
+        loop = asyncio.get_running_loop()
+        near = (local_address, 0) if local_address else None
+        async with _connecting(timeout):
+            transport, stream = await loop.create_connection(
+                Stream, host, port, local_addr=near, happy_eyeballs_delay=_FIRST
+            )
+        for option in socket_options or ():
+            transport.get_extra_info("socket").setsockopt(*option)
+        return stream
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before another try."""
+        await asyncio.sleep(seconds)
+
+
+@asynccontextmanager
+async def _connecting(seconds: float | None) -> AsyncGenerator[None]:
+    try:
+        async with asyncio.timeout(None) as limit:
+            last_look = _LastLook(limit, seconds)
+            try:
+                yield
+            finally:
+                last_look.cancel()
+    except TimeoutError as error:
+        raise httpcore2.ConnectTimeout("The server did not answer in time.") from error
+    except OSError as error:  # what TLS objects to is one too
+        raise httpcore2.ConnectError(str(error)) from error
+
+
+class _LastLook:
+    """Ends a timeout some turns of the event loop after its time.
+
+    Connecting takes several turns. When many requests come at once, a turn may take longer than a
+    connection may: the server has answered, and only the loop did not get to it.
+    """
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+        self._limit = limit
+        self._loop = asyncio.get_running_loop()
+        self._turns = _TURNS
+        self._next: asyncio.Handle | None = None
+        if seconds is not None:
+            self._next = self._loop.call_later(seconds, self._turn)
+
+    def cancel(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+    def _turn(self) -> None:
+        self._turns -= 1
+        if self._turns:
+            self._next = self._loop.call_soon(self._turn)
+        else:
+            self._limit.reschedule(self._loop.time())
+
+
+class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+    """One connection."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._came: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._lost: Exception | None = None
+        self._paused = False
+        self._reading: asyncio.Future[bool] | None = None
+        """Is told that something came, or that it did not in time."""
+        self._writing: asyncio.Future[bool] | None = None
+        """Is there while the transport takes no more."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is TCP
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._came.append(data)
+        self._size += len(data)
+        if self._size > _MOST and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        _wake(self._reading)
+
+    def eof_received(self) -> bool:
+        """See asyncio."""
+        self._ended = True
+        _wake(self._reading)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._ended = True
+        self._lost = exc
+        _wake(self._reading)
+        _wake(self._writing)
+
+    def pause_writing(self) -> None:
+        """See asyncio."""
+        self._writing = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        writing, self._writing = self._writing, None
+        _wake(writing)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - part of the protocol
+        """What came, at least something; nothing at the end."""
+        while not self._came:
+            if self._lost is not None:
+                raise httpcore2.ReadError(str(self._lost)) from self._lost
+            if self._ended:
+                return b""
+            if not await self._something(timeout):
+                raise httpcore2.ReadTimeout("Nothing came in time.")
+        data = self._came.popleft()
+        if len(data) > max_bytes:
+            self._came.appendleft(data[max_bytes:])
+            data = data[:max_bytes]
+        self._size -= len(data)
+        if self._paused and self._size <= _MOST // 2:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    async def _something(self, seconds: float | None) -> bool:
+        """Wait until something comes; whether it did in time."""
+        reading = self._reading = self._loop.create_future()
+        if seconds is None:
+            return await reading
+        late = self._loop.call_later(seconds, lambda: _wake(reading, came=False))
+        try:
+            return await reading
+        finally:
+            late.cancel()
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - part of the protocol
+        """Send this."""
+        if not buffer:
+            return
+        if self._transport.is_closing():
+            raise httpcore2.WriteError(str(self._lost or "The connection is closed."))
+        self._transport.write(buffer)
+        if self._writing is None:
+            return
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.shield(self._writing)
+        except TimeoutError as error:
+            raise httpcore2.WriteTimeout("The server did not take it in time.") from error
+        if self._lost is not None:
+            raise httpcore2.WriteError(str(self._lost)) from self._lost
+
+    async def aclose(self) -> None:
+        """Close it at once: nothing that matters is under way then."""
+        self._transport.abort()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - part of the protocol
+    ) -> httpcore2.AsyncNetworkStream:
+        """Upgrade to TLS."""
+        if self._came or self._unread():  # whoever sent it has not shown who they are
+            self._transport.abort()
+            raise httpcore2.ConnectError("Something came before the connection was private.")
+        try:
+            async with _connecting(timeout):
+                private = await self._loop.start_tls(
+                    self._transport, self, ssl_context, server_hostname=server_hostname
+                )
+        except BaseException:
+            self._transport.abort()
+            raise
+        if private is None:
+            raise httpcore2.ConnectError("The server closed the connection.")
+        self._transport = private
+        return self
+
+    def _unread(self) -> bool:
+        """Whether something came, or the other end closed, that a busy loop has not seen yet."""
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - part of the protocol
+        """What is known of the connection."""
+        match info:
+            case "is_readable":  # an idle connection with something to read is of no use
+                return self._ended or bool(self._came) or self._unread()
+            case "client_addr":
+                return self._transport.get_extra_info("sockname")
+            case "server_addr":
+                return self._transport.get_extra_info("peername")
+            case "ssl_object" | "socket":
+                return self._transport.get_extra_info(info)
+            case _:
+                return None
+
+
+def _wake(waiting: asyncio.Future[bool] | None, *, came: bool = True) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(came)
+
+
+# A stream of an upstream's, taken event by event.
+
+_BEFORE: Final = frozenset({"response.created", "response.in_progress", "response.queued"})
+"""Events that come before the model was asked: it may still be refused."""
+_REFUSAL: Final = 1_000_000
+"""As many bytes of a refusal are read."""
+_SECONDS: Final = 5
+"""As long is waited for the end of a refusal."""
+
+
+class Listening:
+    """Passes on what comes, byte for byte, but for the end: that waits."""
+
+    def __init__(self, dialect: Dialect, response: httpx2.Response) -> None:
+        self.assembling: Assembling = dialect.assembling()
+        self.error: bytes | None = None
+        """What the first event says, if it is an error."""
+        self.silent = False
+        """The stream ended, and nothing had come."""
+        self._response = response
+        self._chunks: AsyncIterator[bytes] = response.aiter_raw()
+        self._events = Events()
+        self._unread = False
+        """An event is too large to be read: it passes as it is, and so does all after it."""
+        self._ready: list[bytes] = []
+        self._held: list[bytes] = []
+
+    @property
+    def taken(self) -> bytes:
+        """What came so far."""
+        return b"".join([*self._ready, *self._held, self._events.rest()])
+
+    @property
+    def held(self) -> bytes:
+        """The end, once the stream has come to it."""
+        return b"".join(self._held)
+
+    async def begin(self) -> None:
+        """Wait for the first event that says something."""
+        async for chunk in self._chunks:
+            if self._take(chunk):
+                return
+        self.silent = not self._held
+
+    async def passed(self) -> AsyncGenerator[bytes]:
+        """What may be passed on, as it comes."""
+        if self._ready:
+            yield self._next()
+        while not self._unread and (chunk := await anext(self._chunks, None)) is not None:
+            self._take(chunk)
+            if self._ready:
+                yield self._next()
+        if not self._unread or self._held:
+            self._end()
+            return
+        yield self._events.rest()
+        async for chunk in self._chunks:
+            yield chunk
+
+    async def refused(self) -> bytes:
+        """All of a stream that is a refusal; where it does not end, as much as came."""
+        with suppress(httpx2.HTTPError, TimeoutError):
+            async with asyncio.timeout(_SECONDS):
+                async for chunk in self._chunks:
+                    self._take(chunk)
+                    if self._unread or len(self.taken) > _REFUSAL:
+                        break
+        return self.taken
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        with suppress(httpx2.HTTPError, RuntimeError):
+            await self._response.aclose()
+
+    def _next(self) -> bytes:
+        ready, self._ready = self._ready, []
+        return b"".join(ready) if len(ready) > 1 else ready[0]
+
+    def _take(self, chunk: bytes) -> bool:
+        """Take what came; whether something was said."""
+        try:
+            events = self._events.feed(chunk)
+        except EventTooLarge:
+            self._unread = True
+            return True
+        said = False
+        for event in events:
+            hold = self._hear(event)
+            (self._held if hold or self._held else self._ready).append(event.raw)
+            said = said or (bool(event.data) and event.name not in _BEFORE)
+        return said
+
+    def _hear(self, event: Event) -> bool:
+        before = self.assembling.failed
+        hold = self.assembling.take(event)
+        if self.assembling.failed and not before:
+            self.error = event.data
+        return hold
+
+    def _end(self) -> None:
+        """Take an event whose blank line never came for one: to some clients it is."""
+        if rest := self._events.rest():
+            self._held.append(rest)
+            with suppress(EventTooLarge):
+                for event in self._events.feed(b"\n\n"):
+                    self._hear(event)

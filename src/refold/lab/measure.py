@@ -1,0 +1,257 @@
+"""Sessions under policies, ours and those of others: what to measure, and the figures of it."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+
+from refold.errors import InvalidInput, RefoldError
+from refold.lab.folded import Folded, stand_in
+from refold.lab.messages import Reader, o200k
+from refold.lab.policies import baselines
+from refold.lab.replay import Mark, Policy, Replay, play
+from refold.lab.report import Case, Row, pooled_rows, row_of
+from refold.models import counter_for
+from refold.models.experience import Setup
+from refold.view.budget import Budget
+from refold.view.profiles import Profile
+
+EVERYTHING = "none"
+"""The policy that the others are measured against: it sends everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one policy made of one session."""
+
+    session: int
+    """Which of the cases."""
+    policy: str
+    row: Row | None = None
+    """The figures; none where it failed."""
+    refused: int = 0
+    """Requests that no provider would have taken: too long, or with half of a pair."""
+    marks: tuple[Mark, ...] = ()
+    """Where it folded."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One session, to be replayed under a profile or under rules of others."""
+
+    session: int
+    case: Case
+    rules: tuple[str, ...] = ()
+    profile: Profile | None = None
+    budget: Budget | None = None
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.rules if self.profile is None else (self.profile.name,)
+
+
+def jobs_for(cases: Sequence[Case], profiles: Sequence[Profile], rules: Sequence[str]) -> list[Job]:
+    """A job for the rules and one for each profile, for each session; the longest first."""
+    jobs: list[Job] = []
+    for at, case in enumerate(cases):
+        jobs += [Job(at, case, (), case.of(one), case.budget(one)) for one in profiles]
+        jobs.append(Job(at, case, tuple(rules)))
+    return sorted(jobs, key=lambda one: len(one.case.recording.messages), reverse=True)
+
+
+def measured(job: Job) -> list[Outcome]:
+    """The figures of a job. One that fails says why, and spoils no other."""
+    return [_outcome(job, name) for name in job.policies]
+
+
+def _outcome(job: Job, policy: str) -> Outcome:
+    case = job.case
+    reader = _reader(job.session, case.recording.name)
+    try:
+        played = play(case.recording, _policy(job, policy, reader), reader, name=policy)
+        row = row_of(played, case.measure, reader)
+    except RefoldError as error:
+        return Outcome(job.session, policy, error=error.what)
+    except Exception as error:  # noqa: BLE001 - whatever a file holds, the others are still measured
+        return Outcome(job.session, policy, error=f"{type(error).__name__}: {error}")
+    return Outcome(job.session, policy, row, _refused(played, case.window), played.marks)
+
+
+@lru_cache(maxsize=1)
+def _reader(session: int, name: str) -> Reader:  # noqa: ARG001 - one for each session
+    return Reader(o200k())
+
+
+def _policy(job: Job, policy: str, reader: Reader) -> Policy:
+    if job.profile is None or job.budget is None:
+        return baselines(job.case.settings)[policy](reader)
+    setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
+    return Folded(setup, write=stand_in if job.profile.fold.writer == "model" else None)
+
+
+def _refused(played: Replay, window: int) -> int:
+    return sum(one.sent > window or one.orphans > 0 for one in played.requests)
+
+
+# Jobs in as many processes as there are cores; few and short ones are done here.
+
+_WORTH_A_PROCESS = 400  # messages: fewer are replayed sooner than a process starts
+_MOST_PROCESSES = 8
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
+    """The jobs with their figures, as they are done."""
+    sessions = {job.session: len(job.case.recording.messages) for job in jobs}
+    processes = min(_cores(), len(jobs), _MOST_PROCESSES)
+    if processes < 2 or sum(sessions.values()) < _WORTH_A_PROCESS:  # noqa: PLR2004 - one is no gain
+        yield from ((job, measured(job)) for job in jobs)
+        return
+    # Not forked: what draws the progress bar is a thread, and threads and forks do not mix.
+    spawn = multiprocessing.get_context("spawn")
+    with _without_current_folder(), ProcessPoolExecutor(processes, spawn, _end_quietly) as pool:
+        under_way = {pool.submit(measured, job): job for job in jobs}
+        try:
+            for done in as_completed(under_way):
+                yield under_way.pop(done), done.result()
+        except BrokenProcessPool as error:
+            raise InvalidInput(
+                "The system ended a replay, probably for want of memory.",
+                "Give fewer or shorter sessions.",
+            ) from error
+        finally:
+            # Waited for: the interpreter would end while the pool's thread still closes its pipes.
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_current_folder() -> Generator[None]:
+    """Python processes that start meanwhile import nothing from the current folder.
+
+    A new process looks there first, before it is told where to look. Recordings are often replayed
+    in a folder that was cloned, which may bring a `pickle.py`.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _end_quietly() -> None:
+    """Ctrl-C ends a replay at once, and without a word: the command says what there is to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+# What the policies made of all sessions together.
+
+ENOUGH_KEPT = 0.9
+"""The share of old names that a policy must keep to be called the best."""
+_SAME = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One policy on all sessions."""
+
+    policy: str
+    ours: bool
+    """Whether it is a profile of ours."""
+    row: Row | None
+    """The figures; none where it failed on a session, for then it cannot be compared."""
+    share: float
+    """Its cost, of what sending everything costs."""
+    refused: int
+    folds: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All policies on all sessions; the first sends everything."""
+
+    cases: tuple[Case, ...]
+    outcomes: tuple[Outcome, ...]
+    every: tuple[Total, ...]
+
+    @property
+    def everything(self) -> Total:
+        """The one that the others are a share of."""
+        return self.every[0]
+
+    @property
+    def leading(self) -> Total:
+        """The first of ours."""
+        return next(one for one in self.every if one.ours)
+
+    @property
+    def best(self) -> Total | None:
+        """The cheapest of those that keep enough and are never refused, if there is one."""
+        good = [
+            one
+            for one in self.every
+            if one.row and not one.refused and one.row.retained.rate >= ENOUGH_KEPT
+        ]
+        return min(good, key=lambda one: one.share, default=None)
+
+    @property
+    def short(self) -> list[int]:
+        """The sessions in which nothing ever grew to where the rules act."""
+        sizes = {
+            one.session: one.row.peak
+            for one in self.outcomes
+            if one.policy == EVERYTHING and one.row
+        }
+        return [
+            at
+            for at, case in enumerate(self.cases)
+            if at in sizes and sizes[at] < min(case.threshold, case.window)
+        ]
+
+    def of(self, session: int, policy: str) -> Outcome | None:
+        """What a policy made of a session."""
+        found = (one for one in self.outcomes if (one.session, one.policy) == (session, policy))
+        return next(found, None)
+
+
+def same(share: float, other: float = 1.0) -> bool:
+    """Whether two costs are as good as equal."""
+    return abs(share - other) <= _SAME
+
+
+def totals(
+    cases: Sequence[Case], outcomes: Sequence[Outcome], ours: Sequence[str], rules: Sequence[str]
+) -> Totals:
+    """The policies in order: everything, ours, the rules of others."""
+    ordered = tuple(sorted(outcomes, key=lambda one: one.session))
+    names = [EVERYTHING, *ours, *(one for one in rules if one != EVERYTHING)]
+    grouped = {name: [one for one in ordered if one.policy == name] for name in names}
+    base = sum(one.row.cost for one in grouped[EVERYTHING] if one.row)
+    every = tuple(_total(name, grouped[name], base, ours=name in ours) for name in names)
+    return Totals(tuple(cases), ordered, every)
+
+
+def _total(policy: str, outcomes: Sequence[Outcome], base: float, *, ours: bool) -> Total:
+    rows = [one.row for one in outcomes if one.row]
+    error = next((one.error for one in outcomes if one.error), "")
+    row = pooled_rows(rows) if rows and not error else None
+    share = row.cost / base if row and base else 1.0
+    refused = sum(one.refused for one in outcomes)
+    return Total(policy, ours, row, share, refused, sum(len(one.marks) for one in outcomes), error)

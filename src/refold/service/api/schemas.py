@@ -1,0 +1,676 @@
+"""What the API answers with, as its documentation shows it."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
+from uuid import UUID
+
+from fastapi import Path, Query
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from refold.fold.compactor import Preview as FoldPreview
+from refold.log import Erased as LogErased
+from refold.log import SessionInfo
+from refold.log import Span as LogSpan
+from refold.log.entry import LONGEST_NAME
+from refold.log.entry import Span as SpanGiven
+from refold.service.keys import ROLES, Role
+from refold.service.keys import Key as KeptKey
+from refold.session import Compacted
+
+_LAST_MOMENT: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, after which no calendar goes on."""
+
+
+def moment(at: int) -> datetime:
+    """Milliseconds since 1970 as a moment."""
+    return datetime.fromtimestamp(min(at, _LAST_MOMENT) / 1000, UTC)
+
+
+def _legible(value: object) -> object:
+    """A text that can be sent: half a character becomes a mark that something was there."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_legible)]
+"""Words of a transcript: data, whatever they look like."""
+
+
+class Answer(BaseModel):
+    """What all answers have in common."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Problem(Answer):
+    """An error: what happened, and what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    fix: str
+    code: str
+    """Stable, for programs."""
+
+
+class Span(Answer):
+    """A run of entries, first and last included."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, span: LogSpan) -> "Span":
+        """The span as an answer has it."""
+        return cls(first=span.first, last=span.last)
+
+
+class Session(Answer):
+    """A session as a list shows it."""
+
+    name: Text
+    title: Text | None
+    format: str = Field(description="Of its messages, for life.")
+    profile: str = Field(description="The one that it was opened with.")
+    created_at: datetime
+    updated_at: datetime
+    entries: int = Field(description="How many entries it has: its head.")
+    messages: int
+    forked_from: Text | None = None
+    forked_at: int | None = None
+
+    @classmethod
+    def of(cls, info: SessionInfo) -> "Session":
+        """The session as an answer has it."""
+        return cls(
+            name=info.session,
+            title=info.title,
+            format=info.format,
+            profile=info.profile,
+            created_at=moment(info.created_at),
+            updated_at=moment(info.updated_at),
+            entries=info.entries,
+            messages=info.messages,
+            forked_from=info.forked_from,
+            forked_at=info.forked_at,
+        )
+
+
+class SessionPage(Answer):
+    """Some sessions, the one used last first."""
+
+    sessions: list[Session]
+    next: str | None = Field(description="What to pass as `page` for more; null at the end.")
+
+
+class SessionState(Session):
+    """A session, and how it stands."""
+
+    folds: int = Field(description="How many folds stand.")
+    under_way: UUID | None = Field(description="The fold that is being made.")
+    last_request: int | None = Field(description="The newest request record.")
+    pins: int
+
+
+class Erased(Answer):
+    """What a forget removed, for good."""
+
+    session: Text
+    entries: int
+    derived: int = Field(description="Folds, request records and others that rested on them.")
+    to_scrub: list[str] = Field(
+        description="What still holds the bytes until the store's owner runs `refold store scrub`, "
+        "though nobody can read them: on PostgreSQL its tables, indexes and write-ahead log."
+    )
+
+    @classmethod
+    def of(cls, erased: LogErased) -> "Erased":
+        """What was erased, as an answer has it."""
+        return cls(
+            session=erased.session,
+            entries=erased.entries,
+            derived=erased.derived,
+            to_scrub=list(erased.to_scrub),
+        )
+
+
+class Entry(Answer):
+    """One record of a session's log."""
+
+    seq: int
+    id: UUID
+    at: datetime
+    kind: str
+    version: int
+    scope: Text
+    forgotten: bool
+    attached: list[str] = Field(description="Hashes of the artifacts kept with it.")
+    left_out: list[str] = Field(
+        description="Hashes of the artifacts that hold large strings of the body; "
+        "with `whole` there are none."
+    )
+    body: JsonValue = Field(description="As it lies in the log, byte for byte.")
+
+
+class EntryPage(Answer):
+    """Some entries, in order."""
+
+    entries: list[Entry]
+    head: int
+    next: int | None = Field(
+        description="What to pass as `after` for more; null at the end. A page that looks for "
+        "kinds may be short, or empty, and still have a next one."
+    )
+
+
+class Appended(Answer):
+    """Where messages are in the log now."""
+
+    first: int
+    last: int
+
+
+class Part(Answer):
+    """One part of one message."""
+
+    seq: int
+    index: int
+
+
+class Pin(Part):
+    """A part that stays in the view."""
+
+    watched: bool = Field(description="The session pinned it itself, and may let it go.")
+
+
+class Pins(Answer):
+    """The parts that stay in the view."""
+
+    pins: list[Pin]
+
+
+class Found(Answer):
+    """A message or note that a search found."""
+
+    session: Text
+    seq: int
+    at: datetime
+    scope: Text
+    role: str
+    standing: Literal["in view", "folded", "off the line"]
+    score: float
+    excerpt: Text
+    before: Text = Field(description="How the message before it begins.")
+    after: Text
+
+
+class FoundEntries(Answer):
+    """What was found, the best first."""
+
+    found: list[Found]
+
+
+class FoundSession(Answer):
+    """A session that a search found."""
+
+    session: Session
+    score: float
+    matches: int
+
+
+class FoundSessions(Answer):
+    """The sessions in which most was said about it."""
+
+    found: list[FoundSession]
+
+
+class Usage(Answer):
+    """What requests and summaries used and cost."""
+
+    requests: int
+    input: int = Field(description="Tokens sent, cached or not.")
+    output: int
+    cache_read: int
+    cache_write: int
+    summaries: int = Field(description="Summaries that a model wrote; their tokens are counted.")
+    cost: float = Field(description="Dollars, as far as prices are known.")
+    unmanaged: float = Field(description="Dollars, had each request sent everything.")
+    unpriced: int = Field(description="How many requests and summaries have no known price.")
+
+
+class SessionUsage(Usage):
+    """What a session used and cost, up to one of its entries."""
+
+    session: Text
+    upto: int
+
+
+class DayUsage(Usage):
+    """What a tenant's sessions used and cost on one day (UTC)."""
+
+    day: str
+
+
+class TenantUsage(Answer):
+    """What a tenant's sessions used and cost, day by day, today last."""
+
+    days: list[DayUsage]
+    whole: bool = Field(description="False: there were more sessions than are looked through.")
+
+
+# What the API answers about folds.
+
+
+class Fold(Answer):
+    """A fold on the session's line."""
+
+    fold: UUID
+    seq: int = Field(description="The entry that completed it, or began it if it is under way.")
+    at: datetime
+    state: Literal["stands", "beneath", "under way"] = Field(
+        description="`beneath`: a later fold stands for it too."
+    )
+    spans: list[Span]
+    by: Text = Field(description="Who wrote the summary.")
+    title: Text
+    text: Text = Field(description="The summary.")
+    messages: int
+    tokens: int = Field(description="What it stands for would cost in a request.")
+
+
+class Folds(Answer):
+    """The folds on the session's line, oldest first; entries of kind `fold.*` tell of others."""
+
+    folds: list[Fold]
+
+
+class Folded(Answer):
+    """What came of a fold that was asked for."""
+
+    fold: UUID
+    state: Literal["completed", "under way"]
+    messages_removed: int | None = None
+    tokens_removed: int | None = None
+    title: Text = ""
+    text: Text = ""
+    by: Text = ""
+
+    @classmethod
+    def of(cls, done: Compacted) -> "Folded":
+        """What was done, as an answer has it."""
+        return cls(
+            fold=done.fold,
+            state="completed",
+            messages_removed=done.messages_removed,
+            tokens_removed=done.tokens_removed,
+            title=done.summary.title,
+            text=done.summary.text or done.summary.words,
+            by=done.summary.by,
+        )
+
+
+class Cancelled(Answer):
+    """Whether the fold was given up; one that had ended stays as it is."""
+
+    fold: UUID
+    cancelled: bool
+
+
+class Preview(Answer):
+    """What a fold would do, with the summary that the log itself gives."""
+
+    spans: list[Span]
+    messages: int
+    kept: int
+    before: int = Field(description="Tokens of the view now.")
+    after: int = Field(description="Tokens of the view then.")
+    text: Text = Field(description="What would be shown instead.")
+    lost: int = Field(description="How many names would be found in the log only.")
+    names: list[Text] = Field(description="The weightiest of them.")
+    cost_before: float | None
+    cost_after: float | None
+    cost_once: float | None
+
+    @classmethod
+    def of(cls, found: FoldPreview) -> "Preview":
+        """The preview as an answer has it."""
+        told = found._asdict()
+        told["spans"] = [Span.of(one) for one in found.spans]
+        return cls(**told)
+
+
+# What requests to the API may hold, each with its bounds.
+
+LARGEST: Final = 2**53 - 1
+"""The largest number that every reader of JSON keeps as it is."""
+MOST_ENTRIES: Final = 500
+MOST_FOUND: Final = 100
+_PLAIN: Final = r"^[^\u0000-\u001f\u007f]*$"
+"""No control characters, in which stores and terminals differ."""
+
+Words = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
+Seq = Annotated[int, Path(ge=1, le=LARGEST, description="The entry's place in the log.")]
+FoldId = Annotated[UUID, Path(description="The fold's id.")]
+After = Annotated[int, Query(ge=0, le=LARGEST, description="Begin behind this entry.")]
+Limit = Annotated[int, Query(ge=1, le=MOST_ENTRIES)]
+FewAtMost = Annotated[int, Query(ge=1, le=MOST_FOUND)]
+Looked = Annotated[
+    str, Query(min_length=1, max_length=1_000, pattern=_PLAIN, description="Words to look for.")
+]
+
+
+class Given(BaseModel):
+    """What all bodies have in common: what they do not know, they refuse."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NewSession(Given):
+    """A session to open."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, examples=["support-42"])
+    format: str = Field(max_length=40, examples=["openai-chat"])
+    profile: str = Field(default="balanced", max_length=40)
+    title: Words | None = None
+
+
+class NewTitle(Given):
+    """Another title."""
+
+    title: Words
+
+
+class NewOwner(Given):
+    """The key that a session is handed over to."""
+
+    key: str = Field(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")
+
+
+class NewFork(Given):
+    """A session to be made of another's entries."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    at: int | None = Field(
+        default=None, ge=1, le=LARGEST, description="Of so many entries; else of all."
+    )
+
+
+class To(Given):
+    """Where to go back to."""
+
+    to: int = Field(ge=1, le=LARGEST, description="The entry that is to be the newest again.")
+
+
+class Run(Given):
+    """A run of entries, first and last included."""
+
+    first: int = Field(ge=1, le=LARGEST)
+    last: int = Field(ge=1, le=LARGEST)
+
+    @property
+    def span(self) -> SpanGiven:
+        """The same as a span."""
+        return SpanGiven(self.first, self.last)
+
+
+class NewMessages(Given):
+    """Messages to append, in the session's format."""
+
+    messages: list[dict[str, JsonValue]] = Field(min_length=1, max_length=100)
+
+
+class NewFold(Given):
+    """A fold to make."""
+
+    focus: str | None = Field(
+        default=None, max_length=2_000, description="What the summary must keep."
+    )
+    wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
+
+
+class NewKey(Given):
+    """A key to make."""
+
+    roles: list[Role] = Field(min_length=1, max_length=4)
+    name: str = Field(default="", max_length=LONGEST_NAME)
+    days: int | None = Field(
+        default=None, ge=1, le=3_660, description="Until it expires; null: never."
+    )
+
+
+class Rotation(Given):
+    """How a key gets a new secret."""
+
+    overlap: float = Field(
+        default=86_400.0,
+        ge=0,
+        le=366 * 86_400,
+        allow_inf_nan=False,
+        description="Seconds that the old secret stays valid.",
+    )
+
+
+class UpstreamKey(Given):
+    """A provider's key to keep."""
+
+    key: str = Field(min_length=1, max_length=4_096, pattern=r"^[\x21-\x7e]+$", repr=False)
+
+
+# What the API answers about keys and quotas.
+
+
+class Key(Answer):
+    """A key of this service; its secret is nowhere."""
+
+    id: str
+    name: str
+    roles: list[Role]
+    state: Literal["active", "expired", "revoked"]
+    created_at: datetime
+    expires_at: datetime | None
+
+    @classmethod
+    def of(cls, key: KeptKey, now: int) -> "Key":
+        """The key as an answer has it."""
+        return cls(
+            id=key.id,
+            name=key.name,
+            roles=[one for one in ROLES if one in key.roles],
+            state=key.state(now),
+            created_at=moment(key.created_at),
+            expires_at=None if key.until is None else moment(key.until),
+        )
+
+
+class Keys(Answer):
+    """The keys of a tenant, oldest first."""
+
+    keys: list[Key]
+
+
+class MadeKey(Key):
+    """A key with its new secret."""
+
+    secret: str = Field(repr=False, description="It is told this once, and kept nowhere.")
+
+
+class Upstream(Answer):
+    """An upstream for which a provider's key is kept."""
+
+    upstream: str
+    since: datetime
+
+
+class Upstreams(Answer):
+    """For which upstreams a provider's key is kept; the keys themselves are never told."""
+
+    upstreams: list[Upstream]
+
+
+class Quota(Answer):
+    """How much the tenant may use in a day (UTC); null: whatever the service's settings say."""
+
+    tokens: int | None
+    cost: float | None = Field(description="Dollars.")
+
+
+# What the API answers about requests and the views that they were made of.
+
+
+class RequestRecord(Answer):
+    """A request that was sent to a model."""
+
+    seq: int
+    at: datetime
+    model: Text
+    state: Literal["rebuildable", "unrebuildable"] = Field(
+        description="`unrebuildable`: something that it was made of was forgotten."
+    )
+    profile: str | None = None
+    tokens: int | None = Field(default=None, description="Of its messages, as they were counted.")
+    limit: int | None = None
+    digest: str = Field(description="SHA-256 of the messages that were sent.")
+
+
+class RequestPage(Answer):
+    """Some request records, in order."""
+
+    requests: list[RequestRecord]
+    head: int
+    next: int | None = Field(description="What to pass as `after` for more; null at the end.")
+
+
+class Whose(Answer):
+    """The session, as it was then."""
+
+    name: Text | None
+    title: Text | None
+    format: str
+    scope: Text
+    head: int
+    messages: int
+
+
+class Counter(Answer):
+    """What counted the tokens, and how far the truth may lie above a count."""
+
+    name: str
+    spread: float
+
+
+class Window(Answer):
+    """The model's window, and what is assumed where it is unknown."""
+
+    tokens: int | None
+    shown: JsonValue
+
+
+class Rewrite(Answer):
+    """Why what had been sent before was changed."""
+
+    count: int
+    cause: str | None
+    sentence: str | None
+
+
+class Sent(Answer):
+    """How much the request holds."""
+
+    messages: int
+    tokens: int
+
+
+class Total(Answer):
+    """All parts that share one fate."""
+
+    edit: Literal["keep", "replace", "drop"]
+    reason: str
+    sentence: str
+    parts: int
+    messages: int
+    before: int
+    after: int
+
+
+class Insert(Answer):
+    """A message that is sent and not in the log."""
+
+    before: int
+    kind: str
+    reason: str
+    sentence: str
+    tokens: int
+    words: Text
+    sources: list[str]
+
+
+class Unlisted(Answer):
+    """Entries that are not shown and were not read."""
+
+    first: int
+    last: int
+    reason: str
+    sentence: str
+
+
+class MessageRun(Answer):
+    """Messages that follow one another and share one fate."""
+
+    first: int
+    last: int
+    messages: int
+    totals: list[Total]
+
+
+class PartFate(Answer):
+    """What becomes of one part, and why."""
+
+    part: str = Field(description="Its entry and its index: `12.0`.")
+    kind: str
+    tool: Text | None
+    edit: Literal["keep", "replace", "drop"]
+    reason: str
+    before: int
+    after: int
+    words: Text
+    sources: list[str]
+
+
+class MessageFate(Answer):
+    """What becomes of one message."""
+
+    seq: int
+    role: str | None
+    scope: Text
+    turn: bool
+    step: int | None
+    reason: str | None
+    before: int
+    after: int
+    parts: list[PartFate]
+
+
+class Explanation(Answer):
+    """Why each part of a session is, or is not, in one request."""
+
+    explanation: int
+    session: Whose
+    profile: str
+    model: Text | None
+    counter: Counter
+    window: Window
+    account: dict[str, JsonValue] = Field(description="The tokens, by what they are for.")
+    rewrite: Rewrite
+    request: Sent
+    totals: list[Total]
+    inserts: list[Insert]
+    unlisted: list[Unlisted]
+    runs: list[MessageRun]
+    messages: list[MessageFate]
+
+
+class RequestView(RequestRecord):
+    """What a request sent, message by message, and why."""
+
+    messages: list[JsonValue] = Field(description="As they were sent, byte for byte.")
+    explanation: Explanation

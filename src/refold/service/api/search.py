@@ -1,0 +1,104 @@
+"""Search: what was said, wherever it lies."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Final, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+from starlette.responses import StreamingResponse
+
+from refold.exports import ENDINGS, exported
+from refold.log import export_session
+from refold.log.entry import LONGEST_NAME
+from refold.recall.search import search, search_sessions
+from refold.service.api import schemas
+from refold.service.api.routing import OfLog, Reader, Route, SessionName
+from refold.service.api.schemas import FewAtMost, Looked
+from refold.service.api.sessions import INERT
+
+router = APIRouter(tags=["search"], route_class=Route)
+
+
+@router.get("/search", summary="Find what was said")
+async def search_entries(
+    _: Reader,
+    log: OfLog,
+    query: Looked,
+    session: Annotated[
+        str | None, Query(max_length=LONGEST_NAME, description="Only in this session.")
+    ] = None,
+    limit: FewAtMost = 10,
+) -> schemas.FoundEntries:
+    """In all sessions or in one, also beneath folds; what answers best comes first."""
+    if session is not None:
+        await log.head(session)
+    hits = await search(log, query, session=session, limit=limit)
+    found = [
+        schemas.Found.model_validate({**asdict(one), "at": schemas.moment(one.at)}) for one in hits
+    ]
+    return schemas.FoundEntries(found=found)
+
+
+@router.get("/search/sessions", summary="Find the sessions that speak of something")
+async def search_for_sessions(
+    _: Reader, log: OfLog, query: Looked, limit: FewAtMost = 10
+) -> schemas.FoundSessions:
+    """Those in which most was said about it come first."""
+    found = [
+        schemas.FoundSession(
+            session=schemas.Session.of(one.info), score=one.score, matches=one.matches
+        )
+        for one in await search_sessions(log, query, limit=limit)
+    ]
+    return schemas.FoundSessions(found=found)
+
+
+# Exports: a session in each form that it can be written in.
+
+router_exporting = APIRouter(tags=["export"], route_class=Route)
+Form = Literal["jsonl", "markdown", "json", "html"]
+_TYPES: Final[dict[Form, str]] = {
+    "jsonl": "application/x-ndjson",
+    "markdown": "text/plain; charset=utf-8",
+    "json": "application/json",
+    "html": "text/html; charset=utf-8",
+}
+_PAGE: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+@router_exporting.get(
+    "/sessions/{session}/export",
+    summary="Write a session out",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The session; nothing in it runs, whatever was said.",
+            "content": {kind.partition(";")[0]: {} for kind in _TYPES.values()},
+        }
+    },
+)
+async def export_session_as(
+    _: Reader,
+    log: OfLog,
+    session: SessionName,
+    form: Annotated[
+        Form, Query(alias="as", description="`jsonl` can be imported again; the others are read.")
+    ] = "jsonl",
+) -> Response:
+    """It is always a file to keep, never a page to show."""
+    pieces = export_session(log, session) if form == "jsonl" else exported(log, session, form)
+    first = await anext(pieces)  # what goes wrong at once is an answer of its own
+    name = quote(f"{session}{ENDINGS[form]}", safe="")
+    headers = {
+        "Content-Disposition": f'attachment; filename="session{ENDINGS[form]}"; '
+        f"filename*=UTF-8''{name}",
+        "Content-Security-Policy": _PAGE if form == "html" else INERT,
+    }
+    return StreamingResponse(_encoded(first, pieces), headers=headers, media_type=_TYPES[form])
+
+
+async def _encoded(first: str, pieces: AsyncIterator[str]) -> AsyncGenerator[bytes]:
+    yield first.encode(errors="replace")
+    async for piece in pieces:
+        yield piece.encode(errors="replace")
