@@ -66,9 +66,9 @@ shuffled: ## the suite TIMES times, in another order each time; the first failur
 	done
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
-	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/test_machine.py tests/test_fault_world.py \
-		tests/test_adversary.py \
-		tests/test_view_properties.py tests/test_session_machine.py -n auto --timeout=0 $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/log/test_machine.py tests/session/test_fault_world.py \
+		tests/session/test_adversary.py \
+		tests/view/test_view_properties.py tests/session/test_session_machine.py -n auto --timeout=0 $(ARGS)
 
 local-model: ## a real model and its server, for the tests that need one
 	.ci/local-model $(VENV)/local-model
@@ -93,7 +93,7 @@ chaos: ## workers and their server killed at random for ten minutes, a summarise
 		$(PYTHON) -m pytest tests/faults/test_chaos.py --timeout=0 -s $(ARGS)
 
 engines: ## the durable engine over every store
-	REFOLD_POSTGRES=required REFOLD_ENGINES=all $(PYTHON) -m pytest tests/test_dbos_engine.py $(ARGS)
+	REFOLD_POSTGRES=required REFOLD_ENGINES=all $(PYTHON) -m pytest tests/engine/test_dbos_engine.py $(ARGS)
 
 clients: ## official clients in two languages behind the gateway, before a real model
 	REFOLD_LOCAL_MODEL=required REFOLD_NPM=required REFOLD_CLIENTS=all \
@@ -104,7 +104,7 @@ agents: ## real coding agents from npm behind the gateway, beside a run without;
 
 many-conversations: ## 200 conversations under one Refold, 500 through one gateway; takes minutes
 	REFOLD_POSTGRES=required REFOLD_MANY_AGENTS=200 REFOLD_MANY_CLIENTS=500 \
-		$(PYTHON) -m pytest tests/test_many_conversations.py --timeout=0 -s $(ARGS)
+		$(PYTHON) -m pytest tests/integrations/test_many_conversations.py --timeout=0 -s $(ARGS)
 
 gateway-chaos: ## gateways, workers and their server killed at random under traffic for ten minutes
 	REFOLD_POSTGRES=required REFOLD_GATEWAY_CHAOS=$(CHAOS) \
@@ -139,7 +139,7 @@ bench: ## the benchmarks of what everything else costs, quickly; ratios, not tim
 	$(PYTHON) -m benchmarks view --quick --tries 3
 
 recipes: ## the recipes of docs/contributing, also with each step left out in turn
-	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/test_recipes.py -n $(WORKERS) $(ARGS)
+	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/project/test_recipes.py -n $(WORKERS) $(ARGS)
 
 lowest: ## the tests nearest to our dependencies, at the lowest versions that we say will do
 	.ci/versions $(VENV) lowest

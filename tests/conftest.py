@@ -17,11 +17,12 @@ import pytest
 from amounts import PROFILE
 from hypothesis import HealthCheck, settings
 from needed import APP_ROLE, EMPTY_STORE, need_postgres
+from project_paths import DOCS
 from shuffling import is_left_out, place_in_order
 
 from refold.stores import MemoryStore
 
-SEEDS = Path(__file__).parent.parent / "docs" / "seeds.toml"
+SEEDS = DOCS / "seeds.toml"
 REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
 
 for name, examples in {"few": 5, "quick": 20, "ci": 25, "thorough": 2_000}.items():

@@ -8,11 +8,17 @@ that they have among all, and a failure can be looked into without the whole sui
 from hashlib import sha256
 
 LONG = (
-    *("cli/", "durability/", "terminal/"),
-    *("test_chat_mcp.py", "test_doctor_stores.py", "test_forget_on_disk.py"),
-    *("test_hostile_repository.py", "test_many_conversations.py", "test_recipes.py"),
-    *("test_search_surfaces.py", "test_service_offload.py", "test_service_outage.py"),
-    *("test_session_owners.py", "gateway/test_service_edge.py", "gateway/test_slow_clients.py"),
+    *("durability/", "terminal/", "cli/test_chat_mcp.py", "cli/test_doctor_stores.py"),
+    *(
+        "cli/test_hostile_imports.py",
+        "cli/test_hostile_mcp_servers.py",
+        "cli/test_private_files.py",
+    ),
+    *("gateway/test_service_edge.py", "gateway/test_slow_clients.py"),
+    *("integrations/test_many_conversations.py", "project/test_recipes.py"),
+    *("service/test_service_offload.py", "service/test_service_outage.py"),
+    *("session/test_session_owners.py", "settings/test_hostile_repository.py"),
+    "stores/test_search_surfaces.py",
 )
 """Tests that start many processes: a third of the whole suite's time in a thirtieth of its tests.
 `--one-in=N` runs one in N of them, and others with another `--shuffle`."""

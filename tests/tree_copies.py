@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
+from project_paths import ROOT
 
 
 def copy_of_tree(folder: Path) -> Path:

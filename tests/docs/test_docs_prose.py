@@ -1,0 +1,110 @@
+"""What people read of Refold: links that say where they lead, and no promise that is not kept."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from project_paths import ROOT
+
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+# A decision is a record of what was thought when it was taken: it is not rewritten.
+PROSE = [page for page in PAGES if page.parent.name != "adr"]
+
+_SHOWN = {"text", "code_inline", "image"}
+_ANCHOR = re.compile(r"<a\b[^>]*\bhref\b[^>]*>\s*</a>", re.IGNORECASE)
+
+# Promises that were made and did not hold. A stopgap: it keeps these from coming back, and no more.
+UNTRUE = {
+    "an extractive summary": r"cannot be wrong",
+    "what grounding notices": r"cannot invent|unnoticed|each claim against the log",
+    "the bytes after a forget": r"\bno byte\b(?! of (?:other|another))|down to the bytes",
+    "what leaves the log": r"only `?forget`? removes|the only thing that removes|"
+    r"(?:ever|never) (?:be )?(?:lost|deleted)|nothing (?:ever )?leaves the log",
+    "a profile and its source": r"(?:documents?|form|source|seed)[^.]{0,60}to the letter",
+    "an agent behind the gateway": r"base URL, and nothing else|but an address\.",
+}
+
+
+def _inline(tokens: list[Token]) -> Iterator[list[Token]]:
+    for token in tokens:
+        if token.type == "inline":
+            yield token.children or []
+
+
+def _shows(token: Token) -> bool:
+    """Whether a reader sees anything of this inside a link."""
+    return token.type in _SHOWN and bool(token.content.strip())
+
+
+def links_without_text(text: str) -> list[str]:
+    """Where the links lead of which a page shows nothing: MyST fills them in, code hosts do not."""
+    found = _ANCHOR.findall(text)
+    for children in _inline(MarkdownIt("commonmark").enable("table").parse(text)):
+        target, shows = None, True
+        for token in children:
+            if token.type == "link_open":
+                target, shows = str(token.attrGet("href")), False
+            elif token.type == "link_close" and target is not None and not shows:
+                found.append(target)
+            else:
+                shows = shows or _shows(token)
+    return found
+
+
+def promises(text: str) -> list[str]:
+    """The untrue promises in a text, however its lines are broken and its words emphasized."""
+    plain = re.sub(r"[\s*#>]+", " ", text)
+    return [name for name, pattern in UNTRUE.items() if re.search(pattern, plain, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_has_a_text(page):
+    assert links_without_text(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see [](guides/chat.md)",
+        "see [ ](guides/chat.md)",
+        "| a |\n|---|\n| [](guides/chat.md) |",
+        "[][chat]\n\n[chat]: guides/chat.md",
+        "[![](picture.svg)](guides/chat.md)",
+        '<a href="guides/chat.md"></a>',
+    ],
+)
+def test_a_link_without_a_text_is_noticed(text):
+    assert len(links_without_text(text)) == 1
+    assert links_without_text("[The chat](a.md), [`refold`](b.md), [![a chat](c.svg)](d.md)") == []
+    assert links_without_text("```markdown\n[](in-an-example.md)\n```") == []
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_makes_a_promise_that_did_not_hold(page):
+    assert promises(page.read_text(encoding="utf-8")) == []
+
+
+def test_no_help_message_or_docstring_makes_one_either():
+    found = {str(file.relative_to(ROOT)): promises(file.read_text("utf-8")) for file in SOURCES}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs nothing and **cannot be\nwrong**.",
+        "A summary cannot invent a name unnoticed.",
+        "When `forget` returns, no byte is left.",
+        "Nothing is lost. Only `forget` removes.",
+        "Nothing that you say is ever lost.",
+        "Each follows one of the documents, to the letter.",
+        "Agents change their base URL, and nothing else.",
+    ],
+)
+def test_a_promise_that_did_not_hold_is_noticed(text):
+    assert len(promises(text)) == 1
+    assert promises("A test follows the recipes to the letter. Nothing else changes.") == []
