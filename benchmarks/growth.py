@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from benchmarks.figures import Figure
 from refold.engine import LocalSteps
-from refold.fold.compactor import Folder, context
+from refold.fold.compactor import Compactor, context
 from refold.fold.job import Job
 from refold.log import Author, Log, Message, Opened, Span
 from refold.models import counter_for
@@ -25,7 +25,7 @@ def growth(*, quick: bool) -> list[Figure]:
 async def _growth(few: int, many: int) -> list[Figure]:
     log = MemoryStore().log()
     await _fill(log, many)
-    folder = Folder(log, counter_for("openai:gpt-4o"))
+    folder = Compactor(log, counter_for("openai:gpt-4o"))
     ratios = []
     for _ in range(3):
         short = await _seconds(folder, few)
@@ -34,7 +34,7 @@ async def _growth(few: int, many: int) -> list[Figure]:
     return [Figure(name, sorted(ratios)[1], 10, "at most")]
 
 
-async def _seconds(folder: Folder, messages: int) -> float:
+async def _seconds(folder: Compactor, messages: int) -> float:
     given = context(PROFILES["balanced"].fold, {})
     job = Job("s", uuid4(), (Span(2, messages + 1),), "manual", context=given)
     started = time.perf_counter()

@@ -62,7 +62,7 @@ def session(count: int, seed: int = 1) -> list[bytes]:
     return list(_Writer(seed).write(count))
 
 
-def following(count: int, seed: int = 1) -> list[bytes]:
+def live(count: int, seed: int = 1) -> list[bytes]:
     """What comes after `session(count)`: one more turn, of 8 messages, and the next prompt."""
     writer = _Writer(seed + count, told=count * TOKENS_EACH, said=count)
     return [*writer.turn(3), writer.prompt()]

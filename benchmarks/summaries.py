@@ -18,7 +18,7 @@ from uuid import uuid4
 from benchmarks.figures import Figure
 from benchmarks.replay import DATA, PI
 from refold.engine import LocalSteps
-from refold.fold.compactor import Folder, context
+from refold.fold.compactor import Compactor, context
 from refold.fold.extractive import identifiers
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
@@ -173,7 +173,9 @@ async def _fold(log: Log, author: Author, one: _Compaction, span: Span) -> Summa
         update={"max_tokens": ROOM, "ledger_tokens": ROOM}
     )
     job = Job("s", uuid4(), (span,), "soft", context=context(values, {}, 0))
-    made = await Folder(log, summariser.counter, ByModel(lambda _: summariser))(job, LocalSteps())
+    made = await Compactor(log, summariser.counter, ByModel(lambda _: summariser))(
+        job, LocalSteps()
+    )
     completed = FoldCompleted(job.fold, job.spans, made)
     await log.append("s", [author.draft(job.started())], expected=None)
     await log.append("s", [author.draft(completed)], expected=None)

@@ -23,7 +23,7 @@ from refold.view.budget import Budget
 from refold.view.profiles import PROFILES
 from refold.view.tokens import Counter, Estimate
 from refold.view.view import View
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 FORMAT = "pydantic-ai"
@@ -72,8 +72,8 @@ class Session:
         self.next.append(timed(self._go_on, self._entries(step)))
 
     def _open(self, visible: Visible) -> None:
-        sheet = Sheet.of(visible, wire_for(FORMAT), self.counter)
-        self.view = View(sheet, PROFILE)
+        inputs = ViewInput.of(visible, wire_for(FORMAT), self.counter)
+        self.view = View(inputs, PROFILE)
         self._request()
 
     def _go_on(self, entries: Sequence[Entry]) -> None:
@@ -86,7 +86,7 @@ class Session:
         assert len(request.digest) == 64
 
     def _entries(self, payloads: Sequence[bytes]) -> list[Entry]:
-        return _entries(payloads, self.view.sheet.head + 1)
+        return _entries(payloads, self.view.inputs.head + 1)
 
 
 class Case:
@@ -143,7 +143,7 @@ def _memory(view: str) -> Figure:
         # Copies, so that the payloads themselves are counted.
         entries = _entries([bytes(bytearray(one)) for one in payloads], 1)
         visible = _of(entries)
-        held = View(Sheet.of(visible, wire_for(FORMAT), counter), PROFILE)
+        held = View(ViewInput.of(visible, wire_for(FORMAT), counter), PROFILE)
         held.request(budget)
         del entries, visible
         size = tracemalloc.get_traced_memory()[0]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 
 from refold.engine import LocalEngine
-from refold.fold.compactor import Folder, from_the_log
+from refold.fold.compactor import Compactor, from_the_log
 from refold.gateway.sessions import GatewaySessions, Opening
 from refold.log import Artifact, Author, Note, export_session
 from refold.models.catalog import counter_for
@@ -50,7 +50,7 @@ class Serving:
         self.app = application(self.state)
 
     def _engine(self, log):
-        return LocalEngine(log, Folder(log, counter_for(""), self.write))
+        return LocalEngine(log, Compactor(log, counter_for(""), self.write))
 
     async def key(self, tenant, *roles):
         """The secret of a new key."""

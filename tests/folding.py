@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from sessions import Quarter, Session
 
 from refold.engine import LocalSteps
-from refold.fold.compactor import Folder, context
+from refold.fold.compactor import Compactor, context
 from refold.fold.extractive import breadcrumb
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, gather, needed
@@ -16,7 +16,7 @@ from refold.log import Author, FoldCompleted, FoldStarted, Message, Opened
 from refold.stores import MemoryStore
 from refold.testing.wire import SPELLINGS
 from refold.view.profiles import BALANCED, Fold, Keep
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 TIGHT = Fold(keep=Keep(head="first run", unit="messages", amount=2), max_tokens=2_000)
@@ -39,7 +39,7 @@ def session_of(*said, format="pydantic-ai"):  # noqa: A002 - as above
 
 def sheet_of(session, wire=None):
     """Its sheet."""
-    return Sheet.of(session.visible(), wire or wire_for(session.format), Quarter())
+    return ViewInput.of(session.visible(), wire or wire_for(session.format), Quarter())
 
 
 def material_of(session, spans, wire=None):
@@ -95,20 +95,20 @@ class Kept:
     async def outline(self):
         return (await self.visible()).outline
 
-    async def sheet(self):
-        return Sheet.of(await self.visible(), wire_for(self.format), Quarter())
+    async def inputs(self):
+        return ViewInput.of(await self.visible(), wire_for(self.format), Quarter())
 
     async def seen(self):
         """The entries whose messages the view shows."""
-        return [row.seq for row in (await self.sheet()).rows]
+        return [row.seq for row in (await self.inputs()).rows]
 
     async def fold(self, *, spans=None, trigger="soft", host=None):
         """Fold what the profile would; the fold."""
-        where = boundary(await self.sheet(), self.values.keep)
+        where = boundary(await self.inputs(), self.values.keep)
         spans, name = spans or where.spans, uuid4()
         given = context(self.values, host or {}, where.whole)
         job = Job("s", name, spans, trigger, context=given)
         await self.append(job.started())
-        summary = await Folder(self.log, Quarter())(job, LocalSteps())
+        summary = await Compactor(self.log, Quarter())(job, LocalSteps())
         await self.append(FoldCompleted(name, spans, summary))
         return name

@@ -9,7 +9,7 @@ from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Ret
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
 from refold.view.view import View
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 _WIDEST = 96
@@ -42,14 +42,14 @@ class Talk:
     def put(self, payload, scope="/"):
         self.session.add(Message(payload), scope)
 
-    def sheet(self):
+    def inputs(self):
         read = self.session.visible(self.profile.window.read or None)
-        return Sheet.of(read, wire_for(self.session.format), Quarter(), self.scope)
+        return ViewInput.of(read, wire_for(self.session.format), Quarter(), self.scope)
 
     def request(self, window=1_000_000, **budget):
         """The next request, as a host that keeps its view open makes it."""
         if self.view is None:
-            self.view = View(self.sheet(), self.profile)
+            self.view = View(self.inputs(), self.profile)
         else:
             self.view.extend(self.session.entries[self._known :])
         self._known = self.session.head
@@ -58,7 +58,7 @@ class Talk:
     def reset(self):
         """Read the session anew, as after a rewind."""
         assert self.view is not None
-        self.view.reset(self.sheet())
+        self.view.reset(self.inputs())
         self._known = self.session.head
 
     def shapes(self, window=1_000_000, **budget):

@@ -9,7 +9,7 @@ from sessions import Quarter
 from shown import changed, turn, used
 
 from refold.engine import LocalEngine
-from refold.fold.compactor import Folder
+from refold.fold.compactor import Compactor
 from refold.fold.summary import Summary
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, Used
 from refold.models.catalog import Prices
@@ -74,7 +74,7 @@ class Talk:
         told = []
         watch = watch or told.append
         if write is not None:
-            how["engine"] = LocalEngine(log, Folder(log, COUNTER, write))
+            how["engine"] = LocalEngine(log, Compactor(log, COUNTER, write))
         opened = await Session.open(log, name, given or setup(), watch=watch, **how)
         return cls(log, opened, told, how.get("engine"))
 

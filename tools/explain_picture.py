@@ -30,7 +30,7 @@ from refold.view.budget import Budget
 from refold.view.explain import Explanation, explain, pieces
 from refold.view.profiles import BALANCED
 from refold.view.project import project
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "explain-a-session.svg"
@@ -121,11 +121,11 @@ async def write(log: Log, session: str) -> None:
 async def explained(log: Log, session: str) -> Explanation:
     """The explanation of its next request."""
     visible = await log.visible(session)
-    sheet = Sheet.of(visible, wire_for("openai-chat"), Quarters())
+    inputs = ViewInput.of(visible, wire_for("openai-chat"), Quarters())
     rewrite = BALANCED.rewrite.model_copy(update={"target_tokens": 2_400})
-    plan = project(sheet, BALANCED.model_copy(update={"rewrite": rewrite}), BUDGET)
+    plan = project(inputs, BALANCED.model_copy(update={"rewrite": rewrite}), BUDGET)
     entries = await log.read(session)
-    return explain(sheet, plan, BUDGET, info=visible.info, model="any", entries=entries)
+    return explain(inputs, plan, BUDGET, info=visible.info, model="any", entries=entries)
 
 
 async def _explained() -> Explanation:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.environment import ROOT, python_of, surroundings
-from benchmarks.sessions import following, session
+from benchmarks.sessions import live, session
 
 PEERS = ("harness", "langchain")
 AT_MOST = 900
@@ -26,7 +26,7 @@ def measure(sizes: Sequence[int], *, quick: bool) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="refold-peers-") as folder:
         for size in sizes:
             path = Path(folder) / f"{size}.json"
-            path.write_bytes(b"[%b]" % b",\n".join([*session(size), *following(size)]))
+            path.write_bytes(b"[%b]" % b",\n".join([*session(size), *live(size)]))
             for peer, python in pythons.items():
                 rows += _rows(peer, python, path, size, seconds=0.3 if quick else 2.0)
             path.unlink()

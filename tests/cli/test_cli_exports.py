@@ -99,9 +99,9 @@ async def test_the_page_has_a_timeline_in_which_folds_can_be_opened(log):
     safe(page)
     summary = "<strong>Conversation Compacted</strong> <span>6 messages and 2,857 tokens removed"
     assert text.count(summary) == 1
-    beneath = text.partition('<details class="compacted"')[2].partition('id="e12"')[0]
-    assert "Find out why." in beneath
-    assert "dates of the Tallinn branch have no time zone." in beneath
+    spans_of_fold = text.partition('<details class="compacted"')[2].partition('id="e12"')[0]
+    assert "Find out why." in spans_of_fold
+    assert "dates of the Tallinn branch have no time zone." in spans_of_fold
     assert text.count('<details class="call">') == 7
     assert '<details class="aside">\n<summary>Rewound: 2 messages' in text
     assert "prefers-color-scheme: dark" in text

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from refold.engine import LocalEngine
 from refold.engine.folding import Folding
 from refold.engine.local import MOST_ATTEMPTS
-from refold.engine.locks import FileLocks, surely
+from refold.engine.locks import FileLocks, retry_shielded
 from refold.engine.protocol import LONGEST, reason_of
 from refold.engine.steps import LocalSteps
 from refold.errors import InvalidEntry, RefoldError, SessionNotFound, StoreFailed
@@ -285,7 +285,7 @@ async def test_a_cancellation_is_kept_for_later():
         return 5
 
     async def caller():
-        assert await surely(work) == 5
+        assert await retry_shielded(work) == 5
         await asyncio.sleep(60)
 
     task = asyncio.create_task(caller())
@@ -297,7 +297,7 @@ async def test_a_cancellation_is_kept_for_later():
 
     async def limited():
         async with asyncio.timeout(0.005):
-            await surely(work)
+            await retry_shielded(work)
             await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError):

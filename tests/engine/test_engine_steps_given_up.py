@@ -23,10 +23,10 @@ async def log(log):
 async def test_a_step_rests_on_the_folds_beneath_it(log):
     async with LocalEngine(log, Stepper()) as engine:
         await folded(engine)
-    (beneath,) = (await log.visible("s")).outline.folds
+    (fold_inputs,) = (await log.visible("s")).outline.folds
     job = replace(JOB, fold=uuid4(), spans=(Span(2, 5),))
     await (await steps_of(log, job)).step("over it", Work("zebras"))
-    await log.forget("s", Span(beneath.seq, beneath.seq))
+    await log.forget("s", Span(fold_inputs.seq, fold_inputs.seq))
     *_, entry = await log.read("s")
     assert CODEC.decode(entry) == Forgotten("fold.step", {"fold": str(job.fold)})
 
@@ -102,13 +102,15 @@ async def test_what_is_forgotten_is_noticed_whatever_the_start_rests_on(log, res
     await log.forget("s", Span(4, 4))
     draft = Author().draft(JOB.started())._replace(rests_on=rests_on)
     await log.append("s", [draft], expected=None)
-    beneath = await look_beneath(log, JOB)
-    assert beneath.forgotten == (set() if rests_on == JOB.spans else {4}), "the start tells for it"
-    assert not await forgotten_since(log, JOB, beneath)
+    fold_inputs = await look_beneath(log, JOB)
+    assert fold_inputs.forgotten == (set() if rests_on == JOB.spans else {4}), (
+        "the start tells for it"
+    )
+    assert not await forgotten_since(log, JOB, fold_inputs)
     await log.forget("s", Span(5, 5))
-    assert not await forgotten_since(log, JOB, beneath), "it is not beneath"
+    assert not await forgotten_since(log, JOB, fold_inputs), "it is not beneath"
     await log.forget("s", Span(3, 3))
-    assert await forgotten_since(log, JOB, beneath)
+    assert await forgotten_since(log, JOB, fold_inputs)
 
 
 async def test_a_long_span_is_not_read_for_each_step(log):

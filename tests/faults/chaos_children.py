@@ -16,7 +16,7 @@ from postgres_writers import opened
 from sessions import Quarter
 
 from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
-from refold.fold.compactor import Folder, read_context
+from refold.fold.compactor import Compactor, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
@@ -51,7 +51,7 @@ def work(report: Report, address: str, journal: str, executor: str) -> None:
         return await asking(material, job, steps)
 
     def make(log: Log) -> Make:
-        return noted(Folder(log, Quarter(), write), written)
+        return noted(Compactor(log, Quarter(), write), written)
 
     async def live() -> None:
         async with (

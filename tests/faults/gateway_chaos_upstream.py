@@ -80,8 +80,8 @@ class Models:
         """A provider would take it, it asks what the client asked, and holds nobody else's."""
         asked = DIALECTS[got.path].read(got.raw)
         problems = wire_for(DIALECTS[got.path].name).problems(asked.messages)
-        if asked.ungoverned or problems:
-            self.wrong.append(f"{talk} {got.path}: {asked.ungoverned}, {problems[:3]}")
+        if asked.unmanaged or problems:
+            self.wrong.append(f"{talk} {got.path}: {asked.unmanaged}, {problems[:3]}")
         says = got.headers[SAYS]
         if says.encode() not in got.raw:
             self.wrong.append(f"{talk} {got.path}: it does not say {says}")

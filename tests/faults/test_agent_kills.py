@@ -13,7 +13,7 @@ from random import Random
 import agent_log
 import pytest
 from inspection import check
-from local_model.journal import exchanges_of, following, lines_of
+from local_model.journal import exchanges_of, lines_of, live
 from local_model.legality import figures_of
 from local_model.server import require_local_model, serving
 
@@ -70,7 +70,7 @@ def agent_at(folder, url, window):
 def kill_in(turn, agent, journal, random):
     """Start it, and kill it in this turn or soon after, between any two things it does."""
     pid, lines = agent.start(), random.randint(1, 6)
-    for line in following(journal):
+    for line in live(journal):
         if line is None:
             assert not agent.has_ended(), agent.ended()
             time.sleep(_LOOK_S)

@@ -87,4 +87,4 @@ def test_each_format_is_read_as_it_is_sent():
     for path in PATHS:
         raw = json.dumps(body_of(path, UNKNOWN, [user("hi")], stream=True)).encode()
         asked = DIALECTS[path].read(raw)
-        assert (asked.ungoverned, asked.stream, len(asked.messages)) == ("", True, 1)
+        assert (asked.unmanaged, asked.stream, len(asked.messages)) == ("", True, 1)

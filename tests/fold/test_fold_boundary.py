@@ -49,8 +49,8 @@ def played(format, script):  # noqa: A002 - the glossary's word
     return session
 
 
-def rows_in(sheet, where):
-    return {at for at, row in enumerate(sheet.rows) if any(row.seq in one for one in where.spans)}
+def rows_in(inputs, where):
+    return {at for at, row in enumerate(inputs.rows) if any(row.seq in one for one in where.spans)}
 
 
 @each
@@ -58,17 +58,17 @@ def rows_in(sheet, where):
 @given(keep=keeps, data=st.data())
 def test_a_boundary_cuts_no_step_and_spares_what_must_stay(format, keep, data):  # noqa: A002
     session = played(format, data.draw(scripts(format)))
-    sheet = sheet_of(session, WIRE[format])
-    where = boundary(sheet, keep)
-    going = rows_in(sheet, where)
+    inputs = sheet_of(session, WIRE[format])
+    where = boundary(inputs, keep)
+    going = rows_in(inputs, where)
     assert len(going) == where.messages
-    for at in range(len(sheet.rows)):
-        step = {*sheet.step(sheet.steps[at])}
+    for at in range(len(inputs.rows)):
+        step = {*inputs.step(inputs.steps[at])}
         assert step <= going or not step & going
-    assert sheet.prompt not in going
-    assert not any(part.fixed for at in going for part in sheet.rows[at].parts)
-    assert not subtract(where.spans, sheet.outline.on_line(sheet.head))
-    for one in sheet.foldings:  # each is in it whole, or not at all
+    assert inputs.prompt not in going
+    assert not any(part.fixed for at in going for part in inputs.rows[at].parts)
+    assert not subtract(where.spans, inputs.outline.on_line(inputs.head))
+    for one in inputs.foldings:  # each is in it whole, or not at all
         told = not subtract(one.spans, where.spans)
         assert told == (one.seq in where.earlier) or not where.spans
         assert told or not intersect(one.spans, where.spans)
@@ -100,12 +100,12 @@ def test_right_after_a_fold_there_is_nothing_to_fold(format, keep, data):  # noq
     session = played(format, data.draw(scripts(format)))
     wire = WIRE[format]
     fold(session, Fold(keep=keep), wire=wire)
-    sheet = sheet_of(session, wire)
-    going = rows_in(sheet, boundary(sheet, keep))
+    inputs = sheet_of(session, wire)
+    going = rows_in(inputs, boundary(inputs, keep))
     if keep.snap == "step":
         assert not going
     else:  # the tail may begin with the next turn now, and be a little shorter
-        assert sum(weight(sheet.rows[at]) for at in going) < keep.amount
+        assert sum(weight(inputs.rows[at]) for at in going) < keep.amount
 
 
 @each
@@ -118,11 +118,11 @@ def test_kept_messages_do_not_vanish_at_later_folds(format, keep, data):  # noqa
     wire, values = WIRE[format], Fold(keep=keep)
     head, folded = (), ()
     for _ in range(3):
-        sheet = sheet_of(session, wire)
+        inputs = sheet_of(session, wire)
         where, _ = fold(session, values, wire=wire)
         if where.spans:
             assert not subtract(folded, where.spans)
-            head = head or [row.seq for row in sheet.rows[: cut(sheet, keep).head]]
+            head = head or [row.seq for row in inputs.rows[: cut(inputs, keep).head]]
             folded = where.spans
         assert not any(seq in span for seq in head for span in folded)
         for op in more:
@@ -134,12 +134,12 @@ def test_kept_messages_do_not_vanish_at_later_folds(format, keep, data):  # noqa
 @given(data=st.data(), format=st.sampled_from(FORMATS))
 def test_everything_is_all_but_what_means_something_for_the_rest(data, format):  # noqa: A002
     session = played(format, data.draw(scripts(format)))
-    sheet = sheet_of(session, WIRE[format])
-    going = rows_in(sheet, everything(sheet))
-    left = [row for at, row in enumerate(sheet.rows) if at not in going]
-    steps = {sheet.steps[sheet.at(row.seq)] for row in left}
+    inputs = sheet_of(session, WIRE[format])
+    going = rows_in(inputs, everything(inputs))
+    left = [row for at, row in enumerate(inputs.rows) if at not in going]
+    steps = {inputs.steps[inputs.at(row.seq)] for row in left}
     for start in steps:
-        step = [sheet.rows[at] for at in sheet.step(start)]
+        step = [inputs.rows[at] for at in inputs.step(start)]
         assert any(part.fixed for row in step for part in row.parts)
 
 
@@ -188,22 +188,22 @@ def pairs(count):
     return [one for nth in range(count) for one in (Asked(f"Ask {nth}."), Responded("Done."))]
 
 
-def size(sheet, *rows):
-    return sum(weight(sheet.rows[at]) for at in rows)
+def size(inputs, *rows):
+    return sum(weight(inputs.rows[at]) for at in rows)
 
 
 def test_everything_reaches_from_the_first_message_to_the_newest_entry():
-    sheet = sheet_of(session_of(*pairs(2)))
-    tokens = size(sheet, 0, 1, 2, 3)
-    assert everything(sheet) == Boundary((Span(2, 5),), 4, tokens, (), tokens)
+    inputs = sheet_of(session_of(*pairs(2)))
+    tokens = size(inputs, 0, 1, 2, 3)
+    assert everything(inputs) == Boundary((Span(2, 5),), 4, tokens, (), tokens)
     assert everything(sheet_of(session_of())) == Boundary()
 
 
 def test_everything_leaves_system_content_and_takes_what_is_around_it():
     session = session_of(Asked("Before."), Told("Be kind."), *pairs(1), format="openai-chat")
-    sheet = sheet_of(session)
-    tokens = size(sheet, 0, 2, 3)
-    where = everything(sheet)
+    inputs = sheet_of(session)
+    tokens = size(inputs, 0, 2, 3)
+    where = everything(inputs)
     assert where == Boundary((Span(2, 2), Span(4, 5)), 3, tokens, (), tokens)
 
 
@@ -216,11 +216,11 @@ def test_a_later_fold_takes_an_earlier_one_in_and_says_what_all_of_it_would_cost
     session.add(FoldCompleted(UUID(int=1), spans, summary))
     for payload in spelled("pydantic-ai", *pairs(3)):
         session.add(Message(payload))
-    sheet = sheet_of(session)
-    where = boundary(sheet, keep)
-    (earlier,) = sheet.foldings
-    tokens = size(sheet, *rows_in(sheet, where))
-    told = sheet.counter.text("So far.") + PER_MESSAGE
+    inputs = sheet_of(session)
+    where = boundary(inputs, keep)
+    (earlier,) = inputs.foldings
+    tokens = size(inputs, *rows_in(inputs, where))
+    told = inputs.counter.text("So far.") + PER_MESSAGE
     assert where.earlier == (earlier.seq,)
     assert where[1:] == (6, tokens + told, (earlier.seq,), tokens + 99)
     assert not subtract(earlier.spans, where.spans)

@@ -74,10 +74,10 @@ def test_a_text_response_that_is_the_first_message_is_pinned():
 def test_a_tail_that_would_begin_with_a_result_begins_with_its_call():
     step = used("a", "read", "one")
     session = session_of(*pairs(10), Asked("Read."), *step, *pairs(9), Responded("Done."))
-    sheet = sheet_of(session)
-    at = len(sheet.rows) - 20
-    assert sheet.rows[at].has("return")
-    assert entries(boundary(sheet, CO_CLI))[-1] == sheet.rows[at].seq - 2
+    inputs = sheet_of(session)
+    at = len(inputs.rows) - 20
+    assert inputs.rows[at].has("return")
+    assert entries(boundary(inputs, CO_CLI))[-1] == inputs.rows[at].seq - 2
 
 
 @pytest.mark.req("R029", "R030", "R047")
@@ -86,8 +86,8 @@ def test_cowagent_folds_the_oldest_half_of_whole_turns(count, gone):
     said = [
         one for nth in range(count) for one in turn(f"Ask {nth}.", used(f"c{nth}", "read", "text"))
     ]
-    sheet = sheet_of(session_of(*said))
-    where = boundary(sheet, PROFILES["cowagent"].fold.keep)
+    inputs = sheet_of(session_of(*said))
+    where = boundary(inputs, PROFILES["cowagent"].fold.keep)
     assert where.messages == 4 * gone
     assert entries(where) == [*range(2, 2 + 4 * gone)]
 
@@ -105,8 +105,8 @@ def test_the_latest_prompt_stays_and_the_step_under_way():
     session = session_of(
         *pairs(3), Asked("Do it."), *used("a", "read", "x"), *used("b", "read", "y")
     )
-    sheet = sheet_of(session)
-    where = boundary(sheet, PROFILES["copilot"].fold.keep)
+    inputs = sheet_of(session)
+    where = boundary(inputs, PROFILES["copilot"].fold.keep)
     assert entries(where) == [*range(2, 8), 9, 10]  # not 8, the prompt, nor 11 and 12
 
 
@@ -128,9 +128,9 @@ def test_system_content_stays():
 def test_balanced_begins_its_tail_with_a_turn_that_is_near():
     keep = Keep(head="first run", unit="tokens", amount=100, snap="turn")
     long = [one for nth in range(8) for one in turn("Ask." * 20, used(f"c{nth}", "read", "z" * 80))]
-    sheet = sheet_of(session_of(*long, Asked("And now?")))
-    last = entries(boundary(sheet, keep))[-1]
-    assert sheet.rows[sheet.at(last) + 1].has("prompt")
+    inputs = sheet_of(session_of(*long, Asked("And now?")))
+    last = entries(boundary(inputs, keep))[-1]
+    assert inputs.rows[inputs.at(last) + 1].has("prompt")
 
 
 def test_of_a_long_first_run_the_first_prompt_stays():
@@ -181,8 +181,8 @@ def test_a_fold_that_reaches_beyond_the_boundary_is_left_as_it_is():
 def test_a_boundary_says_what_it_frees():
     session = session_of(*pairs(10))
     keep = Keep(unit="messages", amount=4)
-    sheet = sheet_of(session)
-    where = boundary(sheet, keep)
+    inputs = sheet_of(session)
+    where = boundary(inputs, keep)
     counter = Quarter()
     going = spelled("pydantic-ai", *pairs(8))
     wire = WIRE["pydantic-ai"]

@@ -31,11 +31,11 @@ def size(session):
 
 def previewed(values):
     session = a_session()
-    sheet = sheet_of(session)
-    where = boundary(sheet, values.keep)
+    inputs = sheet_of(session)
+    where = boundary(inputs, values.keep)
     summary = placed(breadcrumb(material_of(session, where.spans)), values, Quarter())
-    tokens = sum(map(weight, sheet.rows))
-    return session, preview(where, summary, tokens, len(sheet.rows), Quarter())
+    tokens = sum(map(weight, inputs.rows))
+    return session, preview(where, summary, tokens, len(inputs.rows), Quarter())
 
 
 def test_complaint_11_a_preview_says_what_the_fold_then_does():

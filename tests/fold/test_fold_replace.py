@@ -57,7 +57,7 @@ def test_a_summary_is_marked_with_how_many_messages_it_stands_for():
 async def test_the_number_is_that_of_the_messages_that_went():
     kept = await Kept.of(*turn("A."), *turn("B."), *turn("C."), Asked("Now?"))
     await kept.fold()
-    (one,) = (await kept.sheet()).foldings
+    (one,) = (await kept.inputs()).foldings
     assert one.shown[0][1].startswith("[Summary of 3 earlier messages]\n")  # not the head, nor two
 
 
@@ -117,7 +117,7 @@ async def test_a_full_replacement_is_made_from_what_a_job_carries():
     values = TIGHT.model_copy(update={"placement": "replacement"})
     kept = await Kept.of(*turn("A."), *turn("Fix it."), *turn("C."), Asked("Now?"), values=values)
     await kept.fold(host={"plan": "1. Parse.", "todo": None, "skills": []})
-    ((_, text),) = (await kept.sheet()).foldings[0].shown
+    ((_, text),) = (await kept.inputs()).foldings[0].shown
     assert "## Current plan\n1. Parse." in text
     assert "- (entry 4) Fix it." in text
     assert "Todo" not in text

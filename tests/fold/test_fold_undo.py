@@ -76,12 +76,12 @@ async def test_exactly_the_opened_part_is_seen_again():
     kept = await a_session(*range(5))
     await kept.fold()
     (span,) = (await kept.outline()).folds[0].spans
-    text = (await kept.sheet()).foldings[0].shown
+    text = (await kept.inputs()).foldings[0].shown
     seen, free = await opened(kept, span.first + 2, span.first + 4)
     assert seen == free == {span.first + 2, span.first + 3, span.first + 4}
     (rest,) = (await kept.outline()).folds
     assert rest.spans == (Span(span.first, span.first + 1), Span(span.first + 5, span.last))
-    assert (await kept.sheet()).foldings[0].shown == text  # it goes on telling the same
+    assert (await kept.inputs()).foldings[0].shown == text  # it goes on telling the same
 
 
 async def test_a_span_beyond_a_fold_opens_what_is_folded_of_it():
@@ -154,7 +154,7 @@ async def test_summaries_written_by_hand_go_on_too(summary):
     await kept.append(FoldCompleted(fold, (Span(6, 12),), summary))
     seen, _ = await opened(kept, 9, 10)
     assert seen == {9, 10}
-    (folding,) = (await kept.sheet()).foldings
+    (folding,) = (await kept.inputs()).foldings
     told = [text for _, text in folding.shown]
     assert told == (["[Summary of 5 earlier messages]\nThey talked."] if summary else [])
 
@@ -163,12 +163,12 @@ async def test_pins_stay_beside_what_is_opened():
     kept = await a_session(*range(4))
     await kept.append(Pinned((PartRef(7, 0),)))
     await kept.fold(spans=(Span(6, 13),))
-    assert [one.seq for one in (await kept.sheet()).pinned] == [7]
+    assert [one.seq for one in (await kept.inputs()).pinned] == [7]
     await opened(kept, 9, 10)
-    assert [one.seq for one in (await kept.sheet()).pinned] == [7]
+    assert [one.seq for one in (await kept.inputs()).pinned] == [7]
     seen, _ = await opened(kept, 6, 8)
     assert seen == {6, 7, 8}
-    assert (await kept.sheet()).pinned == []
+    assert (await kept.inputs()).pinned == []
 
 
 async def test_what_is_not_folded_cannot_be_opened():

@@ -16,7 +16,7 @@ from summarisers import ENTRY, writing
 from world import true_summary
 
 from refold.engine import LocalEngine
-from refold.fold.compactor import Folder, context
+from refold.fold.compactor import Compactor, context
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
 from refold.fold.write.by_model import Told
@@ -131,7 +131,7 @@ async def folded(log, tokens):
     entries, size = await filled(log, summariser.counter, tokens)
     given = context(BALANCED.fold, {}, tokens)
     job = Job("s", uuid4(), (Span(2, max(entries)),), "soft", context=given)
-    folder = Folder(log, summariser.counter, writing(summariser))
+    folder = Compactor(log, summariser.counter, writing(summariser))
     async with LocalEngine(log, folder, limit=None) as engine:
         tracemalloc.start()
         try:

@@ -133,9 +133,9 @@ async def test_each_message_is_looked_at_once(log, monkeypatch):
     looked = []
     monkeypatch.setattr(
         "refold.session.guards._passage",
-        lambda sheet, row: (
+        lambda inputs, row: (
             looked.append(row.seq)
-            or Passage(row.seq, row.role, sheet.wire.describe(row.payload).shapes)
+            or Passage(row.seq, row.role, inputs.wire.describe(row.payload).shapes)
         ),
     )
     await talk.go(*reading("c3"), *reading("c4"))
@@ -225,16 +225,16 @@ async def test_a_person_who_pins_in_between_is_not_overruled(log):
     await talk.go(*reading("c2"))
     other = await Talk.open(log, setup(balanced(), window=WIDE), format=None)
     _, watched = await state(talk)
-    following = talk.session._following
-    append = following.append
+    live = talk.session._following
+    append = live.append
 
     async def late(*values, **how):
         if any(isinstance(one, Unpinned) for one in values) and how.get("expected"):
-            following.append = append
+            live.append = append
             await other.session.pin(*watched)  # just before
         return await append(*values, **how)
 
-    following.append = late
+    live.append = late
     await talk.go(*turn("Change it.", used("e", "edit", "done", path="src/a.py")))
     assert await state(talk) == (watched, ())
 
@@ -308,15 +308,15 @@ async def test_a_summary_of_a_model_remembers_too(log):
 
 async def test_what_goes_wrong_costs_a_pin_and_no_message(log, monkeypatch):
     talk = await folded(log, *reading("c1"))
-    following = talk.session._following
-    append = following.append
+    live = talk.session._following
+    append = live.append
 
     async def refused(*values, **how):
         if any(isinstance(one, Pinned) for one in values):
             raise ViewTooLarge(kept=1, limit=1)
         return await append(*values, **how)
 
-    monkeypatch.setattr(following, "append", refused)
+    monkeypatch.setattr(live, "append", refused)
     await talk.go(*reading("c2"))
     assert await talk.values(Pinned) == []
     assert [one.pinned for one in talk.events("session.reread")] == [False]

@@ -43,13 +43,13 @@ def test_requests_are_read_and_written_with_equal_values(name):
     dialect = NAMED[name]
     for seed in SEEDS:
         raw = request(name, source(seed))
-        asked, sent = dialect.read(raw), json.loads(raw)
-        assert asked.ungoverned == "", seed
-        assert dialect.body(asked, list(asked.messages)) == raw
+        parsed_request, sent = dialect.read(raw), json.loads(raw)
+        assert parsed_request.unmanaged == "", seed
+        assert dialect.body(parsed_request, list(parsed_request.messages)) == raw
         messages = listed(sent, name)
-        said = [json.loads(message) for message in asked.messages]
-        assert exact(said) == exact(messages[asked.lead :]), seed
-        changed = json.loads(dialect.body(asked, [*asked.messages, MORE]))
+        said = [json.loads(message) for message in parsed_request.messages]
+        assert exact(said) == exact(messages[parsed_request.lead :]), seed
+        changed = json.loads(dialect.body(parsed_request, [*parsed_request.messages, MORE]))
         sent[FIELD.get(name, "messages")] = [*messages, json.loads(MORE)]
         assert exact(changed) == exact(sent), seed
         assert list(changed) == list(sent)
@@ -60,11 +60,11 @@ def test_requests_are_read_and_written_with_equal_values(name):
 def test_other_messages_change_nothing_else(name, data):
     dialect = NAMED[name]
     raw = data.draw(requests(name))
-    asked, sent = dialect.read(raw), json.loads(raw)
-    messages = data.draw(st.lists(st.sampled_from([*asked.messages, MORE]), max_size=5))
-    changed = json.loads(dialect.body(asked, messages))
-    expected = [*listed(sent, name)[: asked.lead], *map(json.loads, messages)]
-    if tuple(messages) != asked.messages:
+    parsed_request, sent = dialect.read(raw), json.loads(raw)
+    messages = data.draw(st.lists(st.sampled_from([*parsed_request.messages, MORE]), max_size=5))
+    changed = json.loads(dialect.body(parsed_request, messages))
+    expected = [*listed(sent, name)[: parsed_request.lead], *map(json.loads, messages)]
+    if tuple(messages) != parsed_request.messages:
         assert exact(changed.pop(FIELD.get(name, "messages"))) == exact(expected)
         del sent[FIELD.get(name, "messages")]
     assert exact(changed) == exact(sent)
@@ -74,8 +74,8 @@ def test_other_messages_change_nothing_else(name, data):
 @given(st.data())
 def test_what_stands_beside_the_conversation_is_told_whole(name, data):
     raw = data.draw(requests(name))
-    asked, sent = NAMED[name].read(raw), json.loads(raw)
-    beside = {key: json.loads(value) for key, value in asked.beside.items()}
+    parsed_request, sent = NAMED[name].read(raw), json.loads(raw)
+    beside = {key: json.loads(value) for key, value in parsed_request.beside.items()}
     rest = beside.pop("settings")
     field = {"anthropic-messages": "system", "openai-responses": "instructions"}.get(name)
     del sent[FIELD.get(name, "messages")]
@@ -84,9 +84,11 @@ def test_what_stands_beside_the_conversation_is_told_whole(name, data):
     )
     assert exact(sent.pop("tools", None)) == exact(beside.get("tools"))
     assert exact(rest) == exact(sent)
-    assert exact([json.loads(tool) for tool in asked.tools]) == exact(beside.get("tools") or [])
-    assert asked.stream is (rest["stream"] is True)
-    assert asked.model == rest["model"]
+    assert exact([json.loads(tool) for tool in parsed_request.tools]) == exact(
+        beside.get("tools") or []
+    )
+    assert parsed_request.stream is (rest["stream"] is True)
+    assert parsed_request.model == rest["model"]
 
 
 def test_system_messages_in_front_are_instructions():
@@ -96,12 +98,18 @@ def test_system_messages_in_front_are_instructions():
         {"role": "user", "content": "hi"},
         {"role": "system", "content": "Now in verse."},
     ]
-    asked = CHAT.read(json.dumps({"messages": said, "user": "ada", "stream": True}).encode())
-    assert (asked.lead, asked.instructions) == (2, "Be brief.\nBe kind.")
-    assert [json.loads(one)["role"] for one in asked.messages] == ["user", "system"]
-    assert json.loads(asked.beside["instructions"]) == said[:2]
-    assert (asked.model, asked.identity, asked.stream) == ("", ("ada",), True)
-    new = json.loads(CHAT.body(asked, [MORE]))["messages"]
+    parsed_request = CHAT.read(
+        json.dumps({"messages": said, "user": "ada", "stream": True}).encode()
+    )
+    assert (parsed_request.lead, parsed_request.instructions) == (2, "Be brief.\nBe kind.")
+    assert [json.loads(one)["role"] for one in parsed_request.messages] == ["user", "system"]
+    assert json.loads(parsed_request.beside["instructions"]) == said[:2]
+    assert (parsed_request.model, parsed_request.identity, parsed_request.stream) == (
+        "",
+        ("ada",),
+        True,
+    )
+    new = json.loads(CHAT.body(parsed_request, [MORE]))["messages"]
     assert new == [*said[:2], json.loads(MORE)]
 
 
@@ -109,27 +117,31 @@ def test_instructions_users_and_tools_are_found_where_each_format_has_them():
     messages = [{"role": "user", "content": "hi"}]
     system = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     body = {"messages": messages, "system": system, "metadata": {"user_id": "ada"}}
-    asked = MESSAGES.read(json.dumps(body).encode())
-    assert (asked.instructions, asked.identity, asked.lead) == ("a\nb", ("ada",), 0)
+    parsed_request = MESSAGES.read(json.dumps(body).encode())
+    assert (parsed_request.instructions, parsed_request.identity, parsed_request.lead) == (
+        "a\nb",
+        ("ada",),
+        0,
+    )
     body = {"input": messages, "instructions": "c", "safety_identifier": "bob"}
-    asked = RESPONSES.read(json.dumps(body).encode())
-    assert (asked.instructions, asked.identity) == ("c", ("", "bob"))
+    parsed_request = RESPONSES.read(json.dumps(body).encode())
+    assert (parsed_request.instructions, parsed_request.identity) == ("c", ("", "bob"))
     body = {"messages": messages, "functions": [{"name": "old"}]}
-    asked = CHAT.read(json.dumps(body).encode())
-    assert (asked.tools, asked.identity) == (('{"name":"old"}',), ())
-    asked = CHAT.read(json.dumps({**body, "user": 7}).encode())
-    assert asked.ungoverned == "an identifier of its user is no text"
-    assert "tools" not in asked.beside
+    parsed_request = CHAT.read(json.dumps(body).encode())
+    assert (parsed_request.tools, parsed_request.identity) == (('{"name":"old"}',), ())
+    parsed_request = CHAT.read(json.dumps({**body, "user": 7}).encode())
+    assert parsed_request.unmanaged == "an identifier of its user is no text"
+    assert "tools" not in parsed_request.beside
 
 
 def test_a_lone_text_is_one_message_and_stays_a_text():
     raw = b'{"input": "say \\u0022hi\\u0022", "model": "m"}'
-    asked = RESPONSES.read(raw)
-    assert asked.messages == (b'{"role":"user","content":"say \\"hi\\""}',)
-    assert RESPONSES.body(asked, asked.messages) == raw
-    new = json.loads(RESPONSES.body(asked, [MORE, *asked.messages]))
+    parsed_request = RESPONSES.read(raw)
+    assert parsed_request.messages == (b'{"role":"user","content":"say \\"hi\\""}',)
+    assert RESPONSES.body(parsed_request, parsed_request.messages) == raw
+    new = json.loads(RESPONSES.body(parsed_request, [MORE, *parsed_request.messages]))
     assert new["input"] == [json.loads(MORE), {"role": "user", "content": 'say "hi"'}]
-    assert CHAT.read(b'{"messages": "hi"}').ungoverned
+    assert CHAT.read(b'{"messages": "hi"}').unmanaged
 
 
 HI = b'{"role":"user","content":"hi"}'
@@ -146,45 +158,45 @@ HI = b'{"role":"user","content":"hi"}'
         ("openai-chat", b'"n":2', "more than one answer"),
     ],
 )
-def test_what_others_hold_is_not_governed(name, fields, why):
+def test_what_others_hold_is_not_managed(name, fields, why):
     dialect, field = NAMED[name], FIELD.get(name, "messages").encode()
     raw = b'{"model":"m","stream":true,"' + field + b'":[' + HI + b"]," + fields + b"}"
-    asked = dialect.read(raw)
-    assert why in asked.ungoverned
-    assert (asked.model, asked.stream) == ("m", True)
-    assert dialect.body(asked, asked.messages) == raw
+    parsed_request = dialect.read(raw)
+    assert why in parsed_request.unmanaged
+    assert (parsed_request.model, parsed_request.stream) == ("m", True)
+    assert dialect.body(parsed_request, parsed_request.messages) == raw
     with pytest.raises(InvalidInput):
-        dialect.body(asked, [HI])
+        dialect.body(parsed_request, [HI])
 
 
 def test_fields_that_refer_to_nothing_do_not_matter():
     raw = b'{"input":[' + HI + b'],"previous_response_id":null,"background":false}'
-    assert RESPONSES.read(raw).ungoverned == ""
-    assert CHAT.read(b'{"messages":[' + HI + b'],"n":1}').ungoverned == ""
+    assert RESPONSES.read(raw).unmanaged == ""
+    assert CHAT.read(b'{"messages":[' + HI + b'],"n":1}').unmanaged == ""
 
 
 @pytest.mark.parametrize(
     "item",
     [b'{"type":"item_reference","id":"msg_1"}', b'{"id":"msg_1"}', b'{"type":null,"id":"x"}'],
 )
-def test_references_to_items_are_not_governed(item):
-    assert "provider holds" in RESPONSES.read(b'{"input":[' + HI + b"," + item + b"]}").ungoverned
+def test_references_to_items_are_not_managed(item):
+    assert "provider holds" in RESPONSES.read(b'{"input":[' + HI + b"," + item + b"]}").unmanaged
 
 
-def test_what_the_provider_shortens_is_not_governed():
+def test_what_the_provider_shortens_is_not_managed():
     raw = b'{"input":[' + HI + b',{"type":"compaction_trigger"}]}'
-    assert "shorten" in RESPONSES.read(raw).ungoverned
+    assert "shorten" in RESPONSES.read(raw).unmanaged
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("sent", [b"null", b"[]", b"7", b"{}", b"[7]", b'["hi"]', b"[{}]", b"[[]]"])
-def test_messages_of_no_known_form_are_not_governed(name, sent):
+def test_messages_of_no_known_form_are_not_managed(name, sent):
     field = FIELD.get(name, "messages").encode()
     raw = b'{"model":"m","' + field + b'":' + sent + b"}"
-    asked = NAMED[name].read(raw)
-    assert asked.ungoverned
-    assert NAMED[name].body(asked, asked.messages) == raw
-    assert NAMED[name].read(b'{"model":"m"}').ungoverned
+    parsed_request = NAMED[name].read(raw)
+    assert parsed_request.unmanaged
+    assert NAMED[name].body(parsed_request, parsed_request.messages) == raw
+    assert NAMED[name].read(b'{"model":"m"}').unmanaged
 
 
 @pytest.mark.parametrize(
@@ -207,27 +219,29 @@ def test_what_nests_too_deep_passes_with_its_model(depth, extra):
     deep = b'[{"a":' * (depth // 2) + extra + b"}]" * (depth // 2)
     raw = b'{"model":"m","messages":' + deep + b',"x":{"model":"y"},"stream":true}'
     for before in (b"{", b'{"s":"\\ud800",'):
-        assert "deep" in CHAT.read(before + raw[1:]).ungoverned
-    asked = CHAT.read(raw)
+        assert "deep" in CHAT.read(before + raw[1:]).unmanaged
+    parsed_request = CHAT.read(raw)
     if depth < 50_000:  # beyond, nobody looks for the rest
-        assert (asked.model, asked.stream) == ("m", True)
-    assert CHAT.body(asked, asked.messages) == raw
+        assert (parsed_request.model, parsed_request.stream) == ("m", True)
+    assert CHAT.body(parsed_request, parsed_request.messages) == raw
 
 
 def test_more_objects_than_are_read_pass_with_their_model():
     many = b"[" + b"[]," * 1_000_000 + b"[]]"
-    asked = CHAT.read(b'{"model":"m","messages":' + many + b"}")
-    assert "objects and arrays" in asked.ungoverned
-    assert asked.model == ""  # nobody looks for the end of so many
+    parsed_request = CHAT.read(b'{"model":"m","messages":' + many + b"}")
+    assert "objects and arrays" in parsed_request.unmanaged
+    assert parsed_request.model == ""  # nobody looks for the end of so many
     text = b"[" * 1_000_001
-    asked = CHAT.read(b'{"messages":[{"role":"user","content":"' + text + b'"}],"model":"m"}')
-    assert ("objects and arrays" in asked.ungoverned, asked.model) == (True, "m")
+    parsed_request = CHAT.read(
+        b'{"messages":[{"role":"user","content":"' + text + b'"}],"model":"m"}'
+    )
+    assert ("objects and arrays" in parsed_request.unmanaged, parsed_request.model) == (True, "m")
 
 
 def test_a_deep_end_that_never_comes_is_no_reason_to_fail():
-    asked = CHAT.read(b'{"model":"m","messages":' + b"[" * 5_000)
-    assert "deep" in asked.ungoverned
-    assert asked.model == ""
+    parsed_request = CHAT.read(b'{"model":"m","messages":' + b"[" * 5_000)
+    assert "deep" in parsed_request.unmanaged
+    assert parsed_request.model == ""
 
 
 @pytest.mark.parametrize("number", [b"1e400", b"-1e400", b"9" * 5_000])
@@ -238,30 +252,32 @@ def test_numbers_that_nobody_can_hold_pass_as_they_came(number):
         b'{"messages":[{"role":"user","content":"hi","x":[%s]}]}' % number,
         b'{"messages":[%s],"t":%s}' % (HI, number),
     ):
-        asked = CHAT.read(raw)
-        assert "number" in asked.ungoverned
-        assert CHAT.body(asked, asked.messages) == raw
+        parsed_request = CHAT.read(raw)
+        assert "number" in parsed_request.unmanaged
+        assert CHAT.body(parsed_request, parsed_request.messages) == raw
     raw = b'{"messages":[%s],"system":%s}' % (HI, number)
-    assert "number" in MESSAGES.read(raw).ungoverned
+    assert "number" in MESSAGES.read(raw).unmanaged
 
 
 def test_odd_json_keeps_its_values():
     message = b'{"role":"user","content":"\\ud800 :Infinity","x":[1.0,-0.0,1E5,%d]}' % 10**400
     raw = b' {"messages":\n[' + message + b'],"y":"\\ud83d\\ude00","z":1.50} '
-    asked = CHAT.read(raw)
-    assert asked.ungoverned == ""
-    assert exact(json.loads(asked.messages[0])) == exact(json.loads(message))
-    changed = json.loads(CHAT.body(asked, [*asked.messages, MORE]))
+    parsed_request = CHAT.read(raw)
+    assert parsed_request.unmanaged == ""
+    assert exact(json.loads(parsed_request.messages[0])) == exact(json.loads(message))
+    changed = json.loads(CHAT.body(parsed_request, [*parsed_request.messages, MORE]))
     assert exact(changed["messages"][0]) == exact(json.loads(message))
     assert (changed["y"], changed["z"]) == ("\U0001f600", 1.5)
 
 
 def test_of_a_key_that_occurs_twice_the_last_counts():
     raw = b'{"model":"a","messages":[],"model":"b","messages":[' + HI + b"]}"
-    asked = CHAT.read(raw)
-    assert (asked.model, asked.messages) == ("b", (HI,))
-    assert CHAT.body(asked, asked.messages) == raw
-    assert CHAT.body(asked, [HI, HI]) == b'{"model":"b","messages":[' + HI + b"," + HI + b"]}"
+    parsed_request = CHAT.read(raw)
+    assert (parsed_request.model, parsed_request.messages) == ("b", (HI,))
+    assert CHAT.body(parsed_request, parsed_request.messages) == raw
+    assert (
+        CHAT.body(parsed_request, [HI, HI]) == b'{"model":"b","messages":[' + HI + b"," + HI + b"]}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,7 +290,7 @@ def test_of_a_key_that_occurs_twice_the_last_counts():
     ],
     ids=["messages", "items", "tools", "inner"],
 )
-def test_crowds_are_not_governed(crowd):
-    asked = MESSAGES.read(b'{"model":"m",' + crowd + b"}")
-    assert "20,000" in asked.ungoverned
-    assert asked.model == "m"
+def test_crowds_are_not_managed(crowd):
+    parsed_request = MESSAGES.read(b'{"model":"m",' + crowd + b"}")
+    assert "20,000" in parsed_request.unmanaged
+    assert parsed_request.model == "m"

@@ -7,7 +7,7 @@ from amounts import amount
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.fingerprint import Seen, alike, canonical
+from refold.gateway.dialects.fingerprint import FingerprintCache, alike, canonical
 from refold.testing.gateway import FORMATS, changed, conversation, sent_again, source
 from refold.wire import wire_for
 
@@ -260,21 +260,21 @@ class Counting:
     """A wire that counts how often it is asked."""
 
     def __init__(self):
-        self.asked = 0
+        self.parsed_request = 0
 
     def describe(self, payload):
-        self.asked += 1
+        self.parsed_request += 1
         return wire_for("openai-chat").describe(payload)
 
 
 def test_messages_seen_before_are_not_looked_at_again_and_few_are_kept():
     wire = Counting()
-    seen = Seen(wire, lambda message: (alike(message["content"]), False), most=10)  # type: ignore[arg-type]
+    seen = FingerprintCache(wire, lambda message: (alike(message["content"]), False), most=10)  # type: ignore[arg-type]
     payloads = [json.dumps({"role": "user", "content": f"{n}"}).encode() for n in range(100)]
     for payload in payloads:
         assert seen(payload).likeness == alike(json.loads(payload)["content"])
         assert seen(payloads[0]).likeness == alike("0")
-    assert wire.asked == len(payloads)
+    assert wire.parsed_request == len(payloads)
     assert len(seen._now) + len(seen._before) <= 20
     assert seen(b'{"role":7,"content":"x"}').fault
     assert seen(b"7").fault
@@ -283,5 +283,5 @@ def test_messages_seen_before_are_not_looked_at_again_and_few_are_kept():
 def test_a_wire_says_why_it_does_not_take_a_message():
     with pytest.raises(InvalidMessage):
         wire_for("openai-chat").describe(b'{"role":"user"}')
-    asked = CHAT.read(b'{"messages":[{"role":"user","content":"a"},{"role":"user"}]}')
-    assert asked.ungoverned.startswith("message 1 is of no known form: ")
+    parsed_request = CHAT.read(b'{"messages":[{"role":"user","content":"a"},{"role":"user"}]}')
+    assert parsed_request.unmanaged.startswith("message 1 is of no known form: ")

@@ -41,9 +41,9 @@ async def test_what_is_asked_again_is_answered_again(world, path):
     w = world(lambda _: Reply(next(replies)))
     first = await w.ask(path, body_of(path, "hi"))
     session = first.headers["refold-session"]
-    asked = body_of(path, "hi", "One.", "more")
-    assert text_of(path, (await w.ask(path, asked)).json()) == "Two."
-    again = await w.ask(path, asked)
+    parsed_request = body_of(path, "hi", "One.", "more")
+    assert text_of(path, (await w.ask(path, parsed_request)).json()) == "Two."
+    again = await w.ask(path, parsed_request)
     assert again.headers["refold-session"] == session
     assert text_of(path, again.json()) == "Three."
     assert len(await w.said(session)) == 4
@@ -58,9 +58,9 @@ async def test_an_answer_that_was_asked_again_may_still_be_gone_on_from(world, p
     replies = iter(["One.", "Two.", "Three.", "Four."])
     w = world(lambda _: Reply(next(replies)))
     session = (await w.ask(path, body_of(path, "hi"))).headers["refold-session"]
-    asked = body_of(path, "hi", "One.", "more")
-    await w.ask(path, asked)
-    await w.ask(path, asked)
+    parsed_request = body_of(path, "hi", "One.", "more")
+    await w.ask(path, parsed_request)
+    await w.ask(path, parsed_request)
     other = await w.ask(path, body_of(path, "hi", "One.", "more", "Two.", "on"))
     assert other.headers["refold-session"] != session
     said = await w.said(other.headers["refold-session"])
@@ -123,8 +123,8 @@ async def test_parallel_requests_of_one_past_get_sessions_of_their_own(world, pa
 
     w = world(slow)
     await w.ask(path, body_of(path, "hi"))
-    asked = [body_of(path, "hi", "Hello there.", f"part {n % 3}") for n in range(6)]
-    asking = [asyncio.create_task(w.ask(path, one)) for one in asked]
+    parsed_request = [body_of(path, "hi", "Hello there.", f"part {n % 3}") for n in range(6)]
+    asking = [asyncio.create_task(w.ask(path, one)) for one in parsed_request]
     while len(w.upstream.got) < 7:  # noqa: ASYNC110 - it counts
         await asyncio.sleep(0.01)
     held.set()
@@ -150,7 +150,7 @@ async def test_errors_of_the_upstream_pass_unchanged_and_may_be_retried(world, p
     assert len(await w.said(again.headers["refold-session"])) == 2
 
 
-async def test_who_speaks_of_what_the_provider_keeps_is_passed_on_ungoverned(world):
+async def test_who_speaks_of_what_the_provider_keeps_is_passed_on_unmanaged(world):
     w = world()
     body = body_of(RESPONSES, "hi", previous_response_id="resp_1")
     answer = await w.ask(RESPONSES, body)

@@ -3,7 +3,7 @@
 import pytest
 from gateway_world import CHAT, World
 
-from refold.gateway.sessions import Asker
+from refold.gateway.sessions import AgentIdentity
 from refold.session.explain import explanation
 from refold.testing.upstream import Reply
 
@@ -67,10 +67,10 @@ async def test_an_agent_may_change_its_tools_or_its_instructions(world, instruct
 
 
 def test_who_begins_otherwise_and_has_other_tools_is_another():
-    one = Asker.of("You are a careful engineer.", "a")
-    assert not one.is_like(Asker.of("Extract what is worth remembering.", "b"))
-    assert one.is_like(Asker.of("You are a careful gardener.", "b"))
-    assert one.is_like(Asker.of("Extract what is worth remembering.", "a"))
+    one = AgentIdentity.of("You are a careful engineer.", "a")
+    assert not one.is_like(AgentIdentity.of("Extract what is worth remembering.", "b"))
+    assert one.is_like(AgentIdentity.of("You are a careful gardener.", "b"))
+    assert one.is_like(AgentIdentity.of("Extract what is worth remembering.", "a"))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from refold.gateway import upstream_stream
-from refold.gateway.upstream_stream import Joined
+from refold.gateway.upstream_stream import CoalescedStream
 
 LIMITS = httpx2.Limits(max_connections=10, max_keepalive_connections=10)
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -113,8 +113,8 @@ async def test_a_connection_that_is_made_while_the_loop_is_busy_is_in_time():
     times = httpx2.Timeout(60, connect=seconds)
     async with server(hello) as (address, _), upstream_stream.client(times, LIMITS) as asking:
         asyncio.get_running_loop().call_later(seconds / 100, busy)
-        asked = asyncio.create_task(asking.get(address))
-        assert (await asked).content == b"hello"
+        parsed_request = asyncio.create_task(asking.get(address))
+        assert (await parsed_request).content == b"hello"
 
 
 async def test_pieces_come_when_they_are_sent():
@@ -307,11 +307,11 @@ class Pieces(httpx2.AsyncByteStream):
 
 async def test_what_is_there_is_handed_on_at_once():
     body = Pieces(b"a", b"b", None, b"c", b"d")
-    assert [piece async for piece in Joined(body)] == [b"ab", b"cd"]
+    assert [piece async for piece in CoalescedStream(body)] == [b"ab", b"cd"]
 
 
 async def test_an_error_comes_after_all_that_came_before_it():
-    pieces = aiter(Joined(Pieces(b"a", error=httpx2.ReadError("gone"))))
+    pieces = aiter(CoalescedStream(Pieces(b"a", error=httpx2.ReadError("gone"))))
     assert await anext(pieces) == b"a"
     with pytest.raises(httpx2.ReadError, match="gone"):
         await anext(pieces)
@@ -319,13 +319,13 @@ async def test_an_error_comes_after_all_that_came_before_it():
 
 async def test_no_more_is_taken_ahead_than_has_room():
     piece = b"x" * 100_000
-    sizes = [len(one) async for one in Joined(Pieces(*[piece] * 20))]
+    sizes = [len(one) async for one in CoalescedStream(Pieces(*[piece] * 20))]
     assert sum(sizes) == 2_000_000
     assert max(sizes) <= 400_000
 
 
 async def test_closing_ends_what_is_taken():
-    joined = Joined(body := Pieces(b"a", *[None] * 1_000))
+    joined = CoalescedStream(body := Pieces(b"a", *[None] * 1_000))
     pieces = aiter(joined)
     assert await anext(pieces) == b"a"
     await joined.aclose()

@@ -41,14 +41,14 @@ async def test_a_store_that_fails_refuses_what_was_not_asked_and_withholds_no_an
     monkeypatch.setattr(type(w.log), "append", failing)
     body = body_of(path, "hi", stream=stream)
     answer = await w.ask(path, body)
-    asked = nth == 2
-    assert (answer.status_code, len(w.upstream.got)) == ((200, 1) if asked else (500, 0))
+    parsed_request = nth == 2
+    assert (answer.status_code, len(w.upstream.got)) == ((200, 1) if parsed_request else (500, 0))
     assert (b"Hell" in answer.content, stream and ENDS[path] in answer.content) == (
-        (True, stream) if asked else (False, False)
+        (True, stream) if parsed_request else (False, False)
     )
-    if asked and not stream:
+    if parsed_request and not stream:
         assert answer.headers["refold-managed"] == "yes; answer=not-logged"
-    assert len(w.gateway.unmanaged) == asked
+    assert len(w.gateway.unmanaged) == parsed_request
     await w.quiet()
     released(w)
     monkeypatch.undo()
@@ -110,7 +110,7 @@ async def test_what_is_edited_part_by_part_has_the_parts_that_were_logged(world)
     session = (await w.ask(MESSAGES, body_of(MESSAGES, "hi"))).headers["refold-session"]
     theirs = json.dumps({"role": "assistant", "content": "Hello there."}).encode()
     async with w.gateway.sessions.using("default", session) as one:
-        wire, row = one.sheet.wire, one.sheet.rows[1]
+        wire, row = one.inputs.wire, one.inputs.rows[1]
     assert _as_sent(wire, row, theirs, set()).payload == theirs
     assert _as_sent(wire, row, theirs, {row.seq}).payload == row.payload
     marked = json.loads(row.payload)

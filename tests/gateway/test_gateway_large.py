@@ -46,10 +46,10 @@ async def test_others_are_answered_while_the_model_of_a_huge_body_is_looked_for(
     answered = threading.Event()
     look = world.gateway.pass_on.__globals__["_model_in"]
 
-    def slowly(passing):
-        if len(passing.body) > large_requests.LARGE:
+    def slowly(proxied):
+        if len(proxied.body) > large_requests.LARGE:
             assert answered.wait(SECONDS), "nobody was answered meanwhile"
-        return look(passing)
+        return look(proxied)
 
     monkeypatch.setattr("refold.gateway.gateway._model_in", slowly)
     body = {"model": "some-model", "input": "x" * large_requests.LARGE}
@@ -96,7 +96,7 @@ async def test_a_long_past_that_came_in_pieces_is_one_session(world, path, bound
 
 async def test_small_bodies_need_no_thread():
     where = []
-    work = large_requests.Aside()
+    work = large_requests.ThreadOffload()
     await work(large_requests.LARGE, lambda: where.append(threading.current_thread()))
     await work(large_requests.LARGE + 1, lambda: where.append(threading.current_thread()))
     work.close()

@@ -6,7 +6,7 @@ import pytest
 from gateway_world import CHAT, World, body_of
 
 from refold.gateway.incoming import Chain, Continue, key_of
-from refold.gateway.session_resolver import Newest
+from refold.gateway.session_resolver import AnswerCache
 from refold.stores import MemoryStore
 from refold.testing.upstream import Reply
 
@@ -100,7 +100,7 @@ def chain_of(*links, answered):
 
 
 def test_newest_is_told_once():
-    newest, chain = Newest(), chain_of(b"a", b"b", b"c", answered=(1,))
+    newest, chain = AnswerCache(), chain_of(b"a", b"b", b"c", answered=(1,))
     newest.put("t", key_of("answered", b"b"), "s", 7)
     assert newest.take("other", chain) is None
     assert newest.take("t", chain) == Continue("s", 7, 2)
@@ -108,20 +108,20 @@ def test_newest_is_told_once():
 
 
 def test_of_two_alike_neither_is_taken():
-    newest, chain = Newest(), chain_of(b"a", b"b", answered=(0,))
+    newest, chain = AnswerCache(), chain_of(b"a", b"b", answered=(0,))
     for name in ("s", "other"):
         newest.put("t", key_of("answered", b"a"), name, 7)
     assert newest.take("t", chain) is None
 
 
 def test_only_the_newest_answer_of_a_request_counts():
-    newest = Newest()
+    newest = AnswerCache()
     newest.put("t", key_of("answered", b"a"), "s", 7)
     assert newest.take("t", chain_of(b"a", b"b", b"c", answered=(0, 1))) is None
 
 
 def test_it_holds_no_more_than_so_many():
-    newest = Newest(most=2)
+    newest = AnswerCache(most=2)
     for at in range(3):
         newest.put("t", key_of("answered", bytes([at])), f"s{at}", 7)
     found = [newest.take("t", chain_of(bytes([at]), b"", answered=(0,))) for at in range(3)]

@@ -10,7 +10,7 @@ from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, worlds
 
 from refold.errors import StoreFailed
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.upstream_stream import Events, Listening
+from refold.gateway.upstream_stream import Events, UpstreamStream
 from refold.testing.upstream import Rendered, Reply
 from refold.testing.upstream_checks import Got
 
@@ -128,12 +128,12 @@ REFUSED = {
 async def test_a_refusal_within_a_stream_is_one(world, path, together):
     w = world()
     chunks = [b"".join(REFUSED[path])] if together else REFUSED[path]
-    upstream, asked = w.upstream, []
+    upstream, parsed_request = w.upstream, []
 
     async def app(scope, receive, send):
-        if asked:
+        if parsed_request:
             return await upstream(scope, receive, send)
-        asked.append(1)
+        parsed_request.append(1)
         await receive()
         kind = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
@@ -175,13 +175,13 @@ class Chunks:
 @pytest.mark.parametrize("path", PATHS)
 async def test_the_first_event_is_the_first_that_says_something(path):
     response = Chunks(b": wait\n\n", *REFUSED[path])
-    listening = Listening(DIALECTS[path], response)
+    listening = UpstreamStream(DIALECTS[path], response)
     await listening.begin()
     assert listening.error is not None
     assert await listening.refused() == b"".join(response.chunks)
     told = events(path, Reply("Hello there."))
     response = Chunks(b": wait\n\n", *told)
-    listening = Listening(DIALECTS[path], response)
+    listening = UpstreamStream(DIALECTS[path], response)
     await listening.begin()
     assert (listening.error, listening.silent) == (None, False)
     assert response.read < 4

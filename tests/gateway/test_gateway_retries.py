@@ -7,7 +7,7 @@ import pytest
 from gateway_edges import ENDS, KEYS, TOO_LONG, asgi, raw, released, until
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, text_of, worlds
 
-from refold.gateway.session_resolver import Placing
+from refold.gateway.session_resolver import SessionResolver
 from refold.recall.text import rebuilt
 from refold.testing.upstream import Refusal, Reply
 
@@ -73,15 +73,15 @@ async def test_a_retry_that_is_placed_before_the_first_is_answered_sends_its_own
     body = body_of(path, "hi", "Hello there.", "more")
     first = asyncio.create_task(w.ask(path, body))
     await until(lambda: len(w.upstream.got) == 2)
-    place = Placing.place
+    lease = SessionResolver.lease
 
-    async def slow(self, wanted):
-        placed = await place(self, wanted)
+    async def slow(self, incoming):
+        placed = await lease(self, incoming)
         held.set()
         await first
         return placed
 
-    monkeypatch.setattr(Placing, "place", slow)
+    monkeypatch.setattr(SessionResolver, "place", slow)
     second = await w.ask(path, body)
     assert w.upstream.got[-1].body == body
     assert text_of(path, second.json()) == "The second answer."

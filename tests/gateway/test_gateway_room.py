@@ -41,20 +41,20 @@ class Provider:
         body = got.body
         sent = json.dumps([body["messages"], body.get("tools", [])])
         tokens = int(len(sent) / CHARS)
-        asked = body.get("max_tokens", 0) if self.counts_output else 0
-        if tokens + asked > self.window:
+        wanted = body.get("max_tokens", 0) if self.counts_output else 0
+        if tokens + wanted > self.window:
             self.refused.append(body)
-            return Refusal(400, {"error": {"message": self.reason(tokens, asked), **CODE}})
+            return Refusal(400, {"error": {"message": self.reason(tokens, wanted), **CODE}})
         self.taken.append(body["messages"])
         usage = (tokens, 20)
         return Reply(f"That was page {len(self.taken)}. " + "It is clear now. " * 12, usage=usage)
 
-    def reason(self, tokens, asked):
+    def reason(self, tokens, wanted):
         if not self.names_limit:
             return "The prompt is too long."
         return (
             f"This model's maximum context length is {self.window} tokens. However, you requested "
-            f"{tokens + asked} tokens ({tokens} in the messages, {asked} in the completion)."
+            f"{tokens + wanted} tokens ({tokens} in the messages, {wanted} in the completion)."
         )
 
     @property
@@ -156,6 +156,6 @@ def test_what_a_fold_keeps_and_shows_scales_with_the_room_that_tools_leave(windo
 @pytest.mark.parametrize(
     ("asked", "reserve"), [(None, 4_000), (1_000, 1_000), (6_000, 6_000), (12_000, 8_000)]
 )
-def test_the_room_for_the_answer_is_what_was_asked_for_up_to_half_of_the_window(asked, reserve):
-    models = {"nobody-knows-it": ModelSettings(window=16_000, output=asked)}
+def test_the_room_for_the_answer_is_what_was_asked_for_up_to_half_of_the_window(wanted, reserve):
+    models = {"nobody-knows-it": ModelSettings(window=16_000, output=wanted)}
     assert Setup.of("nobody-knows-it", models=models).budget.reserve == reserve

@@ -150,7 +150,7 @@ async def test_a_past_that_was_rewound_elsewhere_leaves_the_newest(world, path):
     session = (await w.ask(path, body_of(path, "hi"))).headers["refold-session"]
     await w.ask(path, body_of(path, "hi", "Hello there.", "secret"))
     async with w.gateway.sessions.using("default", session) as one:
-        await one.rewind(one.sheet.rows[1].seq)
+        await one.rewind(one.inputs.rows[1].seq)
     body = body_of(path, "hi", "Hello there.", "secret", "Hello there.", "on")
     answer = await w.ask(path, body)
     assert answer.status_code == 200

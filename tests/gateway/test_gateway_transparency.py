@@ -14,7 +14,7 @@ COUNT = amount(few=10, quick=50, ci=150, thorough=1_000)
 @pytest.mark.parametrize("path", DIALECTS)
 async def test_requests_pass_as_they_came(path):
     world = World(lambda _: Reply("Well."))
-    governed = 0
+    managed = 0
     try:
         for seed in range(COUNT):
             raw = request(DIALECTS[path].name, source(seed))
@@ -24,8 +24,8 @@ async def test_requests_pass_as_they_came(path):
             got = world.upstream.got.pop()
             assert got.raw == raw
             assert got.headers["anthropic-beta"] == "a,b"
-            governed += answer.headers["refold-managed"] == "yes"
+            managed += answer.headers["refold-managed"] == "yes"
     finally:
         await world.aclose()
-    assert governed > COUNT // 2
+    assert managed > COUNT // 2
     assert len(await world.sessions()) > min(40, COUNT // 4)

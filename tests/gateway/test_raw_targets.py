@@ -35,8 +35,8 @@ async def test_no_target_reaches_another_host(store_address, tmp_path):
         ) as serving,
     ):
         seeded = random.Random(SEED)  # noqa: S311 - repeatable, not secret
-        asked = [*fixed(other.port), *targets(seeded, COUNT, upstream.port, other.port)]
-        waiting = iter([(seeded.choice(METHODS), one) for one in asked])
+        parsed_request = [*fixed(other.port), *targets(seeded, COUNT, upstream.port, other.port)]
+        waiting = iter([(seeded.choice(METHODS), one) for one in parsed_request])
         statuses, faults = Counter(), []
 
         async def ask():
@@ -53,7 +53,7 @@ async def test_no_target_reaches_another_host(store_address, tmp_path):
         async with asyncio.TaskGroup() as group:
             for _ in range(AT_ONCE):
                 group.create_task(ask())
-        figures = {"targets": len(asked), "statuses": dict(sorted(statuses.items()))}
+        figures = {"targets": len(parsed_request), "statuses": dict(sorted(statuses.items()))}
         figures |= {"upstream": len(upstream.got), "other": other.connections, "5xx": len(faults)}
         print(json.dumps(figures))  # noqa: T201 - `make target-fuzz` shows it
         assert [(one.line, one.values("host")) for one in other.got] == []

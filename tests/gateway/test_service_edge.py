@@ -259,7 +259,7 @@ async def test_the_event_stream_of_a_revoked_key_is_closed(store_address, tmp_pa
         assert created.status == 201, created
         for command in ("revoke", "rotate"):
             key, secret = await serving.key("read")
-            async with following(serving, secret) as reader:
+            async with live(serving, secret) as reader:
                 more = ("--overlap", "0") if command == "rotate" else ()
                 await serving.command("keys", command, key, *more)
                 async with asyncio.timeout(30):
@@ -271,7 +271,7 @@ async def test_the_event_stream_of_a_revoked_key_is_closed(store_address, tmp_pa
 async def test_a_stream_that_needed_no_key_is_closed_when_there_is_one(tmp_path):
     async with gateway(tmp_path) as (serving, _):
         await serving.ask(CHAT, "Refold-Session: s", method="POST", body=HI)
-        async with following(serving, None) as reader:
+        async with live(serving, None) as reader:
             await serving.key("admin")
             async with asyncio.timeout(30):
                 rest = await reader.read()
@@ -279,7 +279,7 @@ async def test_a_stream_that_needed_no_key_is_closed_when_there_is_one(tmp_path)
 
 
 @asynccontextmanager
-async def following(serving, secret):
+async def live(serving, secret):
     """The event stream of the session `s`, after its first bytes."""
     reader, writer = await asyncio.open_connection(serving.host, serving.port)
     lines = ["GET /api/v1/sessions/s/events HTTP/1.1", "Host: localhost", "Connection: close"]

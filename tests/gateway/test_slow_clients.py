@@ -176,8 +176,10 @@ def memory_of(serving):
 
 async def waiting_transactions(owner):
     """The service's connections to the store: how many, and which are in a transaction and idle."""
-    asked = "SELECT pid, state, xact_start FROM pg_stat_activity WHERE datname = current_database()"
-    rows = await (await owner.execute(f"{asked} AND pid <> pg_backend_pid()")).fetchall()
+    parsed_request = (
+        "SELECT pid, state, xact_start FROM pg_stat_activity WHERE datname = current_database()"
+    )
+    rows = await (await owner.execute(f"{parsed_request} AND pid <> pg_backend_pid()")).fetchall()
     return len(rows), {(row[0], row[2]) for row in rows if row[1].startswith("idle in transaction")}
 
 
@@ -287,9 +289,9 @@ async def test_a_body_whose_end_is_not_certain_reaches_nobody(postgres_address, 
                 assert raw.count(b"HTTP/1.1 ") == 1, (what, raw[:2_000])
                 assert upstream.got == [], what
             # Requests one after another without waiting are answered in their order.
-            asked = [raw_request([f"Content-Length: {LENGTH}"], HI)] * 20
-            asked.append(raw_request(["Connection: close"], b"", "GET /healthz HTTP/1.1"))
-            raw = await serving.raw(b"".join(asked))
+            parsed_request = [raw_request([f"Content-Length: {LENGTH}"], HI)] * 20
+            parsed_request.append(raw_request(["Connection: close"], b"", "GET /healthz HTTP/1.1"))
+            raw = await serving.raw(b"".join(parsed_request))
             statuses = [piece[:3] for piece in raw.split(b"HTTP/1.1 ")[1:]]
             assert statuses == [b"200"] * 21, raw
             assert raw.count(b"Hello there.") == len(upstream.got) == 20

@@ -1,4 +1,4 @@
-"""The capability: an agent's conversations are kept, go on in any process, and are governed."""
+"""The capability: an agent's conversations are kept, go on in any process, and are managed."""
 
 # ruff: noqa: F811, F401 - fixtures are imported
 # pyright: reportAttributeAccessIssue=false, reportOptionalMemberAccess=false

@@ -61,7 +61,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return list(_whole(path.read_bytes().split(b"\n"))) if path.exists() else []
 
 
-def following(path: Path) -> Iterator[dict[str, Any] | None]:
+def live(path: Path) -> Iterator[dict[str, Any] | None]:
     """Every line of a journal that is being written; None whenever there is no more yet."""
     rest = b""
     with path.open("rb") as file:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from local_model.deciding import Deciding, local
-from local_model.journal import Exchange, Journal, exchanges_of, following, lines_of
+from local_model.journal import Exchange, Journal, exchanges_of, lines_of, live
 from local_model.legality import faults_of, figures_of, too_long
 from local_model.server import require_local_model
 from pydantic_ai import Agent
@@ -153,7 +153,7 @@ def test_a_request_without_an_answer_is_one_too(tmp_path):
 def test_a_line_that_a_kill_cut_is_none(tmp_path):
     path = tmp_path / "j"
     path.write_bytes(b'{"what": "request", "body": {"messa')
-    journal, seen = Journal(path), following(path)
+    journal, seen = Journal(path), live(path)
     assert next(seen) is None
     journal.write("asked")
     journal.close()

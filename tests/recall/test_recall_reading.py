@@ -24,11 +24,11 @@ from refold.log.artifact import INLINE_LIMIT
 from refold.recall import (
     Cursor,
     Reader,
-    beneath,
     part_ref,
     read_artifact,
     read_part,
     recall_tools,
+    spans_of_fold,
     unfold,
 )
 from refold.recall.unfold import FEWEST
@@ -95,9 +95,9 @@ async def pages(log, spans, chars, **options):
 
 @pytest.mark.req("R021")
 async def test_what_lies_beneath_a_fold_is_read(log, session):
-    assert await beneath(log, session, 8) == (Span(2, 6),)
-    assert await beneath(log, session, 2) == await beneath(log, session, 99) == ()
-    page = await unfold(log, session, await beneath(log, session, 8), chars=100_000)
+    assert await spans_of_fold(log, session, 8) == (Span(2, 6),)
+    assert await spans_of_fold(log, session, 2) == await spans_of_fold(log, session, 99) == ()
+    page = await unfold(log, session, await spans_of_fold(log, session, 8), chars=100_000)
     assert page.next is None
     told = [piece.told for piece in page.pieces]
     assert [(one.seq, one.role, one.parts) for one in told] == [

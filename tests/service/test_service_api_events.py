@@ -98,18 +98,18 @@ async def test_live_events_end_when_the_service_drains_or_the_session_goes(servi
     path = at("s", "/events")
     beaten = asyncio.Event()
     beats = lambda all_: b"still here" in all_ and beaten.set()  # noqa: E731 - it is given
-    following = asyncio.create_task(followed(service, secret, path, stop=beats))
+    live = asyncio.create_task(followed(service, secret, path, stop=beats))
     await beaten.wait()
     await log.forget("s")
-    _, ended = await following
+    _, ended = await live
     assert b": still here\n\n" in ended
     assert b"session-forgotten" in ended
     await log.append("t", [author.draft(Opened(FORMAT, "balanced"))], expected=0)
     beaten.clear()
-    following = asyncio.create_task(followed(service, secret, at("t", "/events"), stop=beats))
+    live = asyncio.create_task(followed(service, secret, at("t", "/events"), stop=beats))
     await beaten.wait()
     service.state.draining.set()
-    await following
+    await live
     status, refused = await followed(service, secret, at("t", "/events"), stop=lambda _: False)
     assert (status, json.loads(refused)["code"]) == (503, "draining")
 

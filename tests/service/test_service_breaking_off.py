@@ -17,7 +17,7 @@ async def test_an_upstream_that_breaks_off_is_told_in_one_line(path, monkeypatch
     await _broken_off(path, body_of(path, "hi", stream=True), monkeypatch)
 
 
-async def test_so_is_one_whose_answer_is_not_governed(monkeypatch):
+async def test_so_is_one_whose_answer_is_not_managed(monkeypatch):
     await _broken_off(CHAT, body_of(CHAT, "hi", stream=True, n=2), monkeypatch)
 
 

@@ -14,7 +14,7 @@ from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, served, tex
 from serving import asking, service_with
 
 from refold.errors import Conflict, StoreBusy, StoreFull, StoreUnavailable
-from refold.gateway.session_resolver import Newest
+from refold.gateway.session_resolver import AnswerCache
 from refold.gateway.unmanaged import not_managed
 from refold.log import CODEC, Message
 from refold.service.app import application
@@ -245,7 +245,7 @@ async def test_a_conversation_goes_on_in_one_session_with_all_of_its_turns(path,
         for nth in range(2):
             await turn(f"Prompt {nth}")
         if phase == "placing":  # where the session is looked for
-            service.gateway._placing._newest = Newest()
+            service.gateway._placing._newest = AnswerCache()
         store.away_at = first(PHASES[phase])
         answer, body = await turn("During")
         if phase == "answering":

@@ -13,7 +13,7 @@ from serving import asking, service_with
 from test_service_api_tenants import asked, operations
 
 from refold.errors import InvalidInput, MasterKeyWrong
-from refold.gateway.upstream import Passing, Upstream
+from refold.gateway.upstream import ProxiedRequest, Upstream
 from refold.models.experience import Experiences
 from refold.service.api.schemas import MadeKey, UpstreamKey
 from refold.service.app import application
@@ -138,7 +138,9 @@ async def test_rotations_at_once_leave_one_newest_secret():
 def test_no_secret_is_in_what_programs_show_of_values():
     secret = "sk-" + "s" * 30
     made = asyncio.run(keyring_of(MemoryStore()).create("acme", ["use"]))
-    passing = Passing("GET", "/v1", f"k={secret}", ((b"a", secret.encode()),), secret.encode(), "t")
+    passing = ProxiedRequest(
+        "GET", "/v1", f"k={secret}", ((b"a", secret.encode()),), secret.encode(), "t"
+    )
     values = [
         Upstream("up", "http://up", key=secret),
         UpstreamKey(key=secret),

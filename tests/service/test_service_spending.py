@@ -25,7 +25,7 @@ def master(monkeypatch):
     monkeypatch.setenv("REFOLD_MASTER_KEY", new_master_key())
 
 
-UNGOVERNED = [
+UNMANAGED = [
     (CHAT, {**HI, "n": 2}, {}, [JSON], [completion(prompt_tokens=70, completion_tokens=50)]),
     (CHAT, {**HI, "n": 2}, {}, [JSON], [completion("word " * 100)]),
     (CHAT, HI, {"Content-Encoding": "gzip"}, [JSON], [completion("word " * 100)]),
@@ -55,10 +55,10 @@ def chunks(text):
     yield b"data: [DONE]\n\n"
 
 
-async def test_nothing_is_free_because_it_is_not_governed():
+async def test_nothing_is_free_because_it_is_not_managed():
     async with town(limits={"day_tokens": 100}) as t:
         await t.service.vault.put("*", "up", "sk-for-all")
-        for nth, (path, body, headers, kind, pieces) in enumerate(UNGOVERNED):
+        for nth, (path, body, headers, kind, pieces) in enumerate(UNMANAGED):
             client = await t.client(f"tenant-{nth}")
             t.upstream.headers, t.upstream.got = kind, []
             t.upstream.pieces = pieces or [*chunks("word " * 100)]

@@ -12,7 +12,7 @@ from sessions import Quarter
 
 from refold.engine import LocalEngine
 from refold.errors import FoldError
-from refold.fold.compactor import Folder
+from refold.fold.compactor import Compactor
 from refold.fold.extractive import breadcrumb
 from refold.log import Entry, Span
 from refold.session import Session, Setup, Usage
@@ -126,12 +126,12 @@ class Thread:
         return len(self.seen)
 
     @property
-    def following(self):
+    def live(self):
         return self.session._following
 
     @property
-    def sheet(self):
-        return self.following.view.sheet
+    def inputs(self):
+        return self.live.view.inputs
 
 
 class Acting:
@@ -209,7 +209,7 @@ class Acting:
         self.runner.get_loop().run_until_complete(begun())
 
     async def opened(self, name):
-        engine = LocalEngine(self.log, Folder(self.log, COUNTER, self.writer))
+        engine = LocalEngine(self.log, Compactor(self.log, COUNTER, self.writer))
         told = Counter()
 
         def watch(event):
@@ -233,7 +233,7 @@ class Acting:
         await self.engines.pop(session).close()
 
     def caught_up(self):
-        self.run(self.thread.following.catch_up())
+        self.run(self.thread.live.catch_up())
 
     async def quiet(self):
         for task in self.asked:
@@ -264,7 +264,7 @@ class Acting:
         return Responded(f"Done with {n % 50}. " * (1 + n % 3 * 8), thought=thought)
 
     def calling(self, n):
-        head = self.thread.sheet.head
+        head = self.thread.inputs.head
         calls = tuple(
             Call(f"c{head}_{each}", *_WISHES[(n + each) % len(_WISHES)])
             for each in range(1 + n % 3)
@@ -278,7 +278,7 @@ class Acting:
         self.run(self.turned(n))
 
     async def moved(self, n):
-        rows = self.thread.sheet.rows
+        rows = self.thread.inputs.rows
         calls = [part for part in rows[-1].parts if part.kind == "call"] if rows else []
         if calls and n % 5:
             answered = calls[: max(1, len(calls) - (n % 7 == 0))]

@@ -22,7 +22,7 @@ from refold.log import (
 from refold.log.entry import intersect, seqs, subtract, union
 from refold.recall.text import rebuilt
 from refold.view.budget import PER_MESSAGE
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
@@ -35,7 +35,7 @@ class Promises(Acting):
 
     async def sent(self, *, forced=False):
         thread = self.thread
-        before = thread.following.previous
+        before = thread.live.previous
         tighter = int(0.9 * before.plan.account.sent) if forced and before else None
         try:
             request = await thread.session.request(forced=forced)
@@ -44,20 +44,20 @@ class Promises(Acting):
             return None
         await self.read_on()
         messages = tuple(request.messages)
-        thread.sent[thread.following.previous.seq] = messages
+        thread.sent[thread.live.previous.seq] = messages
         assert WIRE[self.format].problems(messages) == []
         assert self.counted(messages) <= self.room(tighter)
         assert request.plan.account.sent <= request.plan.account.limit
-        if request.plan.closed.terms.outline is thread.sheet.outline:  # no fold ended since
+        if request.plan.closed.terms.outline is thread.inputs.outline:  # no fold ended since
             self.check_verbatim(messages)
             self.check_dispositions(request.plan)
         return request
 
     def room(self, tighter=None):
-        following = self.thread.following
-        budget, sheet = following.setup.budget, following.view.sheet
+        live = self.thread.live
+        budget, inputs = live.setup.budget, live.view.inputs
         budget = budget._replace(learned=tighter)
-        return budget.limit - budget.tools - max(budget.instructions, sheet.instructions)
+        return budget.limit - budget.tools - max(budget.instructions, inputs.instructions)
 
     def counted(self, messages):
         describe = WIRE[self.format].describe
@@ -65,33 +65,33 @@ class Promises(Acting):
 
     def must_keep(self):
         """About what no policy may leave out: folds, pins, fixed parts and their steps."""
-        sheet = self.thread.sheet
-        pinned = {pin.seq for pin in sheet.outline.pins}
-        held = {sheet.steps[at] for at, row in enumerate(sheet.rows) if row.seq in pinned}
-        held |= {sheet.steps[sheet.prompt]} if sheet.prompt is not None else set()
-        total = 100 + sum(len(text) // 4 + 20 for one in sheet.foldings for _, text in one.shown)
-        total += sum(len(one.text) // 4 + 20 for one in sheet.pinned)
+        inputs = self.thread.inputs
+        pinned = {pin.seq for pin in inputs.outline.pins}
+        held = {inputs.steps[at] for at, row in enumerate(inputs.rows) if row.seq in pinned}
+        held |= {inputs.steps[inputs.prompt]} if inputs.prompt is not None else set()
+        total = 100 + sum(len(text) // 4 + 20 for one in inputs.foldings for _, text in one.shown)
+        total += sum(len(one.text) // 4 + 20 for one in inputs.pinned)
         return total + sum(
             row.tokens + PER_MESSAGE
-            for at, row in enumerate(sheet.rows)
-            if sheet.steps[at] in held or row.has("system")
+            for at, row in enumerate(inputs.rows)
+            if inputs.steps[at] in held or row.has("system")
         )
 
     def check_verbatim(self, messages):
         """System content is there, and the latest prompt as long as its turn goes on."""
         describe = WIRE[self.format].describe
         shown = Counter(shape for one in messages for shape in describe(one).shapes)
-        head = self.thread.sheet.head
-        line = self.thread.sheet.outline.on_line(head)
+        head = self.thread.inputs.head
+        line = self.thread.inputs.outline.on_line(head)
         said = [
             describe(one.body)
             for one in self.thread.seen
             if one.kind == Message.KIND and one.id not in self.gone and among(one.seq, line)
         ]
-        read = self.thread.following.setup.profile.window.read
+        read = self.thread.live.setup.profile.window.read
         for one in said if not read else ():
             assert all(shown[shape] for shape in one.shapes if shape.kind == "system")
-        if self.thread.sheet.prompt is None:
+        if self.thread.inputs.prompt is None:
             return  # a person had all of it folded, once it was answered
         if said and said[-1].role != "assistant":
             prompts = [one for one in said if any(shape.kind == "prompt" for shape in one.shapes)]
@@ -105,37 +105,37 @@ class Promises(Acting):
         assert all(fates[seq] <= 1 for seq in messages)
         assert all(not fates[ref.seq] for ref in plan.layout.changes)
         assert all(ref.seq in messages for ref in plan.layout.changes)
-        shown = {row.seq for row in self.thread.sheet.rows}
+        shown = {row.seq for row in self.thread.inputs.rows}
         assert all(fates[seq] or seq in shown for seq in messages if seq <= plan.head)
 
     def check_unfolded(self, span):
         thread = self.thread
-        running = thread.following.running
-        rows, folded = rows_of(thread.sheet), folded_in(thread.sheet)
+        running = thread.live.running
+        rows, folded = rows_of(thread.inputs), folded_in(thread.inputs)
         self.run(thread.session.unfold(span))
         if running:
             return
-        sheet = thread.sheet
-        assert folded_in(sheet) == subtract(folded, (span,))
+        inputs = thread.inputs
+        assert folded_in(inputs) == subtract(folded, (span,))
         opened = {*seqs(intersect(folded, (span,)))}
-        if not thread.following.setup.profile.window.read:
-            assert rows_of(sheet) == rows | self.readable(opened)
+        if not thread.live.setup.profile.window.read:
+            assert rows_of(inputs) == rows | self.readable(opened)
 
     def check_taken_back(self, fold):
         thread = self.thread
-        sheet, running = thread.sheet, thread.following.running
-        newest = max(sheet.outline.folds, key=lambda one: one.seq)
-        rows = rows_of(sheet)
+        inputs, running = thread.inputs, thread.live.running
+        newest = max(inputs.outline.folds, key=lambda one: one.seq)
+        rows = rows_of(inputs)
         self.run(thread.session.take_back(fold and fold.fold))
         if running:
             return
-        sheet = thread.sheet
-        spans = subtract((fold or newest).spans, folded_in(sheet))
-        if not thread.following.setup.profile.window.read:
-            assert rows_of(sheet) == rows | self.readable({*seqs(spans)})
+        inputs = thread.inputs
+        spans = subtract((fold or newest).spans, folded_in(inputs))
+        if not thread.live.setup.profile.window.read:
+            assert rows_of(inputs) == rows | self.readable({*seqs(spans)})
 
     def readable(self, wanted):
-        line = self.thread.sheet.outline.on_line(self.thread.sheet.head)
+        line = self.thread.inputs.outline.on_line(self.thread.inputs.head)
         return {
             one.seq
             for one in self.thread.seen
@@ -169,37 +169,37 @@ class Promises(Acting):
                 assert not intersect(one.spans, two.spans)
         if not thread.session.head == thread.head == visible.info.entries:
             return  # another appended since
-        sheet = thread.sheet
-        fresh = Sheet.of(visible, WIRE[self.format], COUNTER)
-        assert sight_of(sheet) == sight_of(fresh)
-        assert sheet.foldings == fresh.foldings
-        assert (sheet.hidden, sheet.unread, sheet.prompt) == (
+        inputs = thread.inputs
+        fresh = ViewInput.of(visible, WIRE[self.format], COUNTER)
+        assert sight_of(inputs) == sight_of(fresh)
+        assert inputs.foldings == fresh.foldings
+        assert (inputs.hidden, inputs.unread, inputs.prompt) == (
             fresh.hidden,
             fresh.unread,
             fresh.prompt,
         )
-        self.check_none_vanishes(sheet)
+        self.check_none_vanishes(inputs)
         self.check_no_loop(thread)
         if not outline.running:
-            thread.shots[thread.head] = sight_of(sheet), len(self.gone)
+            thread.shots[thread.head] = sight_of(inputs), len(self.gone)
 
-    def check_none_vanishes(self, sheet):
-        rows = rows_of(sheet)
-        line = sheet.outline.on_line(sheet.head)
+    def check_none_vanishes(self, inputs):
+        rows = rows_of(inputs)
+        line = inputs.outline.on_line(inputs.head)
         for one in self.thread.seen:
             if one.kind == Message.KIND and among(one.seq, line):
-                folded = among(one.seq, folded_in(sheet)) or among(one.seq, sheet.unread)
-                assert (one.seq in rows) + (one.seq in sheet.hidden) + folded == 1
+                folded = among(one.seq, folded_in(inputs)) or among(one.seq, inputs.unread)
+                assert (one.seq in rows) + (one.seq in inputs.hidden) + folded == 1
 
     def check_no_loop(self, thread):
         """A fold that ended, however, is not begun again for nothing.
 
         One that keeps a share of the turns may leave so much that the next share goes too.
         """
-        if thread.following.running:
+        if thread.live.running:
             return
         fold = None
-        by_share = thread.following.setup.profile.fold.keep.unit == "turns"
+        by_share = thread.live.setup.profile.fold.keep.unit == "turns"
         for entry in reversed(thread.seen[thread.since :]):
             if entry.id in self.gone:
                 return
@@ -261,14 +261,14 @@ def among(seq, spans):
     return any(seq in span for span in spans)
 
 
-def rows_of(sheet):
-    return {row.seq for row in sheet.rows}
+def rows_of(inputs):
+    return {row.seq for row in inputs.rows}
 
 
-def folded_in(sheet):
-    return union(span for fold in sheet.outline.folds for span in fold.spans)
+def folded_in(inputs):
+    return union(span for fold in inputs.outline.folds for span in fold.spans)
 
 
-def sight_of(sheet):
-    outline = sheet.outline
-    return [row.seq for row in sheet.rows], outline.folds, outline.pins
+def sight_of(inputs):
+    outline = inputs.outline
+    return [row.seq for row in inputs.rows], outline.folds, outline.pins

@@ -9,7 +9,7 @@ from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, until
 from refold.engine import LocalEngine
 from refold.errors import InvalidInput, NothingToFold
 from refold.fold.checkpoints import Workspace
-from refold.fold.compactor import Folder
+from refold.fold.compactor import Compactor
 from refold.fold.job import Job
 from refold.log import PartRef, Span
 from refold.stores import open_store
@@ -255,7 +255,7 @@ async def test_a_store_in_a_file_folds_as_one_in_memory(tmp_path):
 async def test_a_fold_may_rest_on_one_that_was_made_after_all_it_covers(log):
     talk = await Talk.open(log, setup(window=100_000))
     await talk.go(*work(*range(6)))
-    engine = LocalEngine(log, Folder(log, COUNTER))
+    engine = LocalEngine(log, Compactor(log, COUNTER))
     for spans in ((Span(4, 7),), (Span(2, 9),)):
         job = Job(talk.session.name, uuid4(), spans, "test")
         assert await engine.start(job)

@@ -8,7 +8,7 @@ from talks import COUNTER, SMALL, WORDS, Talk, Writer, chat, setup, texts, until
 
 from refold.engine import LocalEngine
 from refold.errors import FoldNotMade
-from refold.fold.compactor import Folder
+from refold.fold.compactor import Compactor
 from refold.log import FoldFailed
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"
@@ -107,7 +107,7 @@ class _SlowWriterEngine(LocalEngine):
     """
 
     def __init__(self, log, write):
-        super().__init__(log, Folder(log, COUNTER, write))
+        super().__init__(log, Compactor(log, COUNTER, write))
         self._write = write
         self.limits = []
 

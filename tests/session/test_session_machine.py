@@ -94,20 +94,20 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     def unfold(self, n):
         """Open a span that is folded."""
         self.caught_up()
-        folds = self.thread.sheet.outline.folds
+        folds = self.thread.inputs.outline.folds
         if not folds:
             return self.one_turn(n)
         fold = folds[n % len(folds)]
         inside = [*seqs(fold.spans)]
         first = inside[n // 4 % len(inside)]
-        last = min(self.thread.sheet.head, first + n // 64 % 6)
+        last = min(self.thread.inputs.head, first + n // 64 % 6)
         return self.check_unfolded(Span(first, last))
 
     @rule(n=picks)
     def take_back(self, n):
         """Take back a fold, the newest or another."""
         self.caught_up()
-        folds = self.thread.sheet.outline.folds
+        folds = self.thread.inputs.outline.folds
         if not folds:
             return self.one_turn(n)
         return self.check_taken_back(folds[n % len(folds)] if n % 3 else None)
@@ -117,11 +117,11 @@ class SessionMachine(Promises, RuleBasedStateMachine):
         """See the session as it was."""
         self.caught_up()
         to = max(1, self.thread.head - n % 24)
-        running = self.thread.following.running
+        running = self.thread.live.running
         self.run(self.thread.session.rewind(to))
         shot = self.thread.shots.get(to)
         if shot and not running and shot[-1] == len(self.gone):
-            assert sight_of(self.thread.sheet) == shot[0]
+            assert sight_of(self.thread.inputs) == shot[0]
 
     @rule(n=picks)
     def clear(self, n):
@@ -129,7 +129,7 @@ class SessionMachine(Promises, RuleBasedStateMachine):
         if n % 4:
             return self.one_turn(n)
         self.run(self.thread.session.clear())
-        assert not self.thread.sheet.rows
+        assert not self.thread.inputs.rows
         return None
 
     @rule(n=picks)
@@ -162,7 +162,7 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     @rule(n=picks)
     def unpin(self, n):
         """Unpin one."""
-        pins = self.thread.sheet.outline.pins
+        pins = self.thread.inputs.outline.pins
         if not pins:
             return self.one_turn(n)
         return self.run(self.thread.session.unpin(pins[n % len(pins)]))
@@ -205,10 +205,10 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     def cancel(self):
         """Give up what is under way."""
         thread = self.thread
-        running = thread.following.running
+        running = thread.live.running
         given_up = self.run(thread.session.cancel())
         assert not given_up or running or thread.other or self.asked
-        assert not thread.following.running
+        assert not thread.live.running
 
     @rule(mode=st.sampled_from(["ok", "fail", "fail", "hold", "hold"]))
     def writer_is(self, mode):
@@ -222,7 +222,7 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     def switch(self, share):
         """Go on with a smaller or a larger model."""
         thread = self.thread
-        window = min(4000, max(800, int(thread.following.setup.budget.window * share)))
+        window = min(4000, max(800, int(thread.live.setup.budget.window * share)))
         setup = Setup("test:other", COUNTER, Budget(window=window, tools=20), self.setup.profile)
         self.tried(thread.session.switch(setup), FoldError)
         thread.since = self.run(self.log.head(thread.name))
@@ -237,7 +237,7 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     def same(self, n):
         """A session that is opened anew sends what the one that stayed open sends."""
         self.caught_up()
-        if self.thread.following.running or self.asked:
+        if self.thread.live.running or self.asked:
             return self.one_move(n)
         fresh = self.run(self.opened(self.thread.name))
         first = self.run(self.sent())
@@ -253,7 +253,7 @@ class SessionMachine(Promises, RuleBasedStateMachine):
 
     def comparable(self, fresh, first, second):
         """Whether both had the same to go on from, neither rewrote, and no fold ended between."""
-        mine, other = self.thread.following, fresh._following
+        mine, other = self.thread.live, fresh._following
         folds = [one.closed.terms.outline.folds for one in (first, second)]
         return (
             (mine.setup, mine.view.profile) == (other.setup, other.view.profile)

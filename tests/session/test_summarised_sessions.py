@@ -16,7 +16,7 @@ from talks import COUNTER, SMALL, Talk, setup, work
 from refold import Refold
 from refold.engine import LocalEngine
 from refold.errors import FoldNotMade
-from refold.fold.compactor import Folder
+from refold.fold.compactor import Compactor
 from refold.fold.summary import parse
 from refold.log import CODEC, FoldCompleted, FoldFailed, Message, Span
 from refold.models import ModelSettings
@@ -47,7 +47,7 @@ async def test_what_is_forgotten_while_it_is_folded_is_not_noted(log):
             await log.forget("s", Span(6, 6))
             return told
 
-    engine = LocalEngine(log, Folder(log, COUNTER, writing(Slow(SAID)), remember))
+    engine = LocalEngine(log, Compactor(log, COUNTER, writing(Slow(SAID)), remember))
     talk = await Talk.open(log, setup(window=20_000), engine=engine)
     await talk.go(*work(*range(4)))
     with pytest.raises(FoldNotMade, match="forgotten"):

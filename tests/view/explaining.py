@@ -15,18 +15,18 @@ from refold.view.budget import Budget
 from refold.view.explain import explain
 from refold.view.profiles import PROFILES, Profile
 from refold.view.project import project
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import WIRES, wire_for
 
 
 def explanation(session, profile, budget, *, read=True):
     """The explanation of a session's next request, with its sheet and its plan."""
-    sheet = Sheet.of(
+    inputs = ViewInput.of(
         session.visible(profile.window.read or None), wire_for(session.format), Quarter()
     )
-    plan = project(sheet, profile, budget)
+    plan = project(inputs, profile, budget)
     entries = session.entries if read else ()
-    return explain(sheet, plan, budget, entries=entries), sheet, plan
+    return explain(inputs, plan, budget, entries=entries), inputs, plan
 
 
 class Request(NamedTuple):

@@ -62,14 +62,14 @@ def test_an_edit_of_balanced_never_makes_a_part_longer(profile, size):
     talk.say(Asked("And now?"))
     request = talk.request(60_000)
     assert request.plan.cause == "target"
-    sheet = talk.sheet()
-    rows = {row.seq: row for row in sheet.rows}
+    inputs = talk.inputs()
+    rows = {row.seq: row for row in inputs.rows}
     replaced = set()
     for ref, change in request.plan.layout.changes.items():
         if isinstance(change, Replace):
             part = rows[ref.seq].parts[ref.index]
             replaced.add(part.kind)
-            text = sheet.text(part)
+            text = inputs.text(part)
             new = change.text if part.kind == "call" else change.applied(text)
             assert len(new) < len(text)
     assert replaced == {"call", "return"}

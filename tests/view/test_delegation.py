@@ -177,10 +177,10 @@ def audit(size):
 @pytest.mark.parametrize(("window", "share"), [(32_000, 0.75), (200_000, 0.83), (600_000, 0.91)])
 def test_a_sub_agents_results_are_archived_and_the_conversation_and_task_stay(window, share):
     below = audit(int(window * (share - 0.05)))
-    rows = [row.payload for row in below.sheet().rows]
+    rows = [row.payload for row in below.inputs().rows]
     assert list(below.request(window).messages)[-36:] == rows[-36:]
     talk = audit(int(window * (share + 0.01)))
-    rows = [row.payload for row in talk.sheet().rows]
+    rows = [row.payload for row in talk.inputs().rows]
     request = talk.request(window)
     messages = list(request.messages)
     assert request.wire.problems(messages) == []

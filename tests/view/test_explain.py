@@ -27,7 +27,7 @@ from refold.view.plan import SENTENCES, Gone, Layout, Reason
 from refold.view.profiles import PROFILES
 from refold.view.project import project
 from refold.view.timeline import stretches
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 
@@ -35,10 +35,10 @@ from refold.wire import wire_for
 def test_every_message_has_a_line_and_every_part_one_disposition(request):
     if (found := explained(request)) is None:
         return
-    session, told, sheet, plan = found
+    session, told, inputs, plan = found
     assert [line.seq for line in told.lines] == [entry.seq for entry in session.messages()]
     for line, entry in zip(told.lines, session.messages(), strict=True):
-        described = sheet.wire.describe(entry.body).shapes
+        described = inputs.wire.describe(entry.body).shapes
         assert [part.ref.index for part in line.parts] == list(range(len(described)))
         for part, shape in zip(line.parts, described, strict=True):
             change = plan.disposition(part.ref)
@@ -94,9 +94,9 @@ def test_a_long_session_is_told_by_turns_and_gaps():
 
 
 def test_the_first_that_speaks_of_an_entry_counts():
-    told, sheet, plan = explanation(chat(*[("user", "hi")] * 4), PROFILES["balanced"], Budget())
+    told, inputs, plan = explanation(chat(*[("user", "hi")] * 4), PROFILES["balanced"], Budget())
     gone = (Gone(Span(2, 3), "window"), Gone(Span(2, 4), "fitted"))
-    told = explain(sheet, replace(plan, layout=Layout(gone)), Budget())
+    told = explain(inputs, replace(plan, layout=Layout(gone)), Budget())
     assert [line.reason for line in told.lines] == ["window", "window", "fitted", ""]
 
 
@@ -161,9 +161,9 @@ def test_recorded_sessions(name, profile):
         return await log.visible(name)
 
     found = asyncio.run(visible())
-    sheet = Sheet.of(found, wire_for(found.info.format), Quarter())
-    plan = project(sheet, PROFILES[profile], Budget())
-    told = explain(sheet, plan, Budget(), entries=found.entries)
+    inputs = ViewInput.of(found, wire_for(found.info.format), Quarter())
+    plan = project(inputs, PROFILES[profile], Budget())
+    told = explain(inputs, plan, Budget(), entries=found.entries)
     for width in (60, 80, 160):
         lines = told.as_text(width).splitlines()
         assert len(lines) <= 125

@@ -9,7 +9,7 @@ from shown import Talk, turn, used
 from refold.log import PartRef, Pinned
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Told
 from refold.view.budget import PER_MESSAGE
-from refold.view.plan_builder import Desk
+from refold.view.plan_builder import PlanBuilder
 from refold.view.policies.fit import fit, marked
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert, Replace
@@ -29,23 +29,23 @@ def desk_of(*said, format="pydantic-ai", pins=(), inserts=()):  # noqa: A002 - t
     talk = Talk(PLAIN, *said, format=format)
     if pins:
         talk.session.add(Pinned(pins))
-    desk = Desk(talk.sheet())
-    desk.apply(inserts)
-    return desk
+    builder = PlanBuilder(talk.inputs())
+    builder.apply(inserts)
+    return builder
 
 
-def fitted(desk, room, aim=None):
+def fitted(builder, room, aim=None):
     """The desk after fitting; what was left out is gone from its total."""
-    desk.apply(fit(desk, room, room if aim is None else aim))
-    return desk
+    builder.apply(fit(builder, room, room if aim is None else aim))
+    return builder
 
 
-def shown(desk):
+def shown(builder):
     """What is left, by the first letters of what was said."""
     texts = [
-        desk.sheet.text(part)[:1]
-        for row in desk.shown_rows()
-        for part in desk.shown(row)
+        builder.inputs.text(part)[:1]
+        for row in builder.shown_rows()
+        for part in builder.shown(row)
         if part.kind != "call"
     ]
     return "".join(texts)
@@ -58,9 +58,9 @@ def in_ever_smaller_rooms(make, least=0):
 
 
 def test_what_fits_exactly_is_left_alone():
-    desk = desk_of(*TALK)
-    assert list(fit(desk, desk.total, 0)) == []
-    assert list(fit(desk, desk.total - 1, desk.total - 1)) != []
+    builder = desk_of(*TALK)
+    assert list(fit(builder, builder.total, 0)) == []
+    assert list(fit(builder, builder.total - 1, builder.total - 1)) != []
 
 
 def test_the_past_goes_first_then_older_prompts_then_the_current_turn():
@@ -79,7 +79,7 @@ def test_the_past_goes_first_then_older_prompts_then_the_current_turn():
 def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
     """Where results and words are one message of the user, the prompt's step is the newest."""
 
-    def desk():
+    def builder():
         return desk_of(
             *turn("One " + "a" * LONG, reply="b" * LONG),
             *turn("Two " + "d" * LONG, reply="f" * LONG),
@@ -89,7 +89,7 @@ def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
             format="anthropic-messages",
         )
 
-    assert in_ever_smaller_rooms(desk) == [
+    assert in_ever_smaller_rooms(builder) == [
         "ObTfTgN",
         "OTfTgN",
         "OTTgN",
@@ -101,44 +101,44 @@ def test_results_that_came_with_the_latest_prompt_outlast_older_prompts():
 
 
 def test_without_a_prompt_the_past_goes_and_the_newest_results_last():
-    def desk():
+    def builder():
         return desk_of(*used("c1", "read", "b" * LONG), *used("c2", "read", "c" * LONG))
 
-    assert in_ever_smaller_rooms(desk) == ["bc", "c", ""]
+    assert in_ever_smaller_rooms(builder) == ["bc", "c", ""]
     # The calls go with what answers them.
-    assert [row.seq for row in fitted(desk(), desk().total - 1).shown_rows()] == [4, 5]
-    assert not [*fitted(desk(), 1).shown_rows()]
+    assert [row.seq for row in fitted(builder(), builder().total - 1).shown_rows()] == [4, 5]
+    assert not [*fitted(builder(), 1).shown_rows()]
 
 
 def test_a_call_goes_with_its_results_where_they_came_with_the_only_prompt():
     asked = Responded(None, (Call("c", "read", {}),))
     answered = Answered((Return("c", "read", "g" * LONG),), "Now?")
-    desk = fitted(desk_of(asked, answered, format="anthropic-messages"), 1)
-    assert [part.kind for row in desk.shown_rows() for part in desk.shown(row)] == ["prompt"]
+    builder = fitted(desk_of(asked, answered, format="anthropic-messages"), 1)
+    assert [part.kind for row in builder.shown_rows() for part in builder.shown(row)] == ["prompt"]
 
 
 def test_once_something_goes_the_past_goes_down_to_the_aim():
-    desk = desk_of(*TALK)
-    assert shown(fitted(desk, desk.total - 1, desk.total - 150)) == "OTeTgh"
+    builder = desk_of(*TALK)
+    assert shown(fitted(builder, builder.total - 1, builder.total - 150)) == "OTeTgh"
     one, exactly = desk_of(*TALK), desk_of(*TALK)
     fitted(one, one.total - 1)
     assert shown(fitted(exactly, one.total, one.total)) == "OcTeTgh"  # the aim itself will do
 
 
 def test_what_only_the_room_demands_stops_as_soon_as_there_is_room():
-    desk = desk_of(Asked("Go."), *used("c", "read", "x" * 20_000))
-    fitted(desk, 2_000, 10)
-    assert shown(desk) == "Gx"
-    assert desk.total > 1_000
+    builder = desk_of(Asked("Go."), *used("c", "read", "x" * 20_000))
+    fitted(builder, 2_000, 10)
+    assert shown(builder) == "Gx"
+    assert builder.total > 1_000
 
 
-def changes(desk) -> list[Any]:
-    return [*desk.changes.values()]
+def changes(builder) -> list[Any]:
+    return [*builder.changes.values()]
 
 
-def replaced(desk, room) -> list[Any]:
+def replaced(builder, room) -> list[Any]:
     """What fitting would cut, if nothing came of it."""
-    proposed: list[Any] = [one for one in fit(desk, room, room) if isinstance(one, tuple)]
+    proposed: list[Any] = [one for one in fit(builder, room, room) if isinstance(one, tuple)]
     return [one[1] for one in proposed if isinstance(one[-1], Replace)]
 
 
@@ -149,47 +149,47 @@ def test_the_newest_results_are_cut_largest_first_to_their_two_ends():
         Responded(None, (first, second)),
         Answered((Return("a", "read", "x" * 9_000), Return("b", "read", "y" * 20_000))),
     )
-    desk = desk_of(*said)
-    part = desk.sheet.rows[-1].parts[1]
+    builder = desk_of(*said)
+    part = builder.inputs.rows[-1].parts[1]
     mark = "\n[…20000 chars, cut to fit]\n"
-    fitted(desk, desk.total - 1)
-    assert desk.changes == {(part.seq, 1): Replace(2_000, mark, 2_000, "fitted")}
-    fitted(desk, desk.total - 1)
-    assert [one.head for one in changes(desk)] == [2_000, 2_000]
-    fitted(desk, 400)
-    assert [one.head for one in changes(desk)] == [200, 200]
-    assert {one.text for one in changes(desk)} == {mark, mark.replace("20000", "9000")}
-    fitted(desk, 100)
-    assert shown(desk) == "G"
+    fitted(builder, builder.total - 1)
+    assert builder.changes == {(part.seq, 1): Replace(2_000, mark, 2_000, "fitted")}
+    fitted(builder, builder.total - 1)
+    assert [one.head for one in changes(builder)] == [2_000, 2_000]
+    fitted(builder, 400)
+    assert [one.head for one in changes(builder)] == [200, 200]
+    assert {one.text for one in changes(builder)} == {mark, mark.replace("20000", "9000")}
+    fitted(builder, 100)
+    assert shown(builder) == "G"
 
 
 @pytest.mark.parametrize(("more", "is_cut"), [(0, False), (1, True)])
 def test_a_result_is_cut_only_where_that_makes_it_shorter(more, is_cut):
     length = 2 * 200 + PER_MESSAGE + len("\n[…{length} chars, cut to fit]\n") + more
-    desk = desk_of(Asked("Go."), *used("c", "read", "x" * length))
-    assert [one.reason for one in replaced(desk, 10)] == ["fitted"] * is_cut
+    builder = desk_of(Asked("Go."), *used("c", "read", "x" * length))
+    assert [one.reason for one in replaced(builder, 10)] == ["fitted"] * is_cut
 
 
 def test_only_results_of_the_newest_step_are_cut():
-    desk = desk_of(Asked("Go." * 3_000), Responded("z" * 9_000))
-    assert replaced(desk, 10) == []
+    builder = desk_of(Asked("Go." * 3_000), Responded("z" * 9_000))
+    assert replaced(builder, 10) == []
 
 
 def test_what_is_pinned_is_neither_cut_nor_left_out():
-    desk = desk_of(*TALK, *used("c4", "read", "i" * 9_000), pins=(PartRef(4, 0), PartRef(13, 0)))
-    assert shown(fitted(desk, 10)) == "bTi"
-    assert not any(isinstance(one, Replace) for one in changes(desk))
+    builder = desk_of(*TALK, *used("c4", "read", "i" * 9_000), pins=(PartRef(4, 0), PartRef(13, 0)))
+    assert shown(fitted(builder, 10)) == "bTi"
+    assert not any(isinstance(one, Replace) for one in changes(builder))
 
 
 def test_a_pinned_prompt_stays_and_others_go():
-    desk = desk_of(*TALK, pins=(PartRef(2, 0),))
-    assert shown(fitted(desk, 10)) == "OT"
+    builder = desk_of(*TALK, pins=(PartRef(2, 0),))
+    assert shown(fitted(builder, 10)) == "OT"
 
 
 def test_system_content_stays_wherever_it_stands():
     for format in ("openai-chat", "pydantic-ai"):  # noqa: A001 - the glossary's word
-        desk = desk_of(Told("Be kind."), *TALK, format=format)
-        assert shown(fitted(desk, 10)) == "BT"
+        builder = desk_of(Told("Be kind."), *TALK, format=format)
+        assert shown(fitted(builder, 10)) == "BT"
 
 
 def test_system_content_within_a_step_stays_and_does_not_hold_the_step():
@@ -199,43 +199,43 @@ def test_system_content_within_a_step_stays_and_does_not_hold_the_step():
     both["parts"].append({"content": "Be kind.", "part_kind": "system-prompt"})
     talk = Talk(PLAIN, Asked("Go."), asked)
     talk.put(json.dumps(both).encode())
-    desk = fitted(Desk(talk.sheet()), 10)
-    assert [*desk.sheet.step(1)] == [1, 2]
-    assert shown(desk) == "GB"
-    assert len([*desk.shown_rows()]) == 2
+    builder = fitted(PlanBuilder(talk.inputs()), 10)
+    assert [*builder.inputs.step(1)] == [1, 2]
+    assert shown(builder) == "GB"
+    assert len([*builder.shown_rows()]) == 2
 
 
 def test_all_that_is_left_out_says_why():
-    desk = fitted(desk_of(*TALK), 10)
-    assert {one.reason for one in desk.changes.values()} == {"fitted"}
-    assert {part.kind for row in desk.sheet.rows for part in row.parts} > {"prompt", "return"}
+    builder = fitted(desk_of(*TALK), 10)
+    assert {one.reason for one in builder.changes.values()} == {"fitted"}
+    assert {part.kind for row in builder.inputs.rows for part in row.parts} > {"prompt", "return"}
 
 
 def told(before, letter="t", *sources, reason="delegated"):
     return Insert(before, "prompt", letter * LONG, reason, sources=sources)
 
 
-def inserted(desk):
-    return [(one.before, one.text[0]) for one in desk.inserts]
+def inserted(builder):
+    return [(one.before, one.text[0]) for one in builder.inserts]
 
 
 def test_what_is_told_in_the_users_place_goes_before_anything_that_was_said():
     """The oldest first, all that is told in one place together."""
     inserts = (told(7, "y"), told(5, "w"), told(7, "z", reason="late"), told(5, "x"))
-    desk = desk_of(*TALK, inserts=inserts)
-    fitted(desk, desk.total - 1)
-    assert inserted(desk) == [(7, "y"), (7, "z")]
-    fitted(desk, desk.total - 1)
-    assert inserted(desk) == []
-    assert shown(desk) == "ObcTeTgh"
+    builder = desk_of(*TALK, inserts=inserts)
+    fitted(builder, builder.total - 1)
+    assert inserted(builder) == [(7, "y"), (7, "z")]
+    fitted(builder, builder.total - 1)
+    assert inserted(builder) == []
+    assert shown(builder) == "ObcTeTgh"
 
 
 def test_what_is_told_stays_where_it_is_pinned_or_the_users_own():
     source = PartRef(4, 0)
     inserts = (told(7, "p", source), told(7, "q", PartRef(5, 0)), told(7, "o", reason="opening"))
-    desk = desk_of(*TALK, inserts=inserts, pins=(source,))
-    fitted(desk, 10)
-    assert inserted(desk) == [(7, "p"), (7, "o")]
+    builder = desk_of(*TALK, inserts=inserts, pins=(source,))
+    fitted(builder, 10)
+    assert inserted(builder) == [(7, "p"), (7, "o")]
 
 
 def summary(before, letter, seq):
@@ -244,26 +244,26 @@ def summary(before, letter, seq):
 
 def test_summaries_go_the_oldest_first_and_each_leaves_a_line_in_its_place():
     inserts = (summary(9, "y", 20), summary(3, "x", 21), summary(3, "w", 21))
-    desk = desk_of(Asked("Go."), Responded("Done."), Asked("And?"), inserts=inserts)
-    fitted(desk, desk.total - 20)
+    builder = desk_of(Asked("Go."), Responded("Done."), Asked("And?"), inserts=inserts)
+    fitted(builder, builder.total - 20)
     line = "[Earlier conversation left out to stay within context budget]"
     left = Insert(3, "prompt", line, "fitted", sources=(PartRef(21, 0),))
-    assert desk.inserts == [inserts[0], left]
-    fitted(desk, 60)
-    assert desk.inserts == [left, Insert(9, "prompt", line, "fitted", sources=(PartRef(20, 0),))]
+    assert builder.inserts == [inserts[0], left]
+    fitted(builder, 60)
+    assert builder.inserts == [left, Insert(9, "prompt", line, "fitted", sources=(PartRef(20, 0),))]
 
 
 def test_a_summary_shorter_than_the_line_for_it_stays():
     line = "[Earlier conversation left out to stay within context budget]"
     for length, kept in ((len(line), True), (len(line) + 4, False)):
         short = Insert(2, "prompt", "s" * length, "summary", sources=(PartRef(20, 0),))
-        desk = fitted(desk_of(Asked("Go."), inserts=(short,)), 1)
-        assert (desk.inserts == [short]) == kept
+        builder = fitted(desk_of(Asked("Go."), inserts=(short,)), 1)
+        assert (builder.inserts == [short]) == kept
 
 
 def test_summaries_outlast_all_but_the_newest_results():
-    desk = desk_of(*TALK, inserts=(summary(2, "s", 20),))
-    sizes = range(desk.total, 200, -5)
+    builder = desk_of(*TALK, inserts=(summary(2, "s", 20),))
+    sizes = range(builder.total, 200, -5)
     found = []
     for room in sizes:
         one = fitted(desk_of(*TALK, inserts=(summary(2, "s", 20),)), room)
@@ -272,22 +272,22 @@ def test_summaries_outlast_all_but_the_newest_results():
 
 
 def test_one_marker_stands_where_the_first_message_was_left_out():
-    desk = desk_of(*TALK)
-    assert list(marked(desk, "{count} gone")) == []
-    fitted(desk, desk.total - 150)
-    assert [one.seq for one in desk.sheet.rows if desk.lost(one, "fitted")] == [3, 4, 5]
-    assert list(marked(desk, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
-    assert list(marked(desk, "")) == []
+    builder = desk_of(*TALK)
+    assert list(marked(builder, "{count} gone")) == []
+    fitted(builder, builder.total - 150)
+    assert [one.seq for one in builder.inputs.rows if builder.lost(one, "fitted")] == [3, 4, 5]
+    assert list(marked(builder, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
+    assert list(marked(builder, "")) == []
 
 
 def test_a_marker_tells_only_of_what_was_left_out_to_fit():
-    desk = desk_of(*TALK)
-    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[0].parts])
-    assert list(marked(desk, "{count} gone")) == []
+    builder = desk_of(*TALK)
+    builder.apply([(part, Drop("window")) for part in builder.inputs.rows[0].parts])
+    assert list(marked(builder, "{count} gone")) == []
 
 
 def test_nothing_said_and_too_much_told_leaves_nothing():
-    desk = desk_of(inserts=(told(2),))
-    assert desk.sheet.rows == []
-    assert fitted(desk, 10).inserts == []
+    builder = desk_of(inserts=(told(2),))
+    assert builder.inputs.rows == []
+    assert fitted(builder, 10).inserts == []
     assert list(fit(desk_of(inserts=(told(2, reason="opening"),)), 10, 10)) == []

@@ -96,7 +96,7 @@ async def test_a_prompt_is_kept_though_something_else_is_too_large():
         await agent.run("word " * 10_000, conversation_id="c")
         await agent.run("other " * 10_000, conversation_id="c")
         session = await memory.session("c", model.model)
-        prompts = [row.seq for row in session.sheet.rows if row.has("prompt")]
+        prompts = [row.seq for row in session.inputs.rows if row.has("prompt")]
         await session.pin(*(PartRef(seq, 0) for seq in prompts))
         smaller = agent_with(memory, model, instructions="x " * 16_000)
         for nth in range(2):

@@ -8,7 +8,7 @@ from shown import Talk, turn, used
 
 from refold.log import PartRef
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Thought, Told
-from refold.view.plan_builder import Desk
+from refold.view.plan_builder import PlanBuilder
 from refold.view.policies.pair import INTERRUPTED, OPENING, UNFINISHED, opening, pair
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert
@@ -27,14 +27,14 @@ def desk_of(*said, format=CHAT, scope="/"):  # noqa: A002 - the glossary's word
             talk.put(json.dumps(one).encode(), scope)
         else:
             talk.say(one, scope=scope)
-    return Desk(talk.sheet())
+    return PlanBuilder(talk.inputs())
 
 
-def paired(desk, start=0):
+def paired(builder, start=0):
     """What pairing proposes: the reasons by entry, and the inserts."""
     proposals: list[Any] = []
-    for proposal in pair(desk, start):  # each sees what came of those before it
-        desk.apply([proposal])
+    for proposal in pair(builder, start):  # each sees what came of those before it
+        builder.apply([proposal])
         proposals.append(proposal)
     dropped = [(part.seq, one.reason) for part, one in filter(_changes, proposals)]
     return dropped, [one for one in proposals if isinstance(one, Insert)]
@@ -70,19 +70,21 @@ def test_a_response_closes_the_calls_of_the_one_before_it():
 
 
 def test_a_delegate_is_told_that_its_work_is_not_finished():
-    desk = desk_of(Asked("Go."), Responded(None, (A,)), scope="/a")
-    assert paired(desk) == ([], [stand_in(4, A, UNFINISHED, seq=3)])
+    builder = desk_of(Asked("Go."), Responded(None, (A,)), scope="/a")
+    assert paired(builder) == ([], [stand_in(4, A, UNFINISHED, seq=3)])
     assert (INTERRUPTED, UNFINISHED) == ("Interrupted by user.", "Not finished yet.")
 
 
 def test_a_return_without_a_call_goes():
-    desk = desk_of(Asked("Go."), Answered((A_FOUND,)), Asked("And?"))
-    assert paired(desk) == ([(3, "orphan")], [])
+    builder = desk_of(Asked("Go."), Answered((A_FOUND,)), Asked("And?"))
+    assert paired(builder) == ([(3, "orphan")], [])
 
 
 def test_a_second_return_to_one_call_goes():
-    desk = desk_of(Asked("Go."), Responded(None, (A,)), Answered((A_FOUND,)), Answered((A_FOUND,)))
-    assert paired(desk) == ([(5, "orphan")], [])
+    builder = desk_of(
+        Asked("Go."), Responded(None, (A,)), Answered((A_FOUND,)), Answered((A_FOUND,))
+    )
+    assert paired(builder) == ([(5, "orphan")], [])
 
 
 def late(seq, text, tool="search", call="a"):
@@ -93,8 +95,8 @@ def late(seq, text, tool="search", call="a"):
 @pytest.mark.parametrize("format", [CHAT, "anthropic-messages", "pydantic-ai"])
 def test_a_return_that_came_too_late_is_told_as_text_where_it_came(format):  # noqa: A002
     said = (Asked("Go."), Responded(None, (A,)), Asked("And?"), Answered((A_FOUND,)))
-    desk = desk_of(*said, Responded("Done."), format=format)
-    assert paired(desk) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
+    builder = desk_of(*said, Responded("Done."), format=format)
+    assert paired(builder) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
 
 
 def test_of_a_late_return_the_first_2000_characters_are_told():
@@ -106,44 +108,46 @@ def test_of_a_late_return_the_first_2000_characters_are_told():
 
 def test_a_call_id_that_was_used_before_is_no_second_call_where_ids_are_unique():
     again = (Responded(None, (A,)), Answered((A_FOUND,)))
-    desk = desk_of(Asked("Go."), *again, Asked("And?"), *again, format="anthropic-messages")
-    assert desk.sheet.wire.unique_calls
-    dropped, inserts = paired(desk)
+    builder = desk_of(Asked("Go."), *again, Asked("And?"), *again, format="anthropic-messages")
+    assert builder.inputs.wire.unique_calls
+    dropped, inserts = paired(builder)
     assert dropped == [(6, "orphan"), (7, "late")]
     assert inserts == [late(7, "found")]
-    desk = desk_of(Asked("Go."), *again, Asked("And?"), *again, format=CHAT)
-    assert not desk.sheet.wire.unique_calls
-    assert paired(desk) == ([], [])
+    builder = desk_of(Asked("Go."), *again, Asked("And?"), *again, format=CHAT)
+    assert not builder.inputs.wire.unique_calls
+    assert paired(builder) == ([], [])
 
 
 def test_a_call_twice_in_one_response_is_one_call():
-    desk = desk_of(Asked("Go."), Responded(None, (A, A)), Answered((A_FOUND,)))
-    assert paired(desk) == ([(3, "orphan")], [])
-    assert [part.nth for part in desk.shown(desk.sheet.rows[1])] == [0]
+    builder = desk_of(Asked("Go."), Responded(None, (A, A)), Answered((A_FOUND,)))
+    assert paired(builder) == ([(3, "orphan")], [])
+    assert [part.nth for part in builder.shown(builder.inputs.rows[1])] == [0]
 
 
 def test_only_what_comes_after_the_start_is_repaired():
     open_call = (Responded(None, (A,)), Asked("And?"))
-    desk = desk_of(Asked("Go."), *open_call, *open_call)
-    assert paired(desk, 3) == ([], [stand_in(6, A, seq=5)])
+    builder = desk_of(Asked("Go."), *open_call, *open_call)
+    assert paired(builder, 3) == ([], [stand_in(6, A, seq=5)])
     assert paired(desk_of(Asked("Go."), *open_call, *open_call), 4) == ([], [])
 
 
 def test_from_the_start_means_from_the_first_row():
-    desk = desk_of(Responded(None, (A,)), Asked("And?"))
-    assert [*pair(desk)] == [stand_in(3, A, seq=2)]
+    builder = desk_of(Responded(None, (A,)), Asked("And?"))
+    assert [*pair(builder)] == [stand_in(3, A, seq=2)]
 
 
 def test_what_is_whole_after_the_start_is_left_alone():
-    desk = desk_of(Asked("Go."), Responded("Done."), Asked("And?"), *used("a", "search", "found"))
-    assert paired(desk, 3) == ([], [])
+    builder = desk_of(
+        Asked("Go."), Responded("Done."), Asked("And?"), *used("a", "search", "found")
+    )
+    assert paired(builder, 3) == ([], [])
 
 
 def test_a_return_answers_only_within_its_step_though_what_came_between_is_gone():
     said = (Asked("Go."), Responded(None, (A,)), Asked("And?"), Answered((A_FOUND,)))
-    desk = desk_of(*said)
-    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
-    assert paired(desk) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
+    builder = desk_of(*said)
+    builder.apply([(part, Drop("window")) for part in builder.inputs.rows[2].parts])
+    assert paired(builder) == ([(5, "late")], [stand_in(4, A, seq=3), late(5, "found")])
 
 
 def test_words_between_two_returns_close_the_calls_once_the_first_return_is_gone():
@@ -153,23 +157,23 @@ def test_words_between_two_returns_close_the_calls_once_the_first_return_is_gone
         Answered((A_FOUND,), "Wait."),
         Answered((B_READ,)),
     )
-    desk = desk_of(*said, format="anthropic-messages")
-    desk.apply([(desk.sheet.rows[2].parts[0], Drop("window"))])
+    builder = desk_of(*said, format="anthropic-messages")
+    builder.apply([(builder.inputs.rows[2].parts[0], Drop("window"))])
     both = [stand_in(4, A, seq=3), stand_in(4, B, seq=3, nth=1)]
     told = late(5, "read", "read_file", "b")
-    assert paired(desk) == ([(5, "late")], [*both, told])
+    assert paired(builder) == ([(5, "late")], [*both, told])
 
 
 def test_a_return_whose_call_was_left_out_goes_too():
-    desk = desk_of(*turn("Go.", used("a", "search", "found")))
-    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[1].parts])
-    assert paired(desk) == ([(4, "orphan")], [])
+    builder = desk_of(*turn("Go.", used("a", "search", "found")))
+    builder.apply([(part, Drop("window")) for part in builder.inputs.rows[1].parts])
+    assert paired(builder) == ([(4, "orphan")], [])
 
 
 def test_a_call_whose_return_was_left_out_is_answered():
-    desk = desk_of(*turn("Go.", used("a", "search", "found")))
-    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
-    assert paired(desk) == ([], [stand_in(4, A, seq=3)])
+    builder = desk_of(*turn("Go.", used("a", "search", "found")))
+    builder.apply([(part, Drop("window")) for part in builder.inputs.rows[2].parts])
+    assert paired(builder) == ([], [stand_in(4, A, seq=3)])
 
 
 # Responses that are several messages.
@@ -180,9 +184,9 @@ HM = Thought("Hm.", signed=True)
 
 
 def test_reasoning_goes_with_what_it_led_to_when_that_was_left_out():
-    desk = desk_of(Asked("Go."), Responded("Done.", thought=HM), Asked("And?"), format=ITEMS)
-    desk.apply([(part, Drop("window")) for part in desk.sheet.rows[2].parts])
-    assert paired(desk) == ([(3, "parted")], [])
+    builder = desk_of(Asked("Go."), Responded("Done.", thought=HM), Asked("And?"), format=ITEMS)
+    builder.apply([(part, Drop("window")) for part in builder.inputs.rows[2].parts])
+    assert paired(builder) == ([(3, "parted")], [])
 
 
 def test_reasoning_that_led_nowhere_goes_from_the_start_on_only():
@@ -198,8 +202,8 @@ def test_a_call_that_words_cannot_answer_goes_and_others_of_its_response_stay():
 
 def test_a_whole_group_goes_and_the_group_beside_it_stays():
     first = Responded(None, (A,), HM)
-    desk = desk_of(Asked("Go."), first, REASONING, COMPUTER, Asked("Stop."), format=ITEMS)
-    dropped, inserts = paired(desk)
+    builder = desk_of(Asked("Go."), first, REASONING, COMPUTER, Asked("Stop."), format=ITEMS)
+    dropped, inserts = paired(builder)
     assert dropped == [(5, "parted"), (6, "parted")]
     assert [(one.before, one.call) for one in inserts] == [(5, "a")]
 
@@ -207,17 +211,17 @@ def test_a_whole_group_goes_and_the_group_beside_it_stays():
 def test_items_of_a_response_with_one_call_id_leave_the_first():
     call = {"type": "function_call", "call_id": "a", "name": "search", "arguments": "{}"}
     result = {"type": "function_call_output", "call_id": "a", "output": "x"}
-    desk = desk_of(Asked("Go."), call, call, result, format=ITEMS)
-    assert paired(desk) == ([(4, "parted")], [])
+    builder = desk_of(Asked("Go."), call, call, result, format=ITEMS)
+    assert paired(builder) == ([(4, "parted")], [])
 
 
 # The opening.
 
 
 def opened(*said, before=(), **how):
-    desk = desk_of(*said, **how)
-    desk.apply(before)
-    return list(opening(desk))
+    builder = desk_of(*said, **how)
+    builder.apply(before)
+    return list(opening(builder))
 
 
 @pytest.mark.parametrize("first", [(), (Told("Be kind."),)])

@@ -110,8 +110,8 @@ def test_inkeep_reads_at_most_10000_messages():
     )
     for _ in range(10_005):
         talk.put(payload.encode())
-    assert len(talk.sheet().rows) == 10_000
-    reasons = {gone.reason for gone in talk.sheet().absent()}
+    assert len(talk.inputs().rows) == 10_000
+    reasons = {gone.reason for gone in talk.inputs().absent()}
     assert reasons == {"not read"}
 
 

@@ -13,7 +13,7 @@ from refold.view.budget import Budget
 from refold.view.profiles import PROFILES, Archive, Arguments, Rewrite
 from refold.view.record import WHOLE_EVERY, Previous, hashes_of, planned, rebuild, record
 from refold.view.view import View
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 SMALL = PROFILES["balanced"].model_copy(
@@ -60,8 +60,8 @@ class Chat:
         visible = await self.log.visible("s")
         chain = await self.chain(visible.outline.record) if visible.outline.record else []
         plan = planned(chain, await self.texts(chain)) if chain else None
-        sheet = Sheet.of(visible, wire_for("pydantic-ai"), Quarter())
-        self.view = View(sheet, SMALL, plan)
+        inputs = ViewInput.of(visible, wire_for("pydantic-ai"), Quarter())
+        self.view = View(inputs, SMALL, plan)
         self.previous = (
             Previous(visible.outline.record, chain[-1].chain, plan) if chain and plan else None
         )

@@ -346,10 +346,10 @@ def test_a_return_that_is_put_in_costs_what_it_costs_in_a_request():
         {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Two?"}]},
     ):
         session.add(Message(json.dumps(message).encode()), "/")
-    sheet = sheet_of(session, wire)
-    request = View(sheet, PROFILES["balanced"]).request(Budget(window=10_000))
+    inputs = sheet_of(session, wire)
+    request = View(inputs, PROFILES["balanced"]).request(Budget(window=10_000))
     shapes = [wire.describe(one).shapes for one in request.messages]
     assert any(shape.kind == "return" for one in shapes for shape in one)
     assert request.plan.tokens == sum(
-        PER_MESSAGE + sum(map(sheet.counter.part, one)) for one in shapes
+        PER_MESSAGE + sum(map(inputs.counter.part, one)) for one in shapes
     )

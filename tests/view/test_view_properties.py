@@ -17,7 +17,7 @@ from refold.view.profiles import PROFILES
 from refold.view.project import project
 from refold.view.record import Previous, hashes_of, planned, rebuild, record
 from refold.view.view import View, assemble
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import WIRES, Drop, Replace
 
 FORMATS = sorted(WIRES)
@@ -84,14 +84,16 @@ class Host:
         self.previous = None
 
     def _sheet(self, known=None):
-        return Sheet.of(self.session.visible(), self.wire, self.counter, self.scope, known=known)
+        return ViewInput.of(
+            self.session.visible(), self.wire, self.counter, self.scope, known=known
+        )
 
     def message(self, payload, scope):
         self.session.add(Message(payload), scope)
 
     def steer(self, operation):
         if self.session.apply(operation):
-            self.view.reset(self._sheet(self.view.sheet))
+            self.view.reset(self._sheet(self.view.inputs))
             self.known = self.session.head
 
     def request(self, budget):
@@ -131,8 +133,8 @@ def test_every_request_is_legal_and_fits(format, data):  # noqa: A002
 
 def _marks(host, budget):
     """The one computation of what a request is measured against."""
-    sheet, spread = host.view.sheet, host.counter.spread
-    return thresholds(host.view.profile, budget, spread, instructions=sheet.instructions)
+    inputs, spread = host.view.inputs, host.counter.spread
+    return thresholds(host.view.profile, budget, spread, instructions=inputs.instructions)
 
 
 def _certain(host, budget):
@@ -144,14 +146,14 @@ def _check_request(host, budget):
     try:
         request = host.request(budget)
     except ViewTooLarge:
-        assert _must_keep(host.view.sheet) > _certain(host, budget).room
+        assert _must_keep(host.view.inputs) > _certain(host, budget).room
         host.view.plan = before
         return
-    sheet, plan = host.view.sheet, request.plan
+    inputs, plan = host.view.inputs, request.plan
     messages = list(request.messages)
     assert host.wire.problems(messages) == []
     counted = _counted(host, messages)
-    if _must_keep(sheet) > _marks(host, budget).room:  # a guess refuses nothing
+    if _must_keep(inputs) > _marks(host, budget).room:  # a guess refuses nothing
         assert counted <= _certain(host, budget).room
     else:
         assert counted <= _marks(host, budget).room
@@ -159,9 +161,9 @@ def _check_request(host, budget):
     _check_verbatim(host, messages)
     _check_dispositions(host, plan)
     _check_rendering(host, request)
-    again = project(sheet, host.view.profile, budget, plan)
+    again = project(inputs, host.view.profile, budget, plan)
     assert again.layout == plan.layout
-    assert project(sheet, host.view.profile, budget, before) == plan
+    assert project(inputs, host.view.profile, budget, before) == plan
     host.record(request)
 
 
@@ -173,42 +175,44 @@ def _counted(host, messages):
     )
 
 
-def _must_keep(sheet):
+def _must_keep(inputs):
     """What no policy may leave out, with the steps that it is part of."""
-    pinned = {(pin.seq, pin.index) for pin in sheet.outline.pins}
-    told = (text for fold in sheet.foldings for _, text in fold.shown)
+    pinned = {(pin.seq, pin.index) for pin in inputs.outline.pins}
+    told = (text for fold in inputs.foldings for _, text in fold.shown)
     total = sum(len(text) // 4 + 20 for text in told)
-    total += sum(len(quote.text) // 4 + 10 for quote in sheet.pinned)
+    total += sum(len(quote.text) // 4 + 10 for quote in inputs.pinned)
     total += 60  # markers
-    quoted = [quote for quote in sheet.quotes if {(s.seq, s.index) for s in quote.sources} & pinned]
+    quoted = [
+        quote for quote in inputs.quotes if {(s.seq, s.index) for s in quote.sources} & pinned
+    ]
     total += sum(len(quote.text) // 4 + 10 for quote in quoted)
     held = set()
-    for at, row in enumerate(sheet.rows):
+    for at, row in enumerate(inputs.rows):
         for part in row.parts:
             if (
                 part.fixed
                 or (part.seq, part.nth) in pinned
-                or (at == sheet.prompt and part.kind == "prompt")
+                or (at == inputs.prompt and part.kind == "prompt")
             ):
-                step = sheet.step(sheet.steps[at]) if part.kind != "system" else ()
+                step = inputs.step(inputs.steps[at]) if part.kind != "system" else ()
                 held |= {(row.seq, part.nth)}
                 held |= {
-                    (sheet.rows[one].seq, p.nth) for one in step for p in sheet.rows[one].parts
+                    (inputs.rows[one].seq, p.nth) for one in step for p in inputs.rows[one].parts
                 }
     return total + sum(
         part.tokens + PER_MESSAGE
-        for row in sheet.rows
+        for row in inputs.rows
         for part in row.parts
         if (part.seq, part.nth) in held
     )
 
 
 def _check_verbatim(host, messages):
-    sheet = host.view.sheet
+    inputs = host.view.inputs
     shown = Counter(shape for one in messages for shape in host.wire.describe(one).shapes)
-    for at, row in enumerate(sheet.rows):
+    for at, row in enumerate(inputs.rows):
         for shape in host.wire.describe(row.payload).shapes:
-            if shape.kind == "system" or (shape.kind == "prompt" and at == sheet.prompt):
+            if shape.kind == "system" or (shape.kind == "prompt" and at == inputs.prompt):
                 assert shown[shape]
     logged = {
         shape
@@ -239,7 +243,7 @@ def _check_dispositions(host, plan):
 
 def _check_rendering(host, request):
     """The messages are the plan's, however they were put together."""
-    whole = assemble(host.wire, host.view.sheet.rows, request.plan.layout)
+    whole = assemble(host.wire, host.view.inputs.rows, request.plan.layout)
     assert list(request.messages) == whole
     assert request.digest == sha256(request.body).hexdigest()
 
@@ -258,7 +262,7 @@ def test_every_request_is_rebuilt_from_its_record(format, data):  # noqa: A002
             host.steer(step[1])
         else:
             budget = data.draw(budgets, "budget")  # limits, prices and counts change all the time
-            host.view.sheet.counter = host.counter = Quarter(
+            host.view.inputs.counter = host.counter = Quarter(
                 data.draw(st.sampled_from([0.0, 0.3]), "spread")
             )
             try:
@@ -314,11 +318,11 @@ def test_a_balanced_view_changes_what_was_sent_only_in_rewrites_and_few(format, 
         if not request.plan.cause:
             now = list(request.messages)[: len(sent)]
             assert now == sent, (now[-1], sent[-1])
-        done = host.view.sheet.rows[: closed.rows]
+        done = host.view.inputs.rows[: closed.rows]
         sent = assemble(host.wire, done, closed.layout)
-        told = (*request.plan.layout.inserts, *host.view.sheet.quotes)
-        growth = sum(row.tokens + PER_MESSAGE for row in host.view.sheet.rows) + sum(
+        told = (*request.plan.layout.inserts, *host.view.inputs.quotes)
+        growth = sum(row.tokens + PER_MESSAGE for row in host.view.inputs.rows) + sum(
             host.counter.text(one.text) + PER_MESSAGE for one in told
         )
-        if _must_keep(host.view.sheet) <= bounds.low_water:
+        if _must_keep(host.view.inputs) <= bounds.low_water:
             assert request.plan.rewrites <= 1 + growth / max(1, 0.1 * bounds.target)

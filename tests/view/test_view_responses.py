@@ -66,7 +66,7 @@ def test_the_calls_of_a_response_are_answered_after_its_last_item():
     made = talk(Asked("Go."), RESPONSE, ANSWER, Responded("Done.", thought=HM))
     request = made.request()
     assert list(request.messages) == [one.body for one in made.session.messages()]
-    assert made.sheet().steps == [0, 1, 1, 1, 1, 1, 1, 7, 7]
+    assert made.inputs().steps == [0, 1, 1, 1, 1, 1, 1, 7, 7]
 
 
 def test_calls_that_nothing_answered_get_stand_ins_behind_the_response():
@@ -109,7 +109,7 @@ def test_a_call_that_words_cannot_answer_goes_with_its_reasoning():
     ended = talk(Asked("Go."), REASONING, COMPUTER, Asked("Stop."))
     assert sent(ended) == [("user", None), ("user", None)]
     whole = talk(Asked("Go."), REASONING, COMPUTER, SEEN)
-    assert len(sent(whole)) == len(whole.sheet().rows)
+    assert len(sent(whole)) == len(whole.inputs().rows)
 
 
 def test_reasoning_that_led_nowhere_is_not_sent():
@@ -259,7 +259,7 @@ def test_reasoning_and_what_it_led_to_are_sent_both_or_not_at_all(data):
         if over and fate == 0:
             keep = Keep(unit="messages", amount=data.draw(st.integers(0, 6)))
             fold(host.session, Fold(keep=keep))
-            host.view.reset(host._sheet(host.view.sheet))
+            host.view.reset(host._sheet(host.view.inputs))
             host.known = host.session.head
         if over and (fate < 6 or at == len(payloads)):
             try:
@@ -270,6 +270,6 @@ def test_reasoning_and_what_it_led_to_are_sent_both_or_not_at_all(data):
             check_together(request.messages, logged)
 
 
-def _goes_on(payload, following):
-    roles = [OpenAIResponses().describe(one).role for one in (payload, following)]
+def _goes_on(payload, live):
+    roles = [OpenAIResponses().describe(one).role for one in (payload, live)]
     return roles == ["assistant", "assistant"]

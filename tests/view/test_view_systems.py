@@ -84,7 +84,7 @@ async def test_requests_are_legal_and_systems_are_heard_whatever_was_folded(prof
                 if call is None:
                     break
                 await session.say(*agent.returns(call))
-            if turn == 9 and session.sheet.foldings:
+            if turn == 9 and session.inputs.foldings:
                 await session.unfold(Span(3, 6))
         assert session.shows_less
         await session.close()

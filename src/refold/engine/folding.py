@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.engine.locks import surely
+from refold.engine.locks import retry_shielded
 from refold.engine.protocol import (
     CANCELLED,
     INTERRUPTED,
@@ -21,7 +21,7 @@ from refold.engine.protocol import (
 )
 from refold.engine.steps import (
     FORGOTTEN_MEANWHILE,
-    Beneath,
+    FoldInputs,
     Glance,
     erase_steps,
     forgotten_since,
@@ -55,7 +55,7 @@ _POLITE = 20
 Begun = Literal["begun", "known", "refused"]
 """What came of beginning a fold: it is to be made now; it was begun before, and has ended; another
 one runs, or was completed since its spans were chosen."""
-NewSteps = Callable[[Job, Beneath], Steps]
+NewSteps = Callable[[Job, FoldInputs], Steps]
 """Makes the steps of a job, given what lies beneath its fold."""
 
 
@@ -121,7 +121,7 @@ class Folding:
 
     async def close(self, session: str, one: Running, reason: str = INTERRUPTED) -> Ended | None:
         """End a fold that is not made any more."""
-        await surely(lambda: erase_steps(self._log, session, one))
+        await retry_shielded(lambda: erase_steps(self._log, session, one))
         return await self._fail(Job(session, one.fold, (), ""), reason)
 
     async def take_up(self, session: str, fold: UUID) -> Ended | None:
@@ -140,10 +140,10 @@ class Folding:
 
     async def carry_out(self, job: Job, seen: Glance | None = None) -> Ended | None:
         """Make a fold that was begun, and append its end: how it ended, here or elsewhere."""
-        beneath = Beneath()
+        fold_inputs = FoldInputs()
         try:
-            beneath = await look_beneath(self._log, job, seen)
-            made = await self._made(job, beneath)
+            fold_inputs = await look_beneath(self._log, job, seen)
+            made = await self._made(job, fold_inputs)
         except asyncio.CancelledError:
             if self._leaves():
                 raise
@@ -153,11 +153,11 @@ class Folding:
         except BaseException as error:  # noqa: BLE001 - the log is told; a panic of native code, too
             return await self._fail(job, reason_of(error))
         self._reach("fold.made")
-        return await self._complete(job, made, beneath)
+        return await self._complete(job, made, fold_inputs)
 
-    async def _made(self, job: Job, beneath: Beneath) -> Draft:
+    async def _made(self, job: Job, fold_inputs: FoldInputs) -> Draft:
         """What `make` gives, as a draft; it has a limited time, also to stop."""
-        making = asyncio.ensure_future(self._call(job, beneath))
+        making = asyncio.ensure_future(self._call(job, fold_inputs))
         making.add_done_callback(heard)
         try:
             await asyncio.wait({making}, timeout=self._limit)
@@ -169,18 +169,18 @@ class Folding:
             raise TimeoutError(f"it took longer than {self._limit:g} seconds")
         return self._draft(job, FoldCompleted(job.fold, job.spans, making.result()))
 
-    async def _call(self, job: Job, beneath: Beneath) -> JsonValue:
+    async def _call(self, job: Job, fold_inputs: FoldInputs) -> JsonValue:
         try:
-            return await self._make(job, self._steps(job, beneath))
+            return await self._make(job, self._steps(job, fold_inputs))
         except SystemExit as error:  # from a task it would end the loop, and all other folds
             raise RuntimeError("it wanted to end the process") from error
 
-    async def _complete(self, job: Job, draft: Draft, beneath: Beneath) -> Ended | None:
-        done = await self._append_unforgotten(job, draft, beneath)
+    async def _complete(self, job: Job, draft: Draft, fold_inputs: FoldInputs) -> Ended | None:
+        done = await self._append_unforgotten(job, draft, fold_inputs)
         if done is not None:
             self._reach("fold.completed")
             return ended_by(draft, done.first)
-        objection = await surely(lambda: self._objection(job, beneath))
+        objection = await retry_shielded(lambda: self._objection(job, fold_inputs))
         if objection is not None:
             return await self._fail(job, objection)
         try:
@@ -188,21 +188,25 @@ class Folding:
         except InvalidEntry as error:  # the session changed since we looked
             return await self._fail(job, reason_of(error))
         self._reach("fold.completed")
-        if await surely(lambda: forgotten_since(self._log, job, beneath, done.revision)):
+        if await retry_shielded(
+            lambda: forgotten_since(self._log, job, fold_inputs, done.revision)
+        ):
             # Forgotten after we looked and before the summary was there to be forgotten too.
-            await surely(lambda: self._log.forget(job.session, Span(done.first, done.first)))
-            return await surely(lambda: end_of(self._log, job.session, job.fold))
+            await retry_shielded(
+                lambda: self._log.forget(job.session, Span(done.first, done.first))
+            )
+            return await retry_shielded(lambda: end_of(self._log, job.session, job.fold))
         return ended_by(draft, done.first)
 
     async def _append_unforgotten(
-        self, job: Job, draft: Draft, beneath: Beneath
+        self, job: Job, draft: Draft, fold_inputs: FoldInputs
     ) -> Appended | None:
         """Append the end, if nothing at all was forgotten since we began; None if one must look."""
-        if beneath.revision is None:
+        if fold_inputs.revision is None:
             return None
-        revision = beneath.revision
+        revision = fold_inputs.revision
         try:
-            done = await surely(
+            done = await retry_shielded(
                 lambda: self._log.append(job.session, [draft], expected=None, revision=revision)
             )
         except InvalidEntry:
@@ -214,7 +218,7 @@ class Folding:
         try:
             done = await self._append(job, draft)
         except InvalidEntry:  # it has ended: somebody cancelled it
-            return await surely(lambda: end_of(self._log, job.session, job.fold))
+            return await retry_shielded(lambda: end_of(self._log, job.session, job.fold))
         self._reach("fold.failed")
         return Ended(job.fold, done.first, reason=reason)
 
@@ -248,14 +252,16 @@ class Folding:
         An end goes wherever the head is: that the fold runs and its spans are on the line is what
         the log itself looks at, in the moment it writes.
         """
-        return await surely(lambda: self._log.append(job.session, [draft], expected=expected))
+        return await retry_shielded(
+            lambda: self._log.append(job.session, [draft], expected=expected)
+        )
 
-    async def _objection(self, job: Job, beneath: Beneath) -> str | None:
+    async def _objection(self, job: Job, fold_inputs: FoldInputs) -> str | None:
         """Why the session, as it is now, cannot take the fold."""
         seen = await self._log.outlined(job.session)
         if not _stands(job, seen.outline, seen.info.entries):
             return OFF_THE_LINE
-        gone = await forgotten_since(self._log, job, beneath, seen.revision)
+        gone = await forgotten_since(self._log, job, fold_inputs, seen.revision)
         return FORGOTTEN_MEANWHILE if gone else None
 
     async def _is_first(self, job: Job) -> bool:
@@ -291,4 +297,4 @@ def _stands(job: Job, outline: Outline, head: int) -> bool:
 
 async def _stopped(making: asyncio.Future[JsonValue]) -> None:
     making.cancel()
-    await surely(lambda: asyncio.wait({making}, timeout=STOPPING))
+    await retry_shielded(lambda: asyncio.wait({making}, timeout=STOPPING))

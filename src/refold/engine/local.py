@@ -8,7 +8,7 @@ from typing import Self
 from uuid import UUID
 
 from refold.engine.folding import STOPPING, Folding, heard
-from refold.engine.locks import FileLocks, Held, surely
+from refold.engine.locks import FileLocks, Held, retry_shielded
 from refold.engine.protocol import (
     INTERRUPTED,
     Ended,
@@ -19,7 +19,7 @@ from refold.engine.protocol import (
     running,
     wait_for,
 )
-from refold.engine.steps import Beneath, LoggedSteps, is_cancelled
+from refold.engine.steps import FoldInputs, LoggedSteps, is_cancelled
 from refold.fold.job import Job, Make
 from refold.log import Author, Log, Running
 
@@ -132,7 +132,7 @@ class LocalEngine:
         for task in tasks:
             task.cancel()
         if tasks:
-            await surely(lambda: asyncio.wait(tasks))
+            await retry_shielded(lambda: asyncio.wait(tasks))
 
     async def __aenter__(self) -> Self:
         return self
@@ -140,8 +140,8 @@ class LocalEngine:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    def _steps(self, job: Job, beneath: Beneath) -> LoggedSteps:
-        return LoggedSteps(self._log, job, self._author, beneath, reach=self._reach)
+    def _steps(self, job: Job, fold_inputs: FoldInputs) -> LoggedSteps:
+        return LoggedSteps(self._log, job, self._author, fold_inputs, reach=self._reach)
 
     async def _take_up(self, session: str, job: Job | None = None) -> _Work | None:
         """Begin to work in a session; None when its lock is taken."""

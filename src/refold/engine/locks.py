@@ -28,7 +28,7 @@ __all__ = [
     "LockTable",
     "Locks",
     "ProcessLocks",
-    "surely",
+    "retry_shielded",
 ]
 
 
@@ -189,7 +189,7 @@ PASSING = (StoreBusy, StoreFull, StoreFailed)
 """What may be otherwise in a moment."""
 
 
-async def surely(work: Callable[[], Awaitable[T]]) -> T:
+async def retry_shielded(work: Callable[[], Awaitable[T]]) -> T:
     """Do work that may be repeated, until it is done or was tried too often.
 
     A cancellation that comes meanwhile is not lost: it comes again when the work is done.

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.engine.locks import surely
+from refold.engine.locks import retry_shielded
 from refold.errors import InvalidEntry, InvalidInput, RefoldError
 from refold.fold.job import Job
 from refold.fold.secrets import without_secrets
@@ -231,7 +231,7 @@ async def give_up(log: Log, session: str, fold: UUID, author: Author) -> Ended |
     """Say in the log that the fold was cancelled; None when it is not running any more."""
     draft = author.draft(FoldFailed(fold, CANCELLED))
     try:
-        done = await surely(lambda: log.append(session, [draft], expected=None))
+        done = await retry_shielded(lambda: log.append(session, [draft], expected=None))
     except InvalidEntry:
         return None
     return Ended(fold, done.first, reason=CANCELLED)

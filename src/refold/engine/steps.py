@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError
 
-from refold.engine.locks import surely
+from refold.engine.locks import retry_shielded
 from refold.errors import (
     ErasureUnfinished,
     FoldCancelled,
@@ -38,7 +38,7 @@ from refold.log.entry import check_name, intersect, spans_of, subtract, union
 # What lies beneath a fold that is being made, and whether it is still all there.
 
 
-class Beneath(NamedTuple):
+class FoldInputs(NamedTuple):
     """What a fold is made of, as it was before anybody read it."""
 
     spans: tuple[Span, ...] = ()
@@ -87,7 +87,7 @@ async def _start(log: Log, session: str, one: Running) -> Entry:
     return start
 
 
-async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> Beneath:
+async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> FoldInputs:
     """What lies beneath the job's fold now, or as it was seen.
 
     A fold beneath it is forgotten as soon as anything beneath that is.
@@ -98,7 +98,7 @@ async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> Beneat
     untold = spans if start is None else subtract(spans, start.rests_on)
     forgotten = await _forgotten_of(log, job.session, untold)
     begun = None if start is None else start.seq
-    return Beneath(spans, forgotten, begun, seen.head, seen.outlined.revision)
+    return FoldInputs(spans, forgotten, begun, seen.head, seen.outlined.revision)
 
 
 async def _forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
@@ -108,23 +108,23 @@ async def _forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozen
 
 
 async def forgotten_since(
-    log: Log, job: Job, beneath: Beneath, revision: int | None = None
+    log: Log, job: Job, fold_inputs: FoldInputs, revision: int | None = None
 ) -> bool:
     """Whether more of it is forgotten than there was; `revision` as it is now, if known.
 
     Nothing is, where the revision is what it was. Else the start tells, which goes when anything
     does that it rests on: a long span is not read again for each step.
     """
-    if revision is not None and revision == beneath.revision:
+    if revision is not None and revision == fold_inputs.revision:
         return False
     told: tuple[Span, ...] = ()
-    if beneath.start is not None:
-        start = await _start(log, job.session, Running(beneath.start, job.fold))
+    if fold_inputs.start is not None:
+        start = await _start(log, job.session, Running(fold_inputs.start, job.fold))
         if start.forgotten:
             return True
         told = start.rests_on
-    untold = subtract(beneath.spans, told)
-    before = frozenset(seq for seq in beneath.forgotten if intersect([Span(seq, seq)], untold))
+    untold = subtract(fold_inputs.spans, told)
+    before = frozenset(seq for seq in fold_inputs.forgotten if intersect([Span(seq, seq)], untold))
     return await _forgotten_of(log, job.session, untold) != before
 
 
@@ -155,14 +155,14 @@ class LoggedSteps:
         log: Log,
         job: Job,
         author: Author,
-        beneath: Beneath,
+        fold_inputs: FoldInputs,
         *,
         reach: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log = log
         self._job = job
         self._author = author
-        self._beneath = beneath
+        self._beneath = fold_inputs
         self._reach = reach
         self._known: dict[str, Draft | Entry] | None = None
         self._reading = asyncio.Lock()
@@ -220,11 +220,13 @@ class LoggedSteps:
             self._patient = False
             return
         self._reach("fold.stepped")
-        if await surely(
+        if await retry_shielded(
             lambda: forgotten_since(self._log, self._job, self._beneath, done.revision)
         ):
             # Forgotten after we looked and before the result was there to be forgotten too.
-            await surely(lambda: self._log.forget(self._job.session, Span(done.first, done.first)))
+            await retry_shielded(
+                lambda: self._log.forget(self._job.session, Span(done.first, done.first))
+            )
 
     async def _append(self, draft: Draft, seen: Outlined | None = None) -> Appended:
         async def append() -> Appended:
@@ -234,7 +236,7 @@ class LoggedSteps:
             head, revision = seen.info.entries, seen.revision
             return await log.append(session, [draft], expected=head, revision=revision)
 
-        return await (surely(append) if self._patient else append())
+        return await (retry_shielded(append) if self._patient else append())
 
     def _draft(self, name: str, result: JsonValue) -> Draft:
         """A draft that goes with what the fold is about, and with what it was told to heed."""
@@ -252,17 +254,19 @@ class LoggedSteps:
     async def _objection(self) -> FoldCancelled | None:
         """Why nobody wants the fold any more."""
         job = self._job
-        seen = await surely(lambda: self._log.outlined(job.session))
+        seen = await retry_shielded(lambda: self._log.outlined(job.session))
         self._seen = seen
         if running_of(seen, job.fold) is None:
             return FoldCancelled("The fold was given up meanwhile.")
-        gone = await surely(lambda: forgotten_since(self._log, job, self._beneath, seen.revision))
+        gone = await retry_shielded(
+            lambda: forgotten_since(self._log, job, self._beneath, seen.revision)
+        )
         return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if gone else None
 
     async def _all_known(self) -> dict[str, Draft | Entry]:
         async with self._reading:
             if self._known is None:
-                self._known = await surely(self._recorded)
+                self._known = await retry_shielded(self._recorded)
             return self._known
 
     async def _recorded(self) -> dict[str, Draft | Entry]:

@@ -31,7 +31,7 @@ async def from_the_log(material: Material, job: Job, steps: Steps) -> Summary:  
     return await asyncio.to_thread(breadcrumb, material)
 
 
-class Folder:
+class Compactor:
     """Makes the summaries of one tenant's folds; give it to an engine."""
 
     def __init__(

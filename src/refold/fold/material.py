@@ -11,7 +11,7 @@ from refold.log.entry import intersect, subtract, union
 from refold.view.budget import PER_MESSAGE
 from refold.view.cut import Cut, cut
 from refold.view.profiles import Keep
-from refold.view.view_input import Row, Sheet, weight
+from refold.view.view_input import Row, ViewInput, weight
 from refold.wire import Role, Shape, Wire
 
 
@@ -113,34 +113,36 @@ class Boundary(NamedTuple):
     """What all of it would cost in a request, with what those folds stand for."""
 
 
-def boundary(sheet: Sheet, keep: Keep) -> Boundary:
+def boundary(inputs: ViewInput, keep: Keep) -> Boundary:
     """The middle of the sheet, with the earlier folds that lie in it.
 
     A step of which a part must stay (system content, the latest prompt) stays whole.
     """
-    return _between(sheet, cut(sheet, keep), sheet.prompt)
+    return _between(inputs, cut(inputs, keep), inputs.prompt)
 
 
-def everything(sheet: Sheet) -> Boundary:
+def everything(inputs: ViewInput) -> Boundary:
     """All that was said, for a person who wants to go on with the summary alone."""
-    return _between(sheet, Cut(0, len(sheet.rows), tuple(range(len(sheet.rows)))), None)
+    return _between(inputs, Cut(0, len(inputs.rows), tuple(range(len(inputs.rows)))), None)
 
 
-def _between(sheet: Sheet, where: Cut, prompt: int | None) -> Boundary:
-    rows = sheet.rows
+def _between(inputs: ViewInput, where: Cut, prompt: int | None) -> Boundary:
+    rows = inputs.rows
     middle = range(where.head, where.tail)
-    staying = {sheet.steps[at] for at in middle if at == prompt or _fixed(rows[at])}
-    going = [at for at in where.rows if sheet.steps[at] not in staying]
+    staying = {inputs.steps[at] for at in middle if at == prompt or _fixed(rows[at])}
+    going = [at for at in where.rows if inputs.steps[at] not in staying]
     if not going:
         return Boundary()
     first = rows[where.head - 1].seq + 1 if where.head else 2
-    last = rows[where.tail].seq - 1 if where.tail < len(rows) else sheet.head
-    held = tuple(_whole(sheet, step) for step in sorted(staying))
-    spans = intersect(subtract((Span(first, last),), held), sheet.outline.on_line(sheet.head))
-    inside = [fold for fold in sheet.foldings if not subtract(fold.spans, spans)]
-    beyond = (fold for fold in sheet.foldings if fold not in inside)  # they tell their part already
+    last = rows[where.tail].seq - 1 if where.tail < len(rows) else inputs.head
+    held = tuple(_whole(inputs, step) for step in sorted(staying))
+    spans = intersect(subtract((Span(first, last),), held), inputs.outline.on_line(inputs.head))
+    inside = [fold for fold in inputs.foldings if not subtract(fold.spans, spans)]
+    beyond = (
+        fold for fold in inputs.foldings if fold not in inside
+    )  # they tell their part already
     spans = subtract(spans, (span for fold in beyond for span in fold.spans))
-    told = sum(sheet.counter.text(text) + PER_MESSAGE for one in inside for _, text in one.shown)
+    told = sum(inputs.counter.text(text) + PER_MESSAGE for one in inside for _, text in one.shown)
     tokens = sum(weight(rows[at]) for at in going)
     return Boundary(
         spans,
@@ -151,10 +153,10 @@ def _between(sheet: Sheet, where: Cut, prompt: int | None) -> Boundary:
     )
 
 
-def _whole(sheet: Sheet, step: int) -> Span:
+def _whole(inputs: ViewInput, step: int) -> Span:
     """A step with what lies between its messages: a delegate's work may be what holds it."""
-    rows = sheet.step(step)
-    return Span(sheet.rows[rows[0]].seq, sheet.rows[rows[-1]].seq)
+    rows = inputs.step(step)
+    return Span(inputs.rows[rows[0]].seq, inputs.rows[rows[-1]].seq)
 
 
 def _fixed(row: Row) -> bool:

@@ -23,24 +23,24 @@ from starlette.routing import Match, Route
 
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.dialect import BOUNDS, Asked, Bounds, Dialect, Unreadable
-from refold.gateway.incoming import Wanted, chain_of
+from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
+from refold.gateway.incoming import IncomingRequest, chain_of
 from refold.gateway.large_requests import (
-    Aside,
     LargeRequests,
     LoggedAnswer,
+    ThreadOffload,
     UnloggedAnswer,
     partial_body,
 )
-from refold.gateway.managed_request import SESSION, Asking, Means
+from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest
 from refold.gateway.recent_answers import Share
-from refold.gateway.session_resolver import Placing
+from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.sessions import GatewaySessions, Origin, Setups
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import (
     Counting,
     InvalidAnswer,
-    Passing,
+    ProxiedRequest,
     Streamed,
     Target,
     Upstreams,
@@ -134,22 +134,22 @@ class Gateway:
         self._charge = charge
         self._models = models
         self._setups = Setups(sessions.profile, models)
-        self._aside = Aside()
+        self._aside = ThreadOffload()
         self._working: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
         self._waiting = 0
-        self._placing = Placing(sessions, share=share)
+        self._resolver = SessionResolver(sessions, share=share)
         self._large = large
         self._may_use = may_use
         self._outages = outages or OutagePolicy()
         self.unmanaged = UnmanagedTurns(
             self._outages, lambda tenant, keys: sessions.log(tenant).marked(keys)
         )
-        self._means: OrderedDict[str, Means] = OrderedDict()
+        self._context: OrderedDict[str, GatewayContext] = OrderedDict()
 
     def take_answer(self, shared: Sequence[Any]) -> None:
         """Another process of the service gave an answer, and shares what it is known by."""
-        self._placing.recent.take(shared)
+        self._resolver.recent.take(shared)
 
     @property
     def prefixes(self) -> tuple[str, ...]:
@@ -164,17 +164,17 @@ class Gateway:
             raw = await self._small_body(request, caller)
             if isinstance(raw, Response):
                 return raw
-            passing = _passing(request, caller, raw)
+            proxied = _proxied(request, caller, raw)
             try:
-                asked = await self._aside(len(raw), dialect.read, raw, self._bounds)
+                parsed_request = await self._aside(len(raw), dialect.read, raw, self._bounds)
             except Unreadable as error:
                 why = Unmanaged("unreadable-body", str(error) or "no JSON object")
-                return await self._pass(caller, passing, "", dialect, why)
-            if detail := asked.ungoverned or _nameless(asked.model):
-                reason = "over-bounds" if asked.over_bounds else "unsupported-request"
+                return await self._pass(caller, proxied, "", dialect, why)
+            if detail := parsed_request.unmanaged or _nameless(parsed_request.model):
+                reason = "over-bounds" if parsed_request.over_bounds else "unsupported-request"
                 why = Unmanaged(reason, detail)
-                return await self._pass(caller, passing, asked.model, dialect, why)
-            return await self._manage(request, caller, dialect, asked, passing)
+                return await self._pass(caller, proxied, parsed_request.model, dialect, why)
+            return await self._manage(request, caller, dialect, parsed_request, proxied)
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
@@ -182,23 +182,23 @@ class Gateway:
 
     async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
         """Log the answer to a request that another process has asked."""
-        return await self._placing.log_answer(answer)
+        return await self._resolver.log_answer(answer)
 
     async def pass_on(self, request: Request) -> Response:
         """Any other request: it is passed on as it is."""
-        asked = _target(request).path
+        parsed_request = _target(request).path
         dialect = next(
-            (one for path, one in DIALECTS.items() if asked.startswith(f"{path}/")), None
+            (one for path, one in DIALECTS.items() if parsed_request.startswith(f"{path}/")), None
         )
         try:
             caller = await self._caller_of(request)
             raw = await self._small_body(request, caller)
             if isinstance(raw, Response):
                 return raw
-            passing = _passing(request, caller, raw)
-            model = await self._aside(len(passing.body), _model_in, passing)
+            proxied = _proxied(request, caller, raw)
+            model = await self._aside(len(proxied.body), _model_in, proxied)
             why = Unmanaged("not-a-conversation")
-            return await self._pass(caller, passing, model, dialect, why)
+            return await self._pass(caller, proxied, model, dialect, why)
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
@@ -225,14 +225,21 @@ class Gateway:
         return body.begun
 
     async def _manage(
-        self, request: Request, caller: Caller, dialect: Dialect, asked: Asked, passing: Passing
+        self,
+        request: Request,
+        caller: Caller,
+        dialect: Dialect,
+        parsed_request: ParsedRequest,
+        proxied: ProxiedRequest,
     ) -> Response:
-        upstream = self._upstreams.choose(asked.model, dialect.name, passing.prefix)
+        upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
         named = request.headers.get(SESSION)
-        chain = await self._aside(len(asked.raw), chain_of, dialect, asked, caller.key)
-        setup = self._setup_of(asked, caller.tenant)
-        wanted = Wanted(
-            *(caller.tenant, dialect, asked, chain, setup, named),
+        chain = await self._aside(
+            len(parsed_request.raw), chain_of, dialect, parsed_request, caller.key
+        )
+        setup = self._setup_of(parsed_request, caller.tenant)
+        incoming = IncomingRequest(
+            *(caller.tenant, dialect, parsed_request, chain, setup, named),
             key=caller.key,
             may_use=self._may_use and partial(self._may_use, caller),
         )
@@ -240,26 +247,31 @@ class Gateway:
         def charge(used: Usage, cost: float | None) -> None:
             self._charge(caller, used, cost)
 
-        means = self._means_of(caller.tenant)
+        context = self._means_of(caller.tenant)
         try:
             if caller.stale:
                 raise StoreUnavailable("The store did not answer when the key was checked.")
-            return await Asking(means, wanted, passing, upstream, charge).answer()
+            return await ManagedRequest(context, incoming, proxied, upstream, charge).answer()
         except StoreError:
             if not self._outages.fail_open:
                 raise
         why = Unmanaged("store-unavailable")
-        response = await self._pass(caller, passing, asked.model, dialect, why)
+        response = await self._pass(caller, proxied, parsed_request.model, dialect, why)
         if response.status_code == HTTPStatus.OK:
             self.unmanaged.passed(caller.tenant, chain)
         return response
 
     async def _pass(
-        self, caller: Caller, passing: Passing, model: str, dialect: Dialect | None, why: Unmanaged
+        self,
+        caller: Caller,
+        proxied: ProxiedRequest,
+        model: str,
+        dialect: Dialect | None,
+        why: Unmanaged,
     ) -> Response:
         name = dialect.name if dialect else ""
-        upstream = self._upstreams.choose(model, name, passing.prefix)
-        response = await self._upstreams.send(upstream, passing, most=None)
+        upstream = self._upstreams.choose(model, name, proxied.prefix)
+        response = await self._upstreams.send(upstream, proxied, most=None)
         kind = response.headers.get("content-type", "")
         messages = dialect is not None and dialect.path == _MESSAGES
         counting = Counting(stream=kind.startswith("text/event-stream"), messages=messages)
@@ -271,9 +283,9 @@ class Gateway:
                     yield chunk
             finally:
                 self._later(response.aclose())
-                if response.is_success and passing.method == "POST":
-                    asks = dialect is not None and dialect.path == passing.path
-                    used = counting.used(len(passing.body) if asks else None)
+                if response.is_success and proxied.method == "POST":
+                    asks = dialect is not None and dialect.path == proxied.path
+                    used = counting.used(len(proxied.body) if asks else None)
                     self._charge_for(caller, model, used)
 
         self._outages.count.passed_unmanaged(why.reason)
@@ -284,12 +296,12 @@ class Gateway:
         if used is not None:
             self._charge(caller, used, cost_of(used, facts_of(model, self._models).prices))
 
-    def _means_of(self, tenant: str) -> Means:
+    def _means_of(self, tenant: str) -> GatewayContext:
         """What a tenant's requests need; what models taught by one's answers is that one's own."""
-        means = self._means.pop(tenant, None)
-        if means is None:
-            means = Means(
-                self._placing,
+        context = self._context.pop(tenant, None)
+        if context is None:
+            context = GatewayContext(
+                self._resolver,
                 self._upstreams,
                 Experiences(),
                 self._setup,
@@ -299,10 +311,10 @@ class Gateway:
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
             )
-        self._means[tenant] = means
-        if len(self._means) > _MOST_TENANTS:
-            self._means.popitem(last=False)
-        return means
+        self._context[tenant] = context
+        if len(self._context) > _MOST_TENANTS:
+            self._context.popitem(last=False)
+        return context
 
     async def _until_recovered(self) -> None:
         """Wait until the store is back; not for many at once, and not while we stop."""
@@ -320,11 +332,11 @@ class Gateway:
         finally:
             self._waiting -= 1
 
-    def _setup(self, wanted: Wanted) -> Setup:
-        return self._setup_of(wanted.asked, wanted.tenant)
+    def _setup(self, incoming: IncomingRequest) -> Setup:
+        return self._setup_of(incoming.parsed_request, incoming.tenant)
 
-    def _setup_of(self, asked: Asked, tenant: str) -> Setup:
-        return self._setups.of(asked, tenant, self._means_of(tenant).experiences)
+    def _setup_of(self, parsed_request: ParsedRequest, tenant: str) -> Setup:
+        return self._setups.of(parsed_request, tenant, self._means_of(tenant).experiences)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
@@ -342,11 +354,11 @@ def _target(request: Request) -> Target:
     return request.scope[TARGET]
 
 
-def _passing(request: Request, caller: Caller, body: bytes) -> Passing:
+def _proxied(request: Request, caller: Caller, body: bytes) -> ProxiedRequest:
     """The request as it came; what its path says is for the upstream to decode."""
     prefix, path, query = _target(request)
     headers = tuple(request.headers.raw)
-    return Passing(request.method, path, query, headers, body, caller.tenant, prefix)
+    return ProxiedRequest(request.method, path, query, headers, body, caller.tenant, prefix)
 
 
 def _nameless(model: str) -> str:
@@ -355,14 +367,14 @@ def _nameless(model: str) -> str:
     return "no model is so named" if odd else ""
 
 
-def _model_in(passing: Passing) -> str:
+def _model_in(proxied: ProxiedRequest) -> str:
     """The model that a request names, in its body or its address."""
     try:
-        body = from_json(passing.body)
+        body = from_json(proxied.body)
     except ValueError:
         body = None
     named: object = cast("dict[str, object]", body).get("model") if isinstance(body, dict) else None
-    return named if isinstance(named, str) else passing.path.removeprefix("/v1/models/")
+    return named if isinstance(named, str) else proxied.path.removeprefix("/v1/models/")
 
 
 def _unreachable(error: httpx2.TransportError) -> UpstreamUnreachable:

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects.cache_marks import marked_again, without_marks
-from refold.gateway.dialects.dialect import Asked, Dialect
-from refold.view import Request, Sheet
+from refold.gateway.dialects.dialect import Dialect, ParsedRequest
+from refold.view import Request, ViewInput
 from refold.view.plan import Layout
 from refold.view.view import Edits, assemble
 from refold.view.view_input import Row
@@ -160,10 +160,10 @@ class _Pairing:
             if thought.known_by.sort != "thought" or row in self._pairs:
                 continue
             index = next((by_key[key] for key in _thought_keys(thought) if key in by_key), None)
-            if index is None and (following := self._pairs.get(row + 1)):
-                before = self._incoming[following - 1]
+            if index is None and (live := self._pairs.get(row + 1)):
+                before = self._incoming[live - 1]
                 if before.known_by.sort == "thought" and not _differ(before, thought):
-                    index = following - 1
+                    index = live - 1
             if index is not None and index not in taken:
                 self._pairs[row] = index
                 taken.add(index)
@@ -217,7 +217,7 @@ class NotTheirs(Exception):
 
 
 def rendered(
-    dialect: Dialect, asked: Asked, sheet: Sheet, request: Request
+    dialect: Dialect, parsed_request: ParsedRequest, inputs: ViewInput, request: Request
 ) -> tuple[bytes, set[int]]:
     """The body of a request, and the entries that the client sends in another form than logged.
 
@@ -225,32 +225,32 @@ def rendered(
         NotTheirs: What the view holds is not, or not up to its end, the client's.
     """
     layout = request.plan.layout
-    theirs = aligned(dialect, asked.messages, sheet)
-    check_theirs(dialect, asked, sheet, theirs)
-    differing = _rewritten(dialect, asked.messages, sheet, theirs)
-    if _untouched(layout, sheet) and len(theirs) == len(asked.messages):
-        return asked.raw, differing
+    theirs = aligned(dialect, parsed_request.messages, inputs)
+    check_theirs(dialect, parsed_request, inputs, theirs)
+    differing = _rewritten(dialect, parsed_request.messages, inputs, theirs)
+    if _untouched(layout, inputs) and len(theirs) == len(parsed_request.messages):
+        return parsed_request.raw, differing
     edited = {ref.seq for ref in layout.changes}
     rows = [
-        _as_sent(sheet.wire, row, asked.messages[theirs[row.seq]], edited)
-        for row in sheet.rows
+        _as_sent(inputs.wire, row, parsed_request.messages[theirs[row.seq]], edited)
+        for row in inputs.rows
         if row.seq in theirs  # else it is a thought that the client leaves out
     ]
     edits: Edits = {}
-    messages = assemble(sheet.wire, rows, layout, edits)
+    messages = assemble(inputs.wire, rows, layout, edits)
     sources = _sources(messages, rows, edits, theirs)
-    return dialect.body(asked, marked_again(asked.messages, sources)), differing
+    return dialect.body(parsed_request, marked_again(parsed_request.messages, sources)), differing
 
 
-def _untouched(layout: Layout, sheet: Sheet) -> bool:
+def _untouched(layout: Layout, inputs: ViewInput) -> bool:
     """Whether nothing is shortened. Calls without answers and the like are the client's affair."""
     reasons = {one.reason for one in (*layout.gone, *layout.changes.values(), *layout.inserts)}
-    return not sheet.foldings and reasons <= _LEFT_ALONE
+    return not inputs.foldings and reasons <= _LEFT_ALONE
 
 
-def aligned(dialect: Dialect, messages: Sequence[bytes], sheet: Sheet) -> dict[int, int]:
+def aligned(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -> dict[int, int]:
     """Which of the client's messages each row is, by its seq."""
-    rows = sheet.rows
+    rows = inputs.rows
     if len(rows) == len(messages) and all(
         row.payload == message for row, message in zip(rows, messages, strict=True)
     ):
@@ -259,18 +259,18 @@ def aligned(dialect: Dialect, messages: Sequence[bytes], sheet: Sheet) -> dict[i
     shown = [_sent(dialect, row.payload) for row in rows]
 
     def similar(one: bytes, other: bytes) -> bool:
-        return _similar_calls(sheet.wire, one, other)
+        return _similar_calls(inputs.wire, one, other)
 
     return {rows[row].seq: index for index, row in pair_shown(theirs, shown, similar)}
 
 
 def _rewritten(
-    dialect: Dialect, messages: Sequence[bytes], sheet: Sheet, theirs: Mapping[int, int]
+    dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput, theirs: Mapping[int, int]
 ) -> set[int]:
     """The answers that the client sends back in another form than the log has."""
     return {
         row.seq
-        for row in sheet.rows
+        for row in inputs.rows
         if row.role == "assistant"
         and row.seq in theirs
         and dialect.likeness(row.payload) != dialect.likeness(messages[theirs[row.seq]])
@@ -295,21 +295,26 @@ def _similar_calls(wire: Wire, one: bytes, other: bytes) -> bool:
 
 
 def check_theirs(
-    dialect: Dialect, asked: Asked, sheet: Sheet, theirs: Mapping[int, int] | None = None
+    dialect: Dialect,
+    parsed_request: ParsedRequest,
+    inputs: ViewInput,
+    theirs: Mapping[int, int] | None = None,
 ) -> None:
     """Check that the client sent all that the view holds, and that its newest message is there.
 
     Raises:
         NotTheirs: It is not so.
     """
-    theirs = aligned(dialect, asked.messages, sheet) if theirs is None else theirs
+    theirs = aligned(dialect, parsed_request.messages, inputs) if theirs is None else theirs
     said = (
-        at for at in reversed(range(len(asked.messages))) if not dialect.blank(asked.messages[at])
+        at
+        for at in reversed(range(len(parsed_request.messages)))
+        if not dialect.blank(parsed_request.messages[at])
     )
     newest = next(said, None)
     if newest is not None and newest not in theirs.values():
         raise NotTheirs
-    if any(row.seq not in theirs and not dialect.blank(row.payload) for row in sheet.rows):
+    if any(row.seq not in theirs and not dialect.blank(row.payload) for row in inputs.rows):
         raise NotTheirs
 
 

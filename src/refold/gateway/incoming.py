@@ -8,8 +8,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Final, Literal, NamedTuple, cast
 
-from refold.gateway.dialects.dialect import Asked, Dialect
-from refold.gateway.sessions import Asker, GatewaySession, Origin
+from refold.gateway.dialects.dialect import Dialect, ParsedRequest
+from refold.gateway.sessions import AgentIdentity, GatewaySession, Origin
 from refold.log import Mark, Marked, Title
 from refold.models.experience import Setup
 from refold.wire import wire_for
@@ -120,10 +120,10 @@ def chained(dialect: Dialect, before: "Chain | bytes", messages: Sequence[bytes]
     )
 
 
-def chain_of(dialect: Dialect, asked: Asked, key: str) -> Chain:
+def chain_of(dialect: Dialect, parsed_request: ParsedRequest, key: str) -> Chain:
     """The chain of a request that came with a key."""
-    whose = asked.identity or ("",)
-    return chained(dialect, seed(dialect.name, key, *whose), asked.messages)
+    whose = parsed_request.identity or ("",)
+    return chained(dialect, seed(dialect.name, key, *whose), parsed_request.messages)
 
 
 def key_of(step: Step, link: bytes) -> bytes:
@@ -185,13 +185,13 @@ def found(chain: Chain, rows: Sequence[Marked]) -> Found:
             return Retry(row.session, row.before, row.tip)
     if (newest := newest_answer(chain, rows)) is None:
         return New()
-    return _from_answer(chain, newest.rows, by_key, newest.place + 1)
+    return _from_answer(chain, newest.rows, by_key, newest.message + 1)
 
 
 class KnownAnswer(NamedTuple):
     """The newest answer of a history that the log has."""
 
-    place: int
+    message: int
     """Which message it is."""
     rows: list[Marked]
     """Where the log has it; in several sessions where its ids do not identify it."""
@@ -211,12 +211,12 @@ def newest_answer(chain: Chain, rows: Sequence[Marked]) -> KnownAnswer | None:
 def _from_answer(
     chain: Chain, ours: list[Marked], by_key: dict[bytes, list[Marked]], new: int
 ) -> Found:
-    asked = by_key.get(key_of("asked", chain.end), [])
-    for row in asked:
+    asked_before = by_key.get(key_of("asked", chain.end), [])
+    for row in asked_before:
         if row.seq in {row.tip, row.before}:
             return Retry(row.session, row.seq, row.tip)
-    if asked:  # long ago, and then that session went on
-        before = next((row for row in ours if row.session == asked[0].session), ours[0])
+    if asked_before:  # long ago, and then that session went on
+        before = next((row for row in ours if row.session == asked_before[0].session), ours[0])
         return Branch(before.session, before.seq, new)
     for row in ours:
         if row.seq == row.tip:
@@ -263,12 +263,12 @@ MayUse = Callable[[Origin], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class IncomingRequest:
     """A request, and whose it is."""
 
     tenant: str
     dialect: Dialect
-    asked: Asked
+    parsed_request: ParsedRequest
     chain: Chain
     """Of its messages."""
     setup: Setup
@@ -280,14 +280,14 @@ class Wanted:
     """Whether the caller may go on in a session that it names; None: in any."""
 
     @property
-    def asker(self) -> Asker:
+    def agent(self) -> AgentIdentity:
         """Who asks."""
-        return Asker.of(self.asked.instructions, self.setup.hashes["tools"])
+        return AgentIdentity.of(self.parsed_request.instructions, self.setup.hashes["tools"])
 
     @property
     def hint(self) -> str:
         """What the client calls its conversation, where the format has a field for it."""
-        name = self.asked.body.get("prompt_cache_key")
+        name = self.parsed_request.body.get("prompt_cache_key")
         return name if isinstance(name, str) else ""
 
     @property
@@ -312,7 +312,7 @@ class Wanted:
             return None
         words = title.removesuffix("…")
         wire = wire_for(self.dialect.name)
-        for index, message in enumerate(self.asked.messages):
+        for index, message in enumerate(self.parsed_request.messages):
             # A session that is begun gets all messages in order, after its opening.
             if any(
                 words in _plain(shape.text[:_LOOKED]) for shape in wire.describe(message).shapes
@@ -324,8 +324,12 @@ class Wanted:
         """What the user said in the newest turn, in order."""
         wire = wire_for(self.dialect.name)
         answered = self.chain.answered
-        newest = self.asked.messages[answered[-1] + 1 :] if answered else self.asked.messages
-        said = newest if self._speaks(newest) else self.asked.messages
+        newest = (
+            self.parsed_request.messages[answered[-1] + 1 :]
+            if answered
+            else self.parsed_request.messages
+        )
+        said = newest if self._speaks(newest) else self.parsed_request.messages
         for message in islice(said, _SCANNED):
             yield from (one.text for one in wire.describe(message).shapes if one.kind == "prompt")
 
@@ -337,10 +341,10 @@ class Wanted:
 
 
 @dataclass
-class Place:
+class SessionLease:
     """Where a request has its place, until it is answered."""
 
-    wanted: Wanted
+    incoming: IncomingRequest
     kept: GatewaySession
     holding: AsyncExitStack = field(repr=False)
     tip: int | None = 0
@@ -376,27 +380,27 @@ class Place:
     async def ask_again(self, seq: int) -> None:
         """Ask what was asked there; what came of it stays in the log, and leaves the view."""
         if self.tip != seq:
-            mark = Mark(key_of("asked", self.wanted.chain.end), 0, self.tip)
+            mark = Mark(key_of("asked", self.incoming.chain.end), 0, self.tip)
             async with self.kept.turn:
                 self.tip = await self.kept.session.rewind(seq, mark=mark)
 
     def answered(self, payloads: Sequence[bytes]) -> Mark:
         """The mark of an answer, on its last message."""
-        chain = chained(self.wanted.dialect, self.wanted.chain, payloads)
+        chain = chained(self.incoming.dialect, self.incoming.chain, payloads)
         return Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, self.tip)
 
     def failed(self) -> Mark:
         """The mark of what was not answered."""
-        return Mark(key_of("failed", self.wanted.chain.end), 0, self.tip)
+        return Mark(key_of("failed", self.incoming.chain.end), 0, self.tip)
 
     async def leave(self) -> None:
         """It is answered, or given up."""
         await self.holding.aclose()
 
     def _new(self, new: int) -> list[bytes]:
-        dialect, messages = self.wanted.dialect, list(self.wanted.asked.messages[new:])
+        dialect, messages = self.incoming.dialect, list(self.incoming.parsed_request.messages[new:])
         # Thoughts that came with the answer before are in the log already.
-        if new and dialect.answers(self.wanted.asked.messages[new - 1]):
+        if new and dialect.answers(self.incoming.parsed_request.messages[new - 1]):
             while messages and dialect.blank(messages[0]):
                 del messages[0]
         return messages
@@ -407,7 +411,7 @@ class Place:
         Turns that were passed on unmanaged get the marks that they would have got, so that clients
         can go back to them and other gateways see that they are logged.
         """
-        chain, total = self.wanted.chain, len(self.wanted.asked.messages)
+        chain, total = self.incoming.chain, len(self.incoming.parsed_request.messages)
         first = total - len(messages)
         prompts = [at for at in chain.prompts[-_MARKED_TURNS:] if first <= at < total - 1]
         answers = set(chain.answered)

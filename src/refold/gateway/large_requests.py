@@ -29,7 +29,7 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
-class Aside:
+class ThreadOffload:
     """Does what is large in threads of its own, and what is small at once."""
 
     def __init__(self) -> None:

@@ -14,19 +14,19 @@ from starlette.responses import Response
 from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.gateway.dialects.dialect import Answer
 from refold.gateway.history import NotTheirs, check_theirs, rendered
-from refold.gateway.incoming import Place, Wanted
-from refold.gateway.large_requests import Aside, LargeRequests, UnloggedAnswer, is_large
-from refold.gateway.session_resolver import Placing
+from refold.gateway.incoming import IncomingRequest, SessionLease
+from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
+from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import (
     AnyResponse,
-    Passing,
+    ProxiedRequest,
     Streamed,
     Upstream,
     Upstreams,
     answered_with,
 )
-from refold.gateway.upstream_stream import Listening
+from refold.gateway.upstream_stream import UpstreamStream
 from refold.log import Note
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Experiences, Setup
@@ -49,15 +49,15 @@ Later = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class GatewayContext:
     """What every request needs."""
 
-    placing: Placing
+    resolver: SessionResolver
     upstreams: Upstreams
     experiences: Experiences
-    setup: Callable[[Wanted], Setup]
+    setup: Callable[[IncomingRequest], Setup]
     later: Later
-    aside: Aside
+    aside: ThreadOffload
     unmanaged: UnmanagedTurns
     large: LargeRequests | None
     """Logs large answers elsewhere."""
@@ -65,18 +65,23 @@ class Means:
     """Waits until the store is back; None where nothing is put off until then."""
 
 
-class Asking:
+class ManagedRequest:
     """One request, until it is answered or given up."""
 
     def __init__(
-        self, means: Means, wanted: Wanted, passing: Passing, upstream: Upstream, charge: Charge
+        self,
+        context: GatewayContext,
+        incoming: IncomingRequest,
+        proxied: ProxiedRequest,
+        upstream: Upstream,
+        charge: Charge,
     ) -> None:
-        self._means = means
-        self._wanted = wanted
-        self._passing = passing
+        self._context = context
+        self._incoming = incoming
+        self._proxied = proxied
         self._upstream = upstream
         self._charge = charge
-        self._place: Place
+        self._lease: SessionLease
         self._request: Request | None = None
         self._record = 0
         self._planned_in = ""
@@ -96,14 +101,14 @@ class Asking:
         Raises:
             StoreError: The store is unavailable, and nothing has been asked of the provider.
         """
-        self._place = await self._means.placing.place(self._wanted)
-        self._means.unmanaged.placed(self._wanted.tenant, self._wanted.chain)
+        self._lease = await self._context.resolver.lease(self._incoming)
+        self._context.unmanaged.placed(self._incoming.tenant, self._incoming.chain)
         try:
             return await self._answered()
         except StoreError:
             # The client does not wait for a note that cannot be written now.
-            await self._place.leave()
-            self._means.later(self._failed_before("The store was unavailable."))
+            await self._lease.leave()
+            self._context.later(self._failed_before("The store was unavailable."))
             raise
         except BaseException as error:
             await self._surely(
@@ -123,9 +128,11 @@ class Asking:
             except ViewTooLarge:
                 if refused is not None:
                     break
-                body = self._wanted.asked.raw  # the provider says best what is too much for it
-            sent = replace(self._passing, body=body)
-            response = await self._means.upstreams.send(self._upstream, sent)
+                body = (
+                    self._incoming.parsed_request.raw
+                )  # the provider says best what is too much for it
+            sent = replace(self._proxied, body=body)
+            response = await self._context.upstreams.send(self._upstream, sent)
             try:
                 answer = await self._heard(response)
             except BaseException:
@@ -133,9 +140,9 @@ class Asking:
                 raise
             if isinstance(answer, Response):
                 return answer
-            reserve = self._place.kept.session.setup.budget.reserve
-            model = self._wanted.asked.model
-            self._means.experiences.refused(model, self._sent, answer.said, reserve)
+            reserve = self._lease.kept.session.setup.budget.reserve
+            model = self._incoming.parsed_request.model
+            self._context.experiences.refused(model, self._sent, answer.said, reserve)
             refused = answer.response
             if _asks_too_much(answer.said):
                 break  # however short the conversation is made, its answer may not be so long
@@ -144,39 +151,41 @@ class Asking:
         return refused
 
     async def _body(self, *, forced: bool) -> bytes:
-        placing = self._means.placing
-        for elsewhere in (placing.branched, placing.apart):
+        resolver = self._context.resolver
+        for elsewhere in (resolver.branched, resolver.apart):
             try:
                 return await self._planned(forced=forced)
             except NotTheirs:
-                self._place = await elsewhere(self._place)
+                self._lease = await elsewhere(self._lease)
         return await self._planned(forced=forced)
 
     async def _planned(self, *, forced: bool) -> bytes:
-        wanted, kept = self._wanted, self._place.kept
+        incoming, kept = self._incoming, self._lease.kept
         session = kept.session
-        setup = self._means.setup(wanted)
+        setup = self._context.setup(incoming)
         async with kept.turn:
             if setup is not session.setup:
                 await session.switch(setup)
             if forced:  # it took a while until it was refused
                 await session.catch_up()
-                check_theirs(wanted.dialect, wanted.asked, session.sheet)
+                check_theirs(incoming.dialect, incoming.parsed_request, session.inputs)
             self._request = await session.request(
                 forced=forced,
-                beside=wanted.asked.beside,
+                beside=incoming.parsed_request.beside,
                 hashes=self._rendered,
-                caught_up=self._place.said and not forced,
+                caught_up=self._lease.said and not forced,
             )
             self._record, self._planned_in = session.record, session.name
         return self._body_sent
 
     def _rendered(self, request: Request) -> Mapping[str, str]:
         """Make the body; the record has its hash, and that of what the client sent."""
-        asked, sheet = self._wanted.asked, self._place.kept.session.sheet
-        self._body_sent, self._rewritten = rendered(self._wanted.dialect, asked, sheet, request)
-        came = sha256(asked.raw).hexdigest()
-        as_it_came = self._body_sent is asked.raw
+        parsed_request, inputs = self._incoming.parsed_request, self._lease.kept.session.inputs
+        self._body_sent, self._rewritten = rendered(
+            self._incoming.dialect, parsed_request, inputs, request
+        )
+        came = sha256(parsed_request.raw).hexdigest()
+        as_it_came = self._body_sent is parsed_request.raw
         return {"client": came, "sent": came if as_it_came else sha256(self._body_sent).hexdigest()}
 
     async def _heard(self, response: httpx2.Response) -> "Response | _TooLong":
@@ -193,7 +202,7 @@ class Asking:
             await self._surely(self._logged_elsewhere((content,), is_response=True))
             return self._told(Response(content, status), response)
         if status == _OK:
-            answer = await self._means.aside(len(content), self._wanted.dialect.answer, content)
+            answer = await self._context.aside(len(content), self._incoming.dialect.answer, content)
         if answer is None:
             await self._surely(self._failed(f"The upstream answered {status}."))
         else:
@@ -201,7 +210,7 @@ class Asking:
         return self._told(Response(content, status), response)
 
     async def _streamed(self, response: httpx2.Response) -> "Response | _TooLong":
-        listening = Listening(self._wanted.dialect, response)
+        listening = UpstreamStream(self._incoming.dialect, response)
         await listening.begin()
         said = self._refused_in(listening)
         if said is not None:
@@ -212,15 +221,15 @@ class Asking:
         made.unheard = partial(self._left, listening)
         return self._told(made, response)
 
-    def _refused_in(self, listening: Listening) -> Overflow | None:
+    def _refused_in(self, listening: UpstreamStream) -> Overflow | None:
         """Whether the stream says at its beginning, by an error or by nothing, that it is full."""
         if listening.error is not None:
             return overflow_of(None, listening.error)
-        window = self._place.kept.session.setup.budget.window
+        window = self._lease.kept.session.setup.budget.window
         full = window is not None and self._sent >= _FULL * window
         return Overflow(window) if listening.silent and full else None
 
-    async def _passed_on(self, listening: Listening) -> AsyncGenerator[bytes]:
+    async def _passed_on(self, listening: UpstreamStream) -> AsyncGenerator[bytes]:
         """The stream. Its end is sent when the log has the answer."""
         try:
             async for chunk in listening.passed():
@@ -236,12 +245,12 @@ class Asking:
         finally:
             self._left(listening)
 
-    def _left(self, listening: Listening) -> None:
+    def _left(self, listening: UpstreamStream) -> None:
         """Nobody listens any more. Nothing here may wait: whoever is cancelled may not."""
         if not self._over:
             self._over = True
-            self._means.later(self._interrupted(listening.assembling.answer()))
-        self._means.later(listening.close())
+            self._context.later(self._interrupted(listening.assembling.answer()))
+        self._context.later(listening.close())
 
     async def _logged(self, answer: Answer, note: Note | None = None) -> None:
         if not answer.payloads:
@@ -252,22 +261,24 @@ class Asking:
             )
         self._learn(answer)
         try:
-            await self._append(self._place, answer, note)
+            await self._append(self._lease, answer, note)
         except Conflict:  # the same was asked twice, and the other answer came first
-            self._place = await self._means.placing.branched(self._place)
-            await self._append(self._place, answer, note)
+            self._lease = await self._context.resolver.branched(self._lease)
+            await self._append(self._lease, answer, note)
         except StoreError:
             # The client gets what was paid for; it is logged when the client sends it again.
-            mark = self._place.answered(answer.payloads)
-            self._means.unmanaged.not_logged(self._wanted.tenant, self._wanted.chain, mark.key)
+            mark = self._lease.answered(answer.payloads)
+            self._context.unmanaged.not_logged(
+                self._incoming.tenant, self._incoming.chain, mark.key
+            )
             self._is_logged = False
         finally:
-            await self._place.leave()
+            await self._lease.leave()
         return None
 
     def _is_handed_over(self, raw: bytes) -> bool:
         """Whether to read it here would keep others waiting."""
-        return self._means.large is not None and is_large(raw)
+        return self._context.large is not None and is_large(raw)
 
     async def _logged_elsewhere(
         self,
@@ -278,15 +289,15 @@ class Asking:
         note: str = "",
     ) -> None:
         """Have a large answer read and logged in another process."""
-        place, wanted = self._place, self._wanted
-        assert self._means.large is not None  # noqa: S101 - it is handed over
-        name, link = place.kept.session.name, wanted.chain.end
+        lease, incoming = self._lease, self._incoming
+        assert self._context.large is not None  # noqa: S101 - it is handed over
+        name, link = lease.kept.session.name, incoming.chain.end
         unlogged = UnloggedAnswer(
-            *(wanted.tenant, wanted.dialect.path, name, link, place.tip),
+            *(incoming.tenant, incoming.dialect.path, name, link, lease.tip),
             *(pieces, is_response, usage, note),
         )
         try:
-            logged = await self._means.large.log_answer(unlogged)
+            logged = await self._context.large.log_answer(unlogged)
         except RefoldError:
             # It is in the log when the client sends it again, with its next request.
             self._is_logged = False
@@ -298,32 +309,34 @@ class Asking:
             return
         self._charge_for(logged.usage, logged.size)
         self._logged_in = logged.session
-        await place.leave()
+        await lease.leave()
 
     def _learn(self, answer: Answer) -> None:
         self._charge_for(answer.usage, sum(map(len, answer.payloads)))
 
     def _charge_for(self, told: Usage | None, size: int) -> None:
         if told is not None and told.input and self._sent:
-            self._means.experiences.answered(self._wanted.asked.model, self._sent, told.input)
+            self._context.experiences.answered(
+                self._incoming.parsed_request.model, self._sent, told.input
+            )
         elif self._sent:
-            self._means.experiences.took(self._wanted.asked.model, self._sent)
+            self._context.experiences.took(self._incoming.parsed_request.model, self._sent)
         used = told or Usage(self._sent)
         if not used.output:  # nobody said, or it broke off before they did
             used = used._replace(output=size // _BYTES)
-        self._charge(used, cost_of(used, self._wanted.setup.prices))
+        self._charge(used, cost_of(used, self._incoming.setup.prices))
 
-    async def _append(self, place: Place, answer: Answer, note: Note | None) -> None:
-        mark = place.answered(answer.payloads)
-        differing = sorted(self._rewritten - place.kept.noted)
+    async def _append(self, lease: SessionLease, answer: Answer, note: Note | None) -> None:
+        mark = lease.answered(answer.payloads)
+        differing = sorted(self._rewritten - lease.kept.noted)
         if note is None and differing:
             note = _rewritten_note(differing)
-            place.kept.noted |= self._rewritten
-        async with place.kept.turn:
-            done = await place.kept.session.answer(
+            lease.kept.noted |= self._rewritten
+        async with lease.kept.turn:
+            done = await lease.kept.session.answer(
                 *answer.payloads, usage=answer.usage, note=note, mark=mark
             )
-        self._means.placing.answered(place, mark.key, done.first + mark.nth, answer.payloads)
+        self._context.resolver.answered(lease, mark.key, done.first + mark.nth, answer.payloads)
 
     async def _interrupted(self, answer: Answer) -> None:
         """What came before the client left, or the upstream broke off."""
@@ -335,24 +348,24 @@ class Asking:
 
     async def _failed(self, words: str) -> None:
         """Nothing was answered; asking the same again is a retry."""
-        place = self._place
+        lease = self._lease
         note = Note(words, {"gateway": "failed", "request": self._record})
         try:
             with suppress(Conflict, StoreError):  # then others went on meanwhile, or nobody can
-                async with place.kept.turn:
-                    await place.kept.session.note(note, mark=place.failed())
+                async with lease.kept.turn:
+                    await lease.kept.session.note(note, mark=lease.failed())
         finally:
-            await place.leave()
+            await lease.leave()
 
     async def _failed_before(self, words: str) -> None:
         """Note, when the store is back, that nothing was asked: a retry then finds its session."""
         note = Note(words, {"gateway": "failed", "request": self._record})
-        if self._means.recovered is not None:
-            await self._means.placing.note_failure(self._place, note, self._means.recovered)
+        if self._context.recovered is not None:
+            await self._context.resolver.note_failure(self._lease, note, self._context.recovered)
 
     async def _surely(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it to its end, also when who waits for it is gone."""
-        await asyncio.shield(self._means.later(work))
+        await asyncio.shield(self._context.later(work))
 
     @property
     def _sent(self) -> int:
@@ -363,7 +376,7 @@ class Asking:
 
         Its place may be a branch by now; the record of the request stays where it was planned.
         """
-        name = self._logged_in or self._place.kept.session.name
+        name = self._logged_in or self._lease.kept.session.name
         request = f"{self._planned_in or name}:{self._record}"
         managed = MANAGED if self._is_logged else NOT_LOGGED
         return answered_with(made, response, session=name, request=request, managed=managed)

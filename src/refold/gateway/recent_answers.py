@@ -24,7 +24,7 @@ from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects.bounded_json import value_of
-from refold.gateway.sessions import Asker
+from refold.gateway.sessions import AgentIdentity
 from refold.wire import Shape, Wire
 from refold.wire.fingerprint import is_unique
 from refold.wire.harness import users_words
@@ -58,7 +58,7 @@ class RecentAnswer:
     session: str
     """The session of the conversation: where another agent asked beside it, not that one's."""
     seq: int
-    asker: Asker
+    agent: AgentIdentity
     caller: tuple[str, bytes]
     """The tenant, and the seed of the caller's chains."""
     hint: str
@@ -71,7 +71,7 @@ class History(NamedTuple):
     """A history that no session is known to have, and whose it is."""
 
     caller: tuple[str, bytes]
-    asker: Asker
+    agent: AgentIdentity
     hint: str
     wire: Wire
     messages: Sequence[bytes]
@@ -79,7 +79,7 @@ class History(NamedTuple):
     def may_follow(self, answer: RecentAnswer) -> bool:
         """Whether it may be of the conversation in which an answer was given."""
         named = self.hint and answer.hint
-        return answer.asker.is_like(self.asker) and (not named or self.hint == answer.hint)
+        return answer.agent.is_like(self.agent) and (not named or self.hint == answer.hint)
 
 
 class Delegation(NamedTuple):
@@ -212,7 +212,7 @@ def _shared(answer: RecentAnswer, found: Iterable[Known]) -> list[Any]:
     return [
         answer.session,
         answer.seq,
-        answer.asker,
+        answer.agent,
         tenant,
         seed.hex(),
         answer.hint,
@@ -222,11 +222,11 @@ def _shared(answer: RecentAnswer, found: Iterable[Known]) -> list[Any]:
 
 
 def _taken(shared: Sequence[Any]) -> tuple[RecentAnswer, list[Known]]:
-    session, seq, asker, tenant, seed, hint, quotable, known = shared
+    session, seq, agent, tenant, seed, hint, quotable, known = shared
     answer = RecentAnswer(
         session,
         seq,
-        Asker(*asker),
+        AgentIdentity(*agent),
         (tenant, bytes.fromhex(seed)),
         hint,
         {bytes.fromhex(key): chars for key, chars in quotable.items()},

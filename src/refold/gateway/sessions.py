@@ -12,7 +12,7 @@ from uuid import UUID
 
 from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
-from refold.gateway.dialects.dialect import Asked
+from refold.gateway.dialects.dialect import ParsedRequest
 from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.models.catalog import ModelSettings, Overrides
@@ -34,7 +34,7 @@ from refold.view import Profile
 _BEGINNING: Final = 80
 
 
-class Asker(NamedTuple):
+class AgentIdentity(NamedTuple):
     """By what one who asks is known."""
 
     instructions: str
@@ -43,11 +43,11 @@ class Asker(NamedTuple):
     """Their hash."""
 
     @classmethod
-    def of(cls, instructions: str, tools: str) -> "Asker":
+    def of(cls, instructions: str, tools: str) -> "AgentIdentity":
         """Who has these instructions, and tools with this hash."""
         return cls(instructions[:_BEGINNING], tools)
 
-    def is_like(self, other: "Asker") -> bool:
+    def is_like(self, other: "AgentIdentity") -> bool:
         """Whether the two may be the same."""
         return self.tools == other.tools or _begin_alike(self.instructions, other.instructions)
 
@@ -74,13 +74,13 @@ class GatewaySession:
     """Is held by whoever changes the session."""
     first_entry: UUID | None = None
     """The id of the log's first entry, once it was looked up: a restarted log has another one."""
-    asker: Asker | None = None
+    agent: AgentIdentity | None = None
     """Who asked last, as far as this process knows."""
     origin: "Origin | None" = None
     """How its log began, once it was looked up."""
     beside: str | None = None
     """The session beside whose conversation this one asks, if it is another agent's."""
-    beside_asker: Asker | None = None
+    beside_asker: AgentIdentity | None = None
     """Whose conversation that is."""
     branched: bool = False
     """The client went back to ask something, and may never go on here: agents ask so for a summary
@@ -173,7 +173,7 @@ class GatewaySessions:
     @asynccontextmanager
     async def _lease(self, key: SessionKey, opening: Opening) -> AsyncGenerator[GatewaySession]:
         async with self.pool.lease(key, lambda: self._open(key, opening)) as leased:
-            check_format(key.session, leased.session.sheet.wire.name, opening.format)
+            check_format(key.session, leased.session.inputs.wire.name, opening.format)
             yield leased
 
     async def drop(self, tenant: str, name: str) -> None:
@@ -273,19 +273,29 @@ class Setups:
         self._kept: OrderedDict[_Seen, Setup] = OrderedDict()
         self._weight = 0
 
-    def of(self, asked: Asked, tenant: str, experiences: Experiences) -> Setup:
+    def of(self, parsed_request: ParsedRequest, tenant: str, experiences: Experiences) -> Setup:
         """The setup of a tenant's request, with what the tenant's answers have taught."""
-        known, output = experiences.of(asked.model), _output(asked)
-        facts = (tenant, asked.model, asked.tools, asked.instructions, output)
+        known, output = experiences.of(parsed_request.model), _output(parsed_request)
+        facts = (
+            tenant,
+            parsed_request.model,
+            parsed_request.tools,
+            parsed_request.instructions,
+            output,
+        )
         seen = (*facts, known.factor, known.window, known.undercount, known.refused)
         setup = self._kept.pop(seen, None)
         if setup is None:
-            own = self._models.get(asked.model, ModelSettings())
+            own = self._models.get(parsed_request.model, ModelSettings())
             own = own.model_copy(update={"output": output or own.output})
             setup = experiences.setup(
-                asked.model, self._profile, own, asked.tools, asked.instructions
+                parsed_request.model,
+                self._profile,
+                own,
+                parsed_request.tools,
+                parsed_request.instructions,
             )
-            self._weight += _weight(asked.tools, asked.instructions)
+            self._weight += _weight(parsed_request.tools, parsed_request.instructions)
         self._kept[seen] = setup
         self._let_go()
         return setup
@@ -296,9 +306,11 @@ class Setups:
             self._weight -= _weight(tools, instructions)
 
 
-def _output(asked: Asked) -> int | None:
+def _output(parsed_request: ParsedRequest) -> int | None:
     """How long the answer may be, where the client says so."""
-    given = next((asked.body[name] for name in _OUTPUT if asked.body.get(name)), None)
+    given = next(
+        (parsed_request.body[name] for name in _OUTPUT if parsed_request.body.get(name)), None
+    )
     return given if isinstance(given, int) and given > 0 else None
 
 

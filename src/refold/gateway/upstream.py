@@ -169,13 +169,13 @@ class Counting:
             self._events = None
             self._whole = bytearray(_MOST + 1)
 
-    def used(self, asked: int | None) -> Usage | None:
+    def used(self, parsed_request: int | None) -> Usage | None:
         """What was used; where nobody said, what so many bytes that asked for it come to."""
         if self._events is None and len(self._whole) <= _MOST:
             self._look(bytes(self._whole))
         told = anthropic_usage(self._told) if self._messages else openai_usage(self._told)
-        if told is None and asked is not None:
-            return Usage(asked // _CHARS, self._came // _CHARS)
+        if told is None and parsed_request is not None:
+            return Usage(parsed_request // _CHARS, self._came // _CHARS)
         return told
 
     def _look(self, data: bytes) -> None:
@@ -283,8 +283,8 @@ def check_path(path: str, query: str) -> None:
 
 def check_allowed(method: str, path: str, more: Iterable[str]) -> None:
     """Refuse what is not to be asked with a key that is not the client's own."""
-    asked = f"{method} {path}"
-    if not any(fnmatchcase(asked, one) for one in (*ANSWERING, *more)):
+    parsed_request = f"{method} {path}"
+    if not any(fnmatchcase(parsed_request, one) for one in (*ANSWERING, *more)):
         raise NotPassedOn(f"{method} {path[:100]} is not passed on with the service's own key.")
 
 
@@ -363,7 +363,7 @@ class Upstream:
         speaks = not self.dialects or not dialect or dialect in self.dialects
         return speaks and any(fnmatchcase(model, one) for one in self.models)
 
-    def url(self, passing: "Passing") -> httpx2.URL:
+    def url(self, proxied: "ProxiedRequest") -> httpx2.URL:
         """Where a request is passed on to.
 
         Only the path and the query come from the request, as components of their own: scheme, host
@@ -372,10 +372,10 @@ class Upstream:
         Raises:
             InvalidInput: There is no such URL.
         """
-        base = _parsed(self.base_url if passing.prefix != V1 else self.v1_url)
+        base = _parsed(self.base_url if proxied.prefix != V1 else self.v1_url)
         own = _path_of(base).rstrip("/")
-        path = own + passing.path.removeprefix(V1)
-        query = f"?{passing.query}" if passing.query else ""
+        path = own + proxied.path.removeprefix(V1)
+        query = f"?{proxied.query}" if proxied.query else ""
         try:
             url = base.copy_with(raw_path=(path + query).encode("ascii"))
         except (httpx2.InvalidURL, ValueError) as error:
@@ -391,7 +391,7 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
+class ProxiedRequest:
     """A request that is passed on."""
 
     method: str
@@ -444,16 +444,16 @@ class Upstreams:
         )
 
     async def send(
-        self, upstream: Upstream, passing: Passing, *, most: int | None = MOST
+        self, upstream: Upstream, proxied: ProxiedRequest, *, most: int | None = MOST
     ) -> httpx2.Response:
         """Pass a request on; the answer is not read yet, and is no longer than `most` bytes."""
-        check_path(passing.path, passing.query)
-        key = self._own_key(upstream, passing)
+        check_path(proxied.path, proxied.query)
+        key = self._own_key(upstream, proxied)
         request = self._client.build_request(
-            passing.method,
-            upstream.url(passing),
-            headers=[*_sent(passing, key), (b"accept-encoding", b"identity")],
-            content=passing.body,
+            proxied.method,
+            upstream.url(proxied),
+            headers=[*_sent(proxied, key), (b"accept-encoding", b"identity")],
+            content=proxied.body,
         )
         if not upstream.owns(request.url):
             raise _no_such_url()
@@ -473,12 +473,12 @@ class Upstreams:
         given = (headers.get(name, "").removeprefix("Bearer ") for name in _KEYS)
         return next((one for one in given if one and not one.startswith(OURS)), None)
 
-    def _own_key(self, upstream: Upstream, passing: Passing) -> str | None:
+    def _own_key(self, upstream: Upstream, proxied: ProxiedRequest) -> str | None:
         """The key that is sent instead of the client's; None where the client's is."""
         if upstream.key == PASSED:
             return None
-        check_allowed(passing.method, passing.path, upstream.paths)
-        key = self.key(upstream, passing.tenant, {})
+        check_allowed(proxied.method, proxied.path, upstream.paths)
+        key = self.key(upstream, proxied.tenant, {})
         if key is None:
             raise InvalidInput(
                 f"No key is stored for the upstream {upstream.name!r}.",
@@ -508,17 +508,17 @@ def _no_such_url() -> InvalidInput:
     )
 
 
-def _sent(passing: Passing, key: str | None) -> Headers:
+def _sent(proxied: ProxiedRequest, key: str | None) -> Headers:
     """The client's headers, but for those of its connection and our own, with the key."""
-    dropped = _NOT_SENT | _hops_in(passing.headers)
-    for name, value in passing.headers:
+    dropped = _NOT_SENT | _hops_in(proxied.headers)
+    for name, value in proxied.headers:
         lower = name.lower().decode("latin-1")
         if lower in dropped or lower.startswith(_OURS) or _SECRET.search(value):
             continue
         if lower not in _KEYS or (key is None and OURS.encode() not in value):
             yield name, value
     if key is not None:
-        yield from _keyed(key, passing.path)
+        yield from _keyed(key, proxied.path)
 
 
 def _hops_in(headers: Headers) -> set[str]:

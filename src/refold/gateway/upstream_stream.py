@@ -29,7 +29,7 @@ _MOST_JOINING: Final = 1 << 18
 """Bytes that are taken ahead of who reads them."""
 
 
-class Joined(httpx2.AsyncByteStream):
+class CoalescedStream(httpx2.AsyncByteStream):
     """A body whose pieces are read as they come, and handed on together."""
 
     def __init__(self, body: httpx2.AsyncByteStream) -> None:
@@ -153,7 +153,7 @@ class _Transport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status,
             headers=response.headers,
-            stream=Joined(_Body(response.stream)),
+            stream=CoalescedStream(_Body(response.stream)),
             extensions=response.extensions,
         )
 
@@ -419,7 +419,7 @@ _SECONDS: Final = 5
 """As long is waited for the end of a refusal."""
 
 
-class Listening:
+class UpstreamStream:
     """Passes on what comes, byte for byte, but for the end: that waits."""
 
     def __init__(self, dialect: Dialect, response: httpx2.Response) -> None:

@@ -16,7 +16,7 @@ from refold.view.budget import Budget
 from refold.view.profiles import Profile
 from refold.view.tokens import Counter
 from refold.view.view import Messages, View
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 # A ledger: the identifiers of what was folded, the most likely to be used again first.
@@ -310,7 +310,7 @@ class Projected:
         counter: Counter,
         format: str = "pydantic-ai",  # noqa: A002 - the glossary's word
     ) -> None:
-        self.session = View(Sheet(wire_for(format), counter), profile)
+        self.session = View(ViewInput(wire_for(format), counter), profile)
         self._budget = budget
         self._known = 0
 

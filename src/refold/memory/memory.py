@@ -11,7 +11,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from pydantic import JsonValue
 
 from refold.errors import SessionForgotten, SessionNotFound
-from refold.fold.compactor import Folder, Remember, from_the_log
+from refold.fold.compactor import Compactor, Remember, from_the_log
 from refold.fold.extractive import STATE
 from refold.fold.job import Job, Make
 from refold.fold.summary import Summary, one_line
@@ -22,7 +22,7 @@ from refold.log.entry import intersect, subtract, union
 from refold.log.text import text_of, words
 from refold.memory.board import NAME, PROFILE, Fact, ever_added
 from refold.view import Counter, Plan
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 
 Reason = Literal["trimmed", "overflow", "daily"]
 """Why something is remembered: it leaves the view, a provider refused it, a day is over."""
@@ -255,23 +255,23 @@ class Leaving:
         self, log: Log, session: str, counter: Counter, remember: Remember, make: Make | None = None
     ) -> None:
         self._session = session
-        self._by_log = Folder(log, counter, from_the_log, remember)
+        self._by_log = Compactor(log, counter, from_the_log, remember)
         self._make: Make = make or self._by_log
         self._owed: tuple[Span, ...] = ()
         """What left by fixed limits and could not be noted yet."""
         self._pause = self._left = 0
         """For how many requests it is not tried again, and how many of those are left."""
 
-    async def all_of(self, sheet: Sheet, context: JsonValue, limit: float) -> UUID | None:
+    async def all_of(self, inputs: ViewInput, context: JsonValue, limit: float) -> UUID | None:
         """Note everything that the view is made of; the model has so many seconds for it.
 
         What the note is known by; None where there is nothing to note. Raises what kept the log's
         own words from being noted.
         """
-        if not sheet.rows:
+        if not inputs.rows:
             return None
-        spans = intersect((Span(2, sheet.head),), sheet.outline.on_line(sheet.head))
-        said = sha256(b"\n".join(row.payload for row in sheet.rows)).hexdigest()
+        spans = intersect((Span(2, inputs.head),), inputs.outline.on_line(inputs.head))
+        said = sha256(b"\n".join(row.payload for row in inputs.rows)).hexdigest()
         job = self._job(spans, OVERFLOW, said, context)
         try:
             async with asyncio.timeout(limit):

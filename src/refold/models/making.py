@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from refold.fold.compactor import Folder, Write, read_context
+from refold.fold.compactor import Compactor, Write, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.log import Log
 from refold.models.catalog import counter_for
@@ -13,6 +13,6 @@ def makes(log: Log, write: Write) -> Make:
 
     async def make(job: Job, steps: Steps) -> JsonValue:
         counter = counter_for(read_context(job.context).model)
-        return await Folder(log, counter, write)(job, steps)
+        return await Compactor(log, counter, write)(job, steps)
 
     return make

@@ -11,10 +11,10 @@ from refold.recall.unfold import (
     Page,
     Piece,
     Text,
-    beneath,
     part_ref,
     read_artifact,
     read_part,
+    spans_of_fold,
     unfold,
 )
 
@@ -29,13 +29,13 @@ __all__ = [
     "Text",
     "Told",
     "Tool",
-    "beneath",
     "part_ref",
     "read_artifact",
     "read_part",
     "recall_tools",
     "search",
     "search_sessions",
+    "spans_of_fold",
     "terms_of",
     "unfold",
 ]

@@ -17,7 +17,7 @@ from refold.errors import InvalidInput, LogError
 from refold.log import MAIN_SCOPE, Log, Span
 from refold.recall.search import Found, search
 from refold.recall.text import Reader, fitting, framed
-from refold.recall.unfold import FEWEST, Cursor, beneath, part_ref, read_part, unfold
+from refold.recall.unfold import FEWEST, Cursor, part_ref, read_part, spans_of_fold, unfold
 
 # What the recall tools answer: quoted, bounded, and with the way to the rest.
 
@@ -62,7 +62,7 @@ class Answers:
         first = int(found[1])
         spans = (Span(first, int(found[2] or first)),)
         if found[2] is None and start == 0:
-            spans = await beneath(self._log, session or self._session, first) or spans
+            spans = await spans_of_fold(self._log, session or self._session, first) or spans
         return await self._page(spans, Cursor(spans[0].first, start), session)
 
     async def _search(self, query: str, limit: int, session: str | None) -> list[Found]:

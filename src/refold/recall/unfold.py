@@ -80,7 +80,7 @@ class Page:
         return _BETWEEN.join(piece.text for piece in self.pieces)
 
 
-async def beneath(log: Log, session: str, seq: int) -> tuple[Span, ...]:
+async def spans_of_fold(log: Log, session: str, seq: int) -> tuple[Span, ...]:
     """The spans that the fold at `seq` stands for; none when no fold is there."""
     for entry in await log.read(session, Span(seq, seq)):
         match CODEC.decode(entry):

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from refold.engine import Ended, Engine, LocalSteps
 from refold.engine.protocol import CANCELLED, reason_of
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay, NothingToFold, RefoldError
-from refold.fold.compactor import MANUAL, Folder, Preview, context, preview
+from refold.fold.compactor import MANUAL, Compactor, Preview, context, preview
 from refold.fold.events import CompactionComplete
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, everything, needed
@@ -20,11 +20,11 @@ from refold.fold.trigger import Decision, Pressure, Why, decide, sized
 from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, FoldFailed, FoldStarted, Span
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Setup
-from refold.session.events import Telling
+from refold.session.events import CompactionEvents
 from refold.session.guards import Guards, Recovering
-from refold.session.live_view import Following
+from refold.session.live_view import LiveView
 from refold.telemetry import Instrumented
-from refold.view import Fold, Keep, Sheet, View
+from refold.view import Fold, Keep, View, ViewInput
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
 from refold.view.plan import Plan
 
@@ -48,22 +48,22 @@ class Compacted:
     checkpoint_path: str | None = None
 
 
-def asked_for(sheet: Sheet, values: Fold, least: int, *, everything_too: bool) -> Boundary:
+def asked_for(inputs: ViewInput, values: Fold, least: int, *, everything_too: bool) -> Boundary:
     """What a fold that is asked for would stand for: all but the last turn.
 
     Where there is only one turn, or a profile shows nothing beside its summary: all of it, once
     the turn is over.
     """
-    if len(sheet.rows) < least or sheet.scope != MAIN_SCOPE:
+    if len(inputs.rows) < least or inputs.scope != MAIN_SCOPE:
         return Boundary()
-    over = bool(sheet.rows) and sheet.rows[-1].role == "assistant"
-    over = over and not any(sheet.rows[at].has("call") for at in sheet.step(sheet.steps[-1]))
-    alone = values.placement == "message" or len(sheet.turns) < 2  # noqa: PLR2004 - one turn
+    over = bool(inputs.rows) and inputs.rows[-1].role == "assistant"
+    over = over and not any(inputs.rows[at].has("call") for at in inputs.step(inputs.steps[-1]))
+    alone = values.placement == "message" or len(inputs.turns) < 2  # noqa: PLR2004 - one turn
     if everything_too and over and alone:
-        return everything(sheet)
+        return everything(inputs)
     keep = values.keep.model_copy(update={"unit": "turns", "amount": 0, "least": 1})
-    found = boundary(sheet, keep)
-    return found if found.messages else boundary(sheet, Keep())
+    found = boundary(inputs, keep)
+    return found if found.messages else boundary(inputs, Keep())
 
 
 def compacted(fold: UUID, ended: Ended | None, event: CompactionComplete | None) -> Compacted:
@@ -86,11 +86,11 @@ def compacted(fold: UUID, ended: Ended | None, event: CompactionComplete | None)
 # When to fold: how full the view is, and what was tried before.
 
 
-class Timing:
+class CompactionSchedule:
     """Decides about the folds of one session; what failed is not tried again at once."""
 
-    def __init__(self, following: Following) -> None:
-        self._following = following
+    def __init__(self, live: LiveView) -> None:
+        self._following = live
         self._again = 0
         """After a failure: the tokens of the whole session from which on it is tried again."""
         self._held_at = 0
@@ -100,20 +100,20 @@ class Timing:
 
     def decide(self, *, running: bool, forced: bool) -> Decision:
         """Whether to fold before the next request, and why."""
-        following, view = self._following, self._following.view
-        if following.whole < self._held_at:  # cleared or rewound since: another past
+        live, view = self._following, self._following.view
+        if live.whole < self._held_at:  # cleared or rewound since: another past
             self._again = self._held_at = 0
-        setup, sheet = following.setup, view.sheet
-        marks = following.thresholds
-        shown = sum(len(fold.shown) for fold in sheet.foldings if not fold.merged)
+        setup, inputs = live.setup, view.inputs
+        marks = live.thresholds
+        shown = sum(len(fold.shown) for fold in inputs.foldings if not fold.merged)
         pressure = Pressure(
             self._size() + marks.floor,
-            len(sheet.rows) + shown,
-            len(sheet.turns),
+            len(inputs.rows) + shown,
+            len(inputs.turns),
             marks.floor,
             gain=marks.limit,
-            foldable=len(sheet.rows),
-            whole=following.whole,
+            foldable=len(inputs.rows),
+            whole=live.whole,
             again=self._again,
         )
         facts = {
@@ -129,7 +129,7 @@ class Timing:
             # The provider's cache was given up a moment ago: not twice in a row for one cause.
             return Decision("continue", (*first.why, Why("rewritten", self._rewritten)))
         values = fold_values(setup)
-        where = boundary(sheet, values.keep)  # looked for only when there is a reason to
+        where = boundary(inputs, values.keep)  # looked for only when there is a reason to
         sent = where.tokens - view.omitted(where.spans, setup.budget)
         real = pressure._replace(gain=sent - values.max_tokens, foldable=where.messages)
         return decide(setup.profile.trigger, marks, real, **facts)
@@ -140,11 +140,11 @@ class Timing:
 
     def go_on(self, *, failed: bool) -> None:
         """After a failure, fixed limits apply until a fold is made."""
-        following = self._following
+        live = self._following
         self._rewritten = self._rewritten if failed else 0
         self._again = self._later() if failed else 0
-        self._held_at = following.whole
-        following.view.profile = following.profile(limits=failed)
+        self._held_at = live.whole
+        live.view.profile = live.profile(limits=failed)
 
     def hold(self) -> None:
         """Do not make the same fold again at once."""
@@ -157,10 +157,10 @@ class Timing:
 
     def _size(self) -> int:
         """The tokens of the next request's messages, with what fixed limits leave out."""
-        following, view = self._following, self._following.view
-        if self._again and following.setup.profile.window.limits:
-            view = View(view.sheet, following.profile())
-        return view.size(following.setup.budget)
+        live, view = self._following, self._following.view
+        if self._again and live.setup.profile.window.limits:
+            view = View(view.inputs, live.profile())
+        return view.size(live.setup.budget)
 
 
 def fold_values(setup: Setup) -> Fold:
@@ -180,17 +180,17 @@ class Folds:
 
     def __init__(  # noqa: PLR0913 - made in one place
         self,
-        following: Following,
+        live: LiveView,
         engine: Engine,
-        telling: Telling,
+        telling: CompactionEvents,
         *,
         before: Hook | None = None,
         host: Host = dict,
-        folder: Folder | None = None,
+        folder: Compactor | None = None,
     ) -> None:
         self._folder = folder
         self.host = host
-        self._following = following
+        self._following = live
         self._engine = engine
         self._telling = telling
         self._before = before
@@ -198,8 +198,8 @@ class Folds:
         self._guards = Guards(telling.tell)
         self._taken: dict[UUID, int] = {}
         """What is folded took up in the view, in tokens."""
-        self._timing = Timing(following)
-        self._recovering = Recovering(following, engine)
+        self._timing = CompactionSchedule(live)
+        self._recovering = Recovering(live, engine)
 
     @property
     def running(self) -> UUID | None:
@@ -261,18 +261,18 @@ class Folds:
 
     def asked(self, cause: str = MANUAL) -> Boundary:
         """What a fold that somebody asks for would stand for."""
-        following = self._following
-        least = following.setup.profile.trigger.min_messages_manual
-        return asked_for(following.view.sheet, self.values(), least, everything_too=cause == MANUAL)
+        live = self._following
+        least = live.setup.profile.trigger.min_messages_manual
+        return asked_for(live.view.inputs, self.values(), least, everything_too=cause == MANUAL)
 
     async def settle(self) -> None:
         """Wait for the fold that is under way, as long as a request would."""
-        following = self._following
-        await following.catch_up()
+        live = self._following
+        await live.catch_up()
         if self.running is not None:
-            wait = following.setup.profile.fold.wait
-            await self._engine.wait(following.name, self.running, wait)
-            await following.catch_up()
+            wait = live.setup.profile.fold.wait
+            await self._engine.wait(live.name, self.running, wait)
+            await live.catch_up()
 
     def switched(self, setup: Setup) -> None:
         """Summaries are measured by another model's counter from now on."""
@@ -317,10 +317,10 @@ class Folds:
         return fold_values(setup or self._following.setup)
 
     async def _act(self, decision: Decision) -> None:
-        following = self._following
+        live = self._following
         fold = self.running
         if fold is None:
-            where = boundary(following.view.sheet, self.values().keep)
+            where = boundary(live.view.inputs, self.values().keep)
             fold = await self._tried(where, decision.why[0].what)
         if fold is None or decision.act != "wait":
             return
@@ -329,11 +329,11 @@ class Folds:
 
     async def _waited(self, fold: UUID, cause: str) -> bool:
         """Wait for a fold, as long as a request may; whether it has ended."""
-        following = self._following
+        live = self._following
         start = perf_counter()
         try:
-            ended = await self._engine.wait(following.name, fold, following.setup.profile.fold.wait)
-            await following.catch_up()
+            ended = await self._engine.wait(live.name, fold, live.setup.profile.fold.wait)
+            await live.catch_up()
         finally:
             if (waits := WAITS.installed()) is not None:
                 waits.record(perf_counter() - start, {"refold.fold.trigger": cause})
@@ -344,13 +344,13 @@ class Folds:
 
         Where it cannot, the next request does not wait for it too.
         """
-        following = self._following
-        if not following.setup.profile.fold.breadcrumb or await self._is_asked_for(slow):
+        live = self._following
+        if not live.setup.profile.fold.breadcrumb or await self._is_asked_for(slow):
             self._timing.go_on(failed=True)
             return
-        await self._engine.cancel(following.name, slow)
-        await following.catch_up()
-        where = boundary(following.view.sheet, self.values().keep)
+        await self._engine.cancel(live.name, slow)
+        await live.catch_up()
+        where = boundary(live.view.inputs, self.values().keep)
         if where.messages:
             fold = await self._tried(where, cause, at_once=True)
             if fold is not None and not await self._waited(fold, cause):
@@ -358,9 +358,9 @@ class Folds:
 
     async def _is_asked_for(self, fold: UUID) -> bool:
         """Whether somebody asked for the fold that is under way, here or in another process."""
-        following = self._following
-        begun = next((one.seq for one in following.running if one.fold == fold), None)
-        entries = await following.log.read(following.name, Span(begun, begun)) if begun else []
+        live = self._following
+        begun = next((one.seq for one in live.running if one.fold == fold), None)
+        entries = await live.log.read(live.name, Span(begun, begun)) if begun else []
         values = map(CODEC.decode, entries)
         return any(isinstance(one, FoldStarted) and one.trigger in _ASKED for one in values)
 
@@ -389,9 +389,9 @@ class Folds:
         *,
         at_once: bool = False,
     ) -> UUID | None:
-        following = self._following
+        live = self._following
         fold = uuid4()
-        setup = following.setup
+        setup = live.setup
         given = context(
             values,
             self.host(),
@@ -400,11 +400,11 @@ class Folds:
             summariser=setup.profile.summariser,
             at_once=at_once,
         )
-        spans, outline = where.spans, following.view.sheet.outline
+        spans, outline = where.spans, live.view.inputs.outline
         needs = needed(spans, outline) if self.running is None else None
-        job = Job(following.name, fold, spans, cause, focus, given, following.head, needs)
+        job = Job(live.name, fold, spans, cause, focus, given, live.head, needs)
         self._telling.begins(fold, cause)
-        omitted = following.view.omitted(where.spans, following.setup.budget)
+        omitted = live.view.omitted(where.spans, live.setup.budget)
         self._taken = {fold: where.tokens - omitted}
         if cause in _ASKED:
             self._asked.add(fold)
@@ -418,7 +418,7 @@ class Folds:
         if not started:
             self._telling.fails(fold, "another fold is under way")
             return None
-        await following.catch_up()
+        await live.catch_up()
         return fold
 
 
@@ -439,21 +439,21 @@ _ASKED = {MANUAL, "model switch", "memory pressure"}
 # A preview of the fold that a person could ask for, with what requests would cost then.
 
 
-async def previewed(following: Following, folds: Folds) -> Preview:
+async def previewed(live: LiveView, folds: Folds) -> Preview:
     """What a fold would do, with the summary that the log itself gives."""
-    await following.catch_up()
+    await live.catch_up()
     where = folds.asked()
     if not where.spans:
         raise NothingToFold("There is nothing that a summary could stand for yet.")
-    setup, sheet = following.setup, following.view.sheet
+    setup, inputs = live.setup, live.view.inputs
     given = context(folds.values(), folds.host(), where.whole)
-    job = Job(following.name, uuid4(), where.spans, MANUAL, context=given)
-    summary = parse(await Folder(following.log, setup.counter)(job, LocalSteps()))
-    view, budget = following.view, setup.budget
+    job = Job(live.name, uuid4(), where.spans, MANUAL, context=given)
+    summary = parse(await Compactor(live.log, setup.counter)(job, LocalSteps()))
+    view, budget = live.view, setup.budget
     size = view.size(budget, prompt_follows=True)
     sent = where._replace(tokens=where.tokens - view.omitted(where.spans, budget))
-    found = preview(sent, summary, size, len(sheet.rows), setup.counter)
-    beside = setup.budget.tools + max(setup.budget.instructions, sheet.instructions)
+    found = preview(sent, summary, size, len(inputs.rows), setup.counter)
+    beside = setup.budget.tools + max(setup.budget.instructions, inputs.instructions)
     before, after = found.before + beside, found.after + beside
     return found._replace(
         cost_before=cost_of(_again(before), setup.prices),

@@ -12,7 +12,7 @@ from refold.fold.events import CompactionComplete, CompactionStart, FoldEvent
 from refold.fold.summary import Summary, counts, parse
 from refold.fold.undo import UNFOLD
 from refold.log import CODEC, Entry, FoldCompleted, FoldFailed, FoldStarted, Forgotten
-from refold.session.live_view import Following
+from refold.session.live_view import LiveView
 from refold.view import Account, Event
 
 Watch = Callable[[Event | FoldEvent], None]
@@ -29,13 +29,13 @@ class _Begun:
     at: float
 
 
-class Telling:
+class CompactionEvents:
     """Follows the folds of a session, wherever they are made: each begins once and ends once."""
 
-    def __init__(self, following: Following, watch: Watch, workspace: Workspace | None) -> None:
+    def __init__(self, live: LiveView, watch: Watch, workspace: Workspace | None) -> None:
         self.last: CompactionComplete | None = None
         """How the newest fold ended."""
-        self._following = following
+        self._following = live
         self._watch = watch
         self._workspace = workspace
         self._begun: dict[UUID, _Begun] = {}
@@ -84,10 +84,10 @@ class Telling:
 
     def _account(self, size: int) -> Account:
         """Where the tokens of a request would go now."""
-        sheet, budget = self._following.view.sheet, self._following.setup.budget
-        parts = (part for row in sheet.rows for part in row.parts)
+        inputs, budget = self._following.view.inputs, self._following.setup.budget
+        parts = (part for row in inputs.rows for part in row.parts)
         told = sum(part.tokens for part in parts if part.kind == "system")
-        beside = max(budget.instructions, sheet.instructions)
+        beside = max(budget.instructions, inputs.instructions)
         return Account(told + beside, size - told, budget.tools)
 
     async def _completed(self, fold: UUID, summary: Summary) -> None:

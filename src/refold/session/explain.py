@@ -17,7 +17,7 @@ from refold.log.outline import replay
 from refold.models import ModelSettings, budget_for, counter_for
 from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of, unmanaged
 from refold.recall.text import last_record, plan_of
-from refold.session.live_view import Following
+from refold.session.live_view import LiveView
 from refold.settings import load_settings
 from refold.view import Previous
 from refold.view.budget import PER_MESSAGE, Account, Budget
@@ -26,7 +26,7 @@ from refold.view.explain import explain as explain_request
 from refold.view.profiles import PROFILES, Profile
 from refold.view.profiles import profile as named
 from refold.view.project import project
-from refold.view.view_input import Sheet, weight
+from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
 
 _CONTROL = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
@@ -63,13 +63,13 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     known = {model: ModelSettings(window=window)} if window else {}
     budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
     apart = values.delegates == "apart"
-    sheet = Sheet.of(visible, wire_for(visible.info.format), counter, apart=apart)
+    inputs = ViewInput.of(visible, wire_for(visible.info.format), counter, apart=apart)
     if before is not None and model == asked:
-        budget = _as_before(budget, before.plan.account, sheet)
-    plan = project(sheet, values, budget, before and before.plan)
+        budget = _as_before(budget, before.plan.account, inputs)
+    plan = project(inputs, values, budget, before and before.plan)
     entries = (*visible.entries, *await _others(log, visible))
     return explain_request(
-        sheet, plan, budget, info=visible.info, model=model or None, entries=entries
+        inputs, plan, budget, info=visible.info, model=model or None, entries=entries
     )
 
 
@@ -89,17 +89,17 @@ async def explained_at(log: Log, session: str, seq: int) -> Explanation:
     seen = Visible(info, outline, tuple(one for one in entries if one.seq in needed))
     counter = counter_for(model)
     apart = values.delegates == "apart"
-    sheet = Sheet.of(seen, wire_for(info.format), counter, plan.scope, apart=apart)
+    inputs = ViewInput.of(seen, wire_for(info.format), counter, plan.scope, apart=apart)
     budget = budget_for(model, values, counter=counter)
-    return explain_request(sheet, plan, budget, info=info, model=model or None, entries=entries)
+    return explain_request(inputs, plan, budget, info=info, model=model or None, entries=entries)
 
 
-def _as_before(budget: Budget, account: Account, sheet: Sheet) -> Budget:
+def _as_before(budget: Budget, account: Account, inputs: ViewInput) -> Budget:
     """With the tools, the instructions and the answer's room of the newest request.
 
     Who asks the model knows them, the session alone does not.
     """
-    said = (part for row in sheet.rows for part in row.parts if part.kind == "system")
+    said = (part for row in inputs.rows for part in row.parts if part.kind == "system")
     instructions = max(0, account.system - sum(part.tokens for part in said))
     return budget._replace(tools=account.tools, instructions=instructions, reserve=account.reserve)
 
@@ -178,21 +178,21 @@ class Filled(NamedTuple):
         return self.system + self.tools + self.conversation
 
 
-def filled(following: Following) -> Filled:
+def filled(live: LiveView) -> Filled:
     """What the next request would hold now."""
-    sheet, budget, view = following.view.sheet, following.setup.budget, following.view
-    parts = (part for row in sheet.rows for part in row.parts)
+    inputs, budget, view = live.view.inputs, live.setup.budget, live.view
+    parts = (part for row in inputs.rows for part in row.parts)
     told = sum(part.tokens for part in parts if part.kind == "system")
-    shown = (text for one in sheet.foldings for _, text in one.shown)
-    folds = sum(sheet.counter.text(text) + PER_MESSAGE for text in shown)
-    last = following.previous.plan.account if following.previous else Account()
-    beside = max(budget.instructions, sheet.instructions)
+    shown = (text for one in inputs.foldings for _, text in one.shown)
+    folds = sum(inputs.counter.text(text) + PER_MESSAGE for text in shown)
+    last = live.previous.plan.account if live.previous else Account()
+    beside = max(budget.instructions, inputs.instructions)
     # Before the first request of a program, the newest of another tells of tools and instructions.
     system = max(told + beside, 0 if budget.tools else last.system)
     size = view.size(budget, prompt_follows=True)
-    if size > following.thresholds.room:  # it would be cut
+    if size > live.thresholds.room:  # it would be cut
         with suppress(ViewTooLarge):
-            size = project(sheet, view.profile, budget, view.plan, prompt_follows=True).tokens
+            size = project(inputs, view.profile, budget, view.plan, prompt_follows=True).tokens
     return Filled(system, budget.tools or last.tools, max(folds, size - told), folds)
 
 
@@ -271,7 +271,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def used(
-    following: Following,
+    live: LiveView,
     request: Previous,
     known: int,
     told: Usage | None,
@@ -281,23 +281,23 @@ def used(
 
     `known` is the head of the request before.
     """
-    account, prices = request.plan.account, following.setup.prices
-    usage = told or Usage(account.sent, sum(map(following.weight_of, answer)))
+    account, prices = request.plan.account, live.setup.prices
+    usage = told or Usage(account.sent, sum(map(live.weight_of, answer)))
     beside = account.sent - request.plan.tokens
-    whole = following.whole + beside - _unsendable(following, request)
+    whole = live.whole + beside - _unsendable(live, request)
     # All but what is new since the request before, as a cache would have it.
-    sheet = following.view.sheet
-    before = whole - sum(map(weight, sheet.rows[sheet.at(known + 1) :]))
+    inputs = live.view.inputs
+    before = whole - sum(map(weight, inputs.rows[inputs.at(known + 1) :]))
     instead = unmanaged(usage, account.sent, whole, before if known else 0)
     other = {**instead._asdict(), "cost": cost_of(instead, prices)}
     marked = {} if told else {"estimated": True}
     return Used(request.seq, {**usage._asdict(), **marked}, cost_of(usage, prices), other)
 
 
-def _unsendable(following: Following, request: Previous) -> int:
+def _unsendable(live: LiveView, request: Previous) -> int:
     """The tokens of prompts that are too long for the window: nobody could have sent them."""
-    sheet = following.view.sheet
+    inputs = live.view.inputs
     seqs = {
         ref.seq for ref, edit in request.plan.layout.changes.items() if edit.reason == "oversized"
     }
-    return sum(weight(row) for row in sheet.rows if row.seq in seqs) if seqs else 0
+    return sum(weight(row) for row in inputs.rows if row.seq in seqs) if seqs else 0

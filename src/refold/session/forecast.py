@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from refold.errors import ViewTooLarge
 from refold.log import Folded, Message, Span, Visible
 from refold.log.entry import placed, subtract, union
-from refold.session.live_view import Following
-from refold.view import Sheet
+from refold.session.live_view import LiveView
+from refold.view import ViewInput
 from refold.view.budget import Budget
 from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.project import project
@@ -38,35 +38,33 @@ def _is_kept(line: Line) -> bool:
     return all(part.disposition.edit == "keep" for part in line.parts)
 
 
-async def forecast(
-    following: Following, spans: Sequence[Span], said: bytes, *, unfold: bool
-) -> Forecast:
+async def forecast(live: LiveView, spans: Sequence[Span], said: bytes, *, unfold: bool) -> Forecast:
     """Plan the next request and look these entries up in it; nothing is written.
 
     Args:
-        following: The session's view.
+        live: The session's view.
         spans: The entries that are asked about.
         said: What the user says next, as a message. A request follows a prompt, and which results
             count as old depends on it.
         unfold: Plan as if the folds over the spans were opened.
     """
-    await following.catch_up()
-    view = following.view
-    sheet = await _sheet(following, spans if unfold else ())
-    draft = following.author.draft(Message(said), scope=following.scope)
-    sheet.extend([placed(draft, sheet.head + 1)])
+    await live.catch_up()
+    view = live.view
+    inputs = await _sheet(live, spans if unfold else ())
+    draft = live.author.draft(Message(said), scope=live.scope)
+    inputs.extend([placed(draft, inputs.head + 1)])
     try:
-        plan = project(sheet, view.profile, _budget(following), view.plan)
+        plan = project(inputs, view.profile, _budget(live), view.plan)
     except ViewTooLarge:
         return Forecast(fits=False)
-    lines = lines_of(sheet, plan)
+    lines = lines_of(inputs, plan)
     found = tuple(line for line in lines if any(line.seq in span for span in spans))
     return Forecast(not plan.left_out.messages, found)
 
 
-async def _sheet(following: Following, opened: Iterable[Span]) -> Sheet:
+async def _sheet(live: LiveView, opened: Iterable[Span]) -> ViewInput:
     """A sheet of its own, with these spans not folded."""
-    log, name, setup = following.log, following.name, following.setup
+    log, name, setup = live.log, live.name, live.setup
     read = setup.profile.window.read or None
     visible = await log.visible(name, last=read)
     outline, spans = visible.outline, tuple(opened)
@@ -78,14 +76,14 @@ async def _sheet(following: Following, opened: Iterable[Span]) -> Sheet:
         needed = outline.needed(visible.info.entries, read)
         entries = [entry for span in needed for entry in await log.read(name, span)]
         visible = Visible(visible.info, outline, tuple(entries))
-    known = following.view.sheet
+    known = live.view.inputs
     apart = setup.profile.delegates == "apart"
-    return Sheet.of(visible, known.wire, setup.counter, following.scope, apart=apart, known=known)
+    return ViewInput.of(visible, known.wire, setup.counter, live.scope, apart=apart, known=known)
 
 
-def _budget(following: Following) -> Budget:
+def _budget(live: LiveView) -> Budget:
     """With the tools and instructions of the newest request, where this program made none yet."""
-    budget, previous = following.setup.budget, following.previous
+    budget, previous = live.setup.budget, live.previous
     if budget.tools or previous is None:
         return budget
     account = previous.plan.account

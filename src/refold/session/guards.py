@@ -26,8 +26,8 @@ from refold.fold.watchdog import (
 )
 from refold.fold.write.by_model import TOO_OFTEN
 from refold.log import CODEC, FoldCompleted, PartRef, Pinned, Span, Unpinned, Value
-from refold.session.live_view import Following
-from refold.view import Sheet
+from refold.session.live_view import LiveView
+from refold.view import ViewInput
 from refold.view.budget import PER_MESSAGE, effective_limit
 from refold.view.view_input import Row, weight
 
@@ -88,8 +88,8 @@ _Recovery: TypeAlias = "asyncio.Future[tuple[Ended, ...]]"
 class Recovering:
     """Has the folds of one session brought to an end that nobody makes any more."""
 
-    def __init__(self, following: Following, engine: Engine) -> None:
-        self._following = following
+    def __init__(self, live: LiveView, engine: Engine) -> None:
+        self._following = live
         self._engine = engine
         self._seen: tuple[UUID | None, float] = (None, 0.0)
         """The fold that was under way at the last look, and when that was."""
@@ -141,11 +141,11 @@ Asked = TypeVar("Asked")
 _Line = tuple[object, ...]
 
 
-class Watching:
+class RereadGuard:
     """Looks at what is said to one session after a fold."""
 
-    def __init__(self, following: Following, watch: Callable[[ReadAgain], None]) -> None:
-        self._following = following
+    def __init__(self, live: LiveView, watch: Callable[[ReadAgain], None]) -> None:
+        self._following = live
         self._watch = watch
         self._dog = Watchdog()
         self._line: _Line = ()
@@ -153,21 +153,21 @@ class Watching:
 
     async def said(self, span: Span) -> None:
         """Look at what was said just now; what goes wrong here costs a pin, and no message."""
-        following = self._following
-        if not following.folding or not following.view.sheet.foldings:
+        live = self._following
+        if not live.folding or not live.view.inputs.foldings:
             return
         found: list[Reread] = []
         with suppress(RefoldError):
             found = await self._found(span)
-            if found or following.view.sheet.outline.watched:
+            if found or live.view.inputs.outline.watched:
                 await self._settle([one.read for one in found if one.same])
         for one in found:
             self._watch(self._event(one))
 
     async def looked(self) -> None:
         """After a fold, while the view changes anyway: let go of what is not needed any more."""
-        sheet = self._following.view.sheet
-        if sheet.outline.watched and _line(sheet) != self._line:
+        inputs = self._following.view.inputs
+        if inputs.outline.watched and _line(inputs) != self._line:
             with suppress(RefoldError):
                 await self._found(None)
                 await self._settle([])
@@ -177,26 +177,26 @@ class Watching:
         try:
             return ask()
         except ViewTooLarge:
-            if not self._following.view.sheet.outline.watched:
+            if not self._following.view.inputs.outline.watched:
                 raise
-        await self._append(lambda: Pins(unpin=self._following.view.sheet.outline.watched))
+        await self._append(lambda: Pins(unpin=self._following.view.inputs.outline.watched))
         return ask()
 
     async def _found(self, span: Span | None) -> list[Reread]:
-        sheet = self._following.view.sheet
-        line = _line(sheet)
+        inputs = self._following.view.inputs
+        line = _line(inputs)
         if line != self._line:
-            self._dog, self._known = Watchdog(await self._folded(sheet)), 0
+            self._dog, self._known = Watchdog(await self._folded(inputs)), 0
             self._line = line
-        rows = sheet.rows[sheet.at(self._known + 1) :]
-        found = self._dog.take(_passage(sheet, row) for row in rows)
-        self._known = max(self._known, sheet.head)
+        rows = inputs.rows[inputs.at(self._known + 1) :]
+        found = self._dog.take(_passage(inputs, row) for row in rows)
+        self._known = max(self._known, inputs.head)
         return [one for one in found if span is not None and one.read.part.seq in span]
 
-    async def _folded(self, sheet: Sheet) -> list[Read]:
+    async def _folded(self, inputs: ViewInput) -> list[Read]:
         """What the folds remember, but for what is seen again since one was opened."""
         found: list[Read] = []
-        for fold in sheet.foldings:
+        for fold in inputs.foldings:
             for entry in await self._following.log.read(
                 self._following.name, Span(fold.seq, fold.seq)
             ):
@@ -205,22 +205,22 @@ class Watching:
                         found += parse(summary).reads
                     case _:
                         pass
-        return [one for one in found if _row(sheet, one.part) is None]
+        return [one for one in found if _row(inputs, one.part) is None]
 
     async def _settle(self, wanted: list[Read]) -> None:
         await self._append(lambda: self._settled(wanted))
 
     def _settled(self, wanted: list[Read]) -> Pins:
-        sheet, setup = self._following.view.sheet, self._following.setup
-        outline = sheet.outline
+        inputs, setup = self._following.view.inputs, self._following.setup
+        outline = inputs.outline
         room = int(setup.profile.watch.share * effective_limit(setup.profile, setup.budget))
         people = {*outline.pins} - {*outline.watched}
-        found = pins(outline.watched, self._dog.reads, wanted, partial(_cost, sheet), room)
+        found = pins(outline.watched, self._dog.reads, wanted, partial(_cost, inputs), room)
         return found._replace(pin=tuple(one for one in found.pin if one not in people))
 
     async def _append(self, decide: Callable[[], Pins]) -> None:
         """Append what is decided; nobody else may have pinned something in between."""
-        following = self._following
+        live = self._following
         for _ in range(_TRIES):
             pin, unpin = decide()
             values: list[Value] = [Unpinned(unpin)] if unpin else []
@@ -228,48 +228,48 @@ class Watching:
             if not values:
                 return
             try:
-                await following.append(*values, expected=following.head)
+                await live.append(*values, expected=live.head)
             except Conflict:
-                await following.catch_up()
+                await live.catch_up()
             else:
                 return
 
     def _event(self, found: Reread) -> ReadAgain:
-        sheet = self._following.view.sheet
+        inputs = self._following.view.inputs
         part = found.read.part
-        row = _row(sheet, part)
+        row = _row(inputs, part)
         tokens = row.parts[part.index].tokens if row else 0
-        pinned = part in sheet.outline.pins
+        pinned = part in inputs.outline.pins
         share = self._following.setup.profile.watch.share
         remedy = KEPT if pinned else OTHER if not found.same else TOO_LARGE if share else COUNTED
         return ReadAgain(found.tool, found.what, found.times, tokens, pinned, remedy)
 
 
-def _line(sheet: Sheet) -> _Line:
+def _line(inputs: ViewInput) -> _Line:
     """What changes when what was read before must be looked at anew."""
-    outline = sheet.outline
-    return tuple(fold.seq for fold in sheet.foldings), outline.line, outline.since
+    outline = inputs.outline
+    return tuple(fold.seq for fold in inputs.foldings), outline.line, outline.since
 
 
-def _passage(sheet: Sheet, row: Row) -> Passage:
-    return Passage(row.seq, row.role, sheet.wire.describe(row.payload).shapes)
+def _passage(inputs: ViewInput, row: Row) -> Passage:
+    return Passage(row.seq, row.role, inputs.wire.describe(row.payload).shapes)
 
 
-def _row(sheet: Sheet, part: PartRef) -> Row | None:
-    at = sheet.at(part.seq)
-    if at < len(sheet.rows) and sheet.rows[at].seq == part.seq:
-        return sheet.rows[at]
+def _row(inputs: ViewInput, part: PartRef) -> Row | None:
+    at = inputs.at(part.seq)
+    if at < len(inputs.rows) and inputs.rows[at].seq == part.seq:
+        return inputs.rows[at]
     return None
 
 
-def _cost(sheet: Sheet, parts: Iterable[PartRef]) -> int:
+def _cost(inputs: ViewInput, parts: Iterable[PartRef]) -> int:
     """What these pins keep in the view: the whole step of each, or, where that is folded, a quote.
 
     A step of which a part is pinned is never left out, however much else it holds.
     """
     wanted = {*parts}
-    steps = {sheet.steps[sheet.at(one.seq)] for one in wanted if _row(sheet, one)}
-    rows = sum(weight(sheet.rows[at]) for start in steps for at in sheet.step(start))
-    quotes = [one for one in sheet.pinned if not wanted.isdisjoint(one.sources)]
-    told = sum(sheet.counter.text(one.text) + PER_MESSAGE for one in quotes)
+    steps = {inputs.steps[inputs.at(one.seq)] for one in wanted if _row(inputs, one)}
+    rows = sum(weight(inputs.rows[at]) for start in steps for at in inputs.step(start))
+    quotes = [one for one in inputs.pinned if not wanted.isdisjoint(one.sources)]
+    told = sum(inputs.counter.text(one.text) + PER_MESSAGE for one in quotes)
     return rows + told + _LABELS * len(wanted)

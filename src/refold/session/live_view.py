@@ -29,7 +29,7 @@ from refold.log import (
 from refold.log.entry import intersect, placed
 from refold.models.experience import Setup
 from refold.recall.text import last_record
-from refold.view import Previous, Profile, Sheet, Thresholds, View, thresholds
+from refold.view import Previous, Profile, Thresholds, View, ViewInput, thresholds
 from refold.view.budget import PER_MESSAGE
 from refold.view.view_input import MOVING, weight
 from refold.wire import wire_for
@@ -85,7 +85,7 @@ def check_format(name: str, held: str, wanted: str | None) -> None:
         )
 
 
-class Following:
+class LiveView:
     """The view of one reader of a session, and what it needs to stay in step."""
 
     def __init__(  # noqa: PLR0913 - made in one place
@@ -118,41 +118,41 @@ class Following:
     @property
     def head(self) -> int:
         """The newest entry that the view has taken in."""
-        return self.view.sheet.head
+        return self.view.inputs.head
 
     @property
     def thresholds(self) -> Thresholds:
         """At how many tokens this session acts: as it is planned, and as its folds begin."""
-        setup, given = self.setup, self.view.sheet.instructions
+        setup, given = self.setup, self.view.inputs.instructions
         spread = setup.counter.spread
         return thresholds(self.profile(), setup.budget, spread, instructions=given)
 
     def weight_of(self, payload: bytes) -> int:
         """What a message costs in a request; nothing when nobody can read it."""
         try:
-            shapes = self.view.sheet.wire.describe(payload).shapes
+            shapes = self.view.inputs.wire.describe(payload).shapes
         except InvalidMessage:
             return 0
         return sum(map(self.setup.counter.part, shapes)) + PER_MESSAGE
 
     def folded(self, span: Span) -> bool:
         """Whether a fold stands for something of the span."""
-        return any(intersect(one.spans, (span,)) for one in self.view.sheet.outline.folds)
+        return any(intersect(one.spans, (span,)) for one in self.view.inputs.outline.folds)
 
     async def open(self) -> None:
         """Read what the view needs, and go on from the newest request record."""
-        sheet = await self._sheet()
-        previous = await last_record(self.log, self.name, sheet.outline.record)
+        inputs = await self._sheet()
+        previous = await last_record(self.log, self.name, inputs.outline.record)
         # The newest record may be of another reader; then the next request begins anew.
         self.previous = previous if previous and previous.plan.scope == self.scope else None
-        self.view = View(sheet, self.profile(), self.previous and self.previous.plan)
+        self.view = View(inputs, self.profile(), self.previous and self.previous.plan)
 
     def begin(self, opened: Opened) -> None:
         """Follow a session that is nowhere yet: what is appended first begins it."""
         apart = self.setup.profile.delegates == "apart"
-        sheet = Sheet(wire_for(opened.format), self.setup.counter, self.scope, apart=apart)
+        inputs = ViewInput(wire_for(opened.format), self.setup.counter, self.scope, apart=apart)
         self._opened = opened
-        self.view = View(sheet, self.profile())
+        self.view = View(inputs, self.profile())
 
     def profile(self, *, limits: bool = False) -> Profile:
         """The profile that plans: with its fixed limits, or for a session that folds."""
@@ -219,9 +219,9 @@ class Following:
             # The sheet holds what was appended meanwhile too: it is told of now or never.
             entries = [*entries, *await self._since(entries[-1].seq)]
         else:
-            known = len(self.view.sheet.rows)
+            known = len(self.view.inputs.rows)
             self.view.extend(entries)
-            self.whole += sum(map(weight, self.view.sheet.rows[known:]))
+            self.whole += sum(map(weight, self.view.inputs.rows[known:]))
             for entry in entries:
                 self._track(entry)
         await self._tell(entries)
@@ -234,17 +234,17 @@ class Following:
         if self.heard is not None and entries:
             await self.heard(entries)
 
-    async def _sheet(self) -> Sheet:
+    async def _sheet(self) -> ViewInput:
         read = self.setup.profile.window.read or None
         visible = await self.log.visible(self.name, last=read)
-        known = self.view.sheet if hasattr(self, "view") else None
+        known = self.view.inputs if hasattr(self, "view") else None
         wire = known.wire if known else wire_for(visible.info.format)
         apart = self.setup.profile.delegates == "apart"
         counter = self.setup.counter
-        sheet = Sheet.of(visible, wire, counter, self.scope, apart=apart, known=known)
+        inputs = ViewInput.of(visible, wire, counter, self.scope, apart=apart, known=known)
         self.running = visible.outline.running
-        self.whole = sum(map(weight, sheet.rows)) + sum(one.tokens for one in sheet.foldings)
-        return sheet
+        self.whole = sum(map(weight, inputs.rows)) + sum(one.tokens for one in inputs.foldings)
+        return inputs
 
     def _track(self, entry: Entry) -> None:
         match CODEC.decode(entry) if entry.kind in _TRACKED else None:

@@ -9,17 +9,17 @@ from uuid import uuid4
 
 from refold.engine.protocol import reason_of
 from refold.errors import InvalidEntry
-from refold.fold.compactor import Folder, Remember, context
+from refold.fold.compactor import Compactor, Remember, context
 from refold.fold.material import everything
 from refold.fold.summary import Summary
 from refold.log import MAIN_SCOPE, FoldCompleted, FoldStarted, Span, Value
 from refold.log.entry import subtract
 from refold.memory import OVERFLOW, Leaving
 from refold.session.compaction import Folds
-from refold.session.events import Telling
-from refold.session.live_view import Following
+from refold.session.events import CompactionEvents
+from refold.session.live_view import LiveView
 from refold.view import Plan
-from refold.view.view_input import Sheet, weight
+from refold.view.view_input import ViewInput, weight
 
 LAST = 2
 """The refusal after which the view is cleared."""
@@ -30,25 +30,25 @@ class Emergencies:
 
     def __init__(
         self,
-        following: Following,
+        live: LiveView,
         folds: Folds,
-        telling: Telling,
+        telling: CompactionEvents,
         remember: Remember | None,
-        folder: Folder,
+        folder: Compactor,
     ) -> None:
-        self._following = following
+        self._following = live
         self._folds = folds
         self._telling = telling
         self._leaving = None
-        if remember is not None and following.scope == MAIN_SCOPE:
-            counter = following.setup.counter
-            self._leaving = Leaving(following.log, following.name, counter, remember, folder)
+        if remember is not None and live.scope == MAIN_SCOPE:
+            counter = live.setup.counter
+            self._leaving = Leaving(live.log, live.name, counter, remember, folder)
 
     @property
     def on(self) -> bool:
         """Whether a refusal is an emergency in this profile, and this view may be cleared."""
-        following = self._following
-        return following.setup.profile.emergency.on and following.scope == MAIN_SCOPE
+        live = self._following
+        return live.setup.profile.emergency.on and live.scope == MAIN_SCOPE
 
     async def refused(self, times: int) -> None:
         """The provider refused what was sent, so often in a row."""
@@ -59,11 +59,11 @@ class Emergencies:
 
     async def trimmed(self, plan: Plan) -> None:
         """A request is to go out by this plan: what fixed limits take out of it is noted first."""
-        following = self._following
-        if self._leaving is None or following.setup.profile.window.rolling:
+        live = self._following
+        if self._leaving is None or live.setup.profile.window.rolling:
             return
         try:
-            before = following.previous.plan if following.previous else None
+            before = live.previous.plan if live.previous else None
             await self._leaving.trimmed(before, plan)
         except Exception as error:  # noqa: BLE001 - the request goes on; who watches is told
             self._tell(error)
@@ -75,7 +75,7 @@ class Emergencies:
         summariser = setup.profile.summariser
         given = context(folds.values(), folds.host(), model=setup.model, summariser=summariser)
         try:
-            await self._leaving.all_of(self._following.view.sheet, given, setup.profile.fold.wait)
+            await self._leaving.all_of(self._following.view.inputs, given, setup.profile.fold.wait)
         except Exception as error:  # noqa: BLE001 - as above
             self._tell(error)
 
@@ -86,16 +86,16 @@ class Emergencies:
 
     async def _clear(self) -> None:
         await self._folds.cancel()  # what it would show is not wanted any more
-        values = cleared(self._following.view.sheet)
+        values = cleared(self._following.view.inputs)
         if values:
             with suppress(InvalidEntry):  # it was rewound meanwhile: that is planned anew
                 await self._following.append(*values)
 
 
-def cleared(sheet: Sheet) -> list[Value]:
+def cleared(inputs: ViewInput) -> list[Value]:
     """A fold that shows nothing, over all but the latest prompt: it can be taken back."""
-    where = everything(sheet)
-    prompt = sheet.rows[sheet.prompt] if sheet.prompt is not None else None
+    where = everything(inputs)
+    prompt = inputs.rows[inputs.prompt] if inputs.prompt is not None else None
     kept = (Span(prompt.seq, prompt.seq),) if prompt else ()
     messages = where.messages - len(kept)
     spans = subtract(where.spans, kept)

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from refold.engine import Engine, LocalEngine
 from refold.errors import Conflict, FoldError, InvalidInput, PromptTooLarge, StoreClosed
 from refold.fold.checkpoints import Workspace
-from refold.fold.compactor import Folder, Preview, Remember, Write, from_the_log
+from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
 from refold.fold.undo import taken_back, unfolded
 from refold.log import (
@@ -40,13 +40,13 @@ from refold.memory.memory import forget
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
 from refold.session.compaction import Compacted, Folds, Hook, Host, previewed
-from refold.session.events import Telling, Watch
+from refold.session.events import CompactionEvents, Watch
 from refold.session.explain import Filled, filled, used
 from refold.session.forecast import Forecast, forecast
-from refold.session.guards import Watching
-from refold.session.live_view import Following, begin, opened
+from refold.session.guards import RereadGuard
+from refold.session.live_view import LiveView, begin, opened
 from refold.session.overflow import LAST, Emergencies
-from refold.view import Budget, Previous, Request, Sheet, View, events, record, thresholds
+from refold.view import Budget, Previous, Request, View, ViewInput, events, record, thresholds
 from refold.view.project import check_prompt
 
 # How a session stands: what it holds, and what its view shows.
@@ -55,8 +55,8 @@ from refold.view.project import check_prompt
 class Standing:
     """What a session tells of itself, as far as it has read its log."""
 
-    def __init__(self, following: Following, folds: Folds) -> None:
-        self._following = following
+    def __init__(self, live: LiveView, folds: Folds) -> None:
+        self._following = live
         self._folds = folds
 
     @property
@@ -77,12 +77,12 @@ class Standing:
     @property
     def said(self) -> list[bytes]:
         """The messages that are not folded, as they were said."""
-        return [row.payload for row in self._following.view.sheet.rows]
+        return [row.payload for row in self._following.view.inputs.rows]
 
     @property
-    def sheet(self) -> Sheet:
+    def inputs(self) -> ViewInput:
         """What its view is planned over."""
-        return self._following.view.sheet
+        return self._following.view.inputs
 
     @property
     def record(self) -> int:
@@ -91,19 +91,19 @@ class Standing:
 
     def said_by(self, seq: int) -> list[bytes]:
         """Those of them that were said by then."""
-        return [row.payload for row in self._following.view.sheet.rows if row.seq <= seq]
+        return [row.payload for row in self._following.view.inputs.rows if row.seq <= seq]
 
     @property
     def answered(self) -> int:
         """The newest entry up to which everything was answered."""
-        rows = self._following.view.sheet.rows
+        rows = self._following.view.inputs.rows
         return next((row.seq for row in reversed(rows) if row.role == "assistant"), 1)
 
     @property
     def shows_less(self) -> bool:
         """Whether the model is shown less than everything that was said: folds, or cuts."""
         view = self._following.view
-        return bool(view.sheet.foldings) or (view.plan is not None and view.plan.shortened)
+        return bool(view.inputs.foldings) or (view.plan is not None and view.plan.shortened)
 
     @property
     def filled(self) -> Filled:
@@ -122,34 +122,35 @@ class Standing:
 class Steering(Standing):
     """What a session can be told to do beside going on."""
 
-    def __init__(self, following: Following, folds: Folds, telling: Telling) -> None:
-        super().__init__(following, folds)
+    def __init__(self, live: LiveView, folds: Folds, telling: CompactionEvents) -> None:
+        super().__init__(live, folds)
         self._telling = telling
 
     async def unfold(self, span: Span) -> None:
         """See these entries again; the folds over them go on standing for the rest."""
-        following = self._following
-        await following.catch_up()
+        live = self._following
+        await live.catch_up()
         first = True
-        while first or following.folded(span):
+        while first or live.folded(span):
             first = False
-            sheet = following.view.sheet
-            outline, head = sheet.outline, sheet.head  # a fold may end while we read beneath these
-            values = await unfolded(
-                following.log, following.name, outline, span, uuid4, following.weight_of
-            )
+            inputs = live.view.inputs
+            outline, head = (
+                inputs.outline,
+                inputs.head,
+            )  # a fold may end while we read beneath these
+            values = await unfolded(live.log, live.name, outline, span, uuid4, live.weight_of)
             try:
-                await following.append(*values, expected=head)
+                await live.append(*values, expected=head)
             except Conflict:
-                await following.catch_up()
+                await live.catch_up()
         self._folds.hold()
         await self._telling.align()
 
     async def take_back(self, fold: UUID | None = None) -> None:
         """Take back a fold, the newest unless told: what it stood for is seen again."""
-        following = self._following
-        await following.catch_up()
-        await following.append(*taken_back(following.view.sheet.outline, fold))
+        live = self._following
+        await live.catch_up()
+        await live.append(*taken_back(live.view.inputs.outline, fold))
         self._folds.hold()
         await self._telling.align()
 
@@ -181,17 +182,17 @@ class Steering(Standing):
 
     async def forget(self, span: Span) -> Erased:
         """Erase these entries for good, with every fold and record that rests on them."""
-        following = self._following
-        await following.catch_up()  # what is forgotten now cannot be told of later
-        erased = await forget(following.log, following.name, span)
-        await following.append(Forgot(span))
+        live = self._following
+        await live.catch_up()  # what is forgotten now cannot be told of later
+        erased = await forget(live.log, live.name, span)
+        await live.append(Forgot(span))
         await self._telling.align()
         return erased
 
     def must_fold_for(self, setup: Setup) -> bool:
         """Whether the view is too large for another model, so that a switch folds first."""
         view = self._following.view
-        given = view.sheet.instructions
+        given = view.inputs.instructions
         marks = thresholds(setup.profile, setup.budget, setup.counter.spread, instructions=given)
         return view.size(setup.budget) + marks.floor >= (marks.hard or marks.limit)
 
@@ -231,7 +232,7 @@ class _Sent(NamedTuple):
     """The newest request, and the sheet that it was made of."""
 
     request: Request
-    sheet: Sheet
+    inputs: ViewInput
 
 
 class Session(Steering):
@@ -239,19 +240,19 @@ class Session(Steering):
 
     def __init__(  # noqa: PLR0913 - made in one place
         self,
-        following: Following,
+        live: LiveView,
         folds: Folds,
-        telling: Telling,
+        telling: CompactionEvents,
         engine: LocalEngine | None,
         watch: Watch,
         *,
         emergencies: Emergencies,
     ) -> None:
-        super().__init__(following, folds, telling)
+        super().__init__(live, folds, telling)
         self._emergencies = emergencies
         self._engine = engine
         self._watch = watch
-        self._watching = Watching(following, watch)
+        self._watching = RereadGuard(live, watch)
         self._known = 0
         self._requests = 0
         self._refused = 0
@@ -305,27 +306,27 @@ class Session(Steering):
             await begin(log, name, format, setup.profile.name, author, title, owner)
         can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
         folding = scope == MAIN_SCOPE and can_fold
-        folder = Folder(log, setup.counter, write or from_the_log, remember)
+        folder = Compactor(log, setup.counter, write or from_the_log, remember)
         own = folder if engine is None else None
         mine: LocalEngine | None = None
         if engine is None:
             engine = mine = LocalEngine(log, folder)
-        following = Following(log, name, setup, folding=folding, scope=scope, author=author)
-        telling = Telling(following, watch, workspace)
-        folds = Folds(following, engine, telling, before=before, host=host, folder=own)
+        live = LiveView(log, name, setup, folding=folding, scope=scope, author=author)
+        telling = CompactionEvents(live, watch, workspace)
+        folds = Folds(live, engine, telling, before=before, host=host, folder=own)
         if new and format is not None:
-            following.begin(opened(format, setup.profile.name, title, owner))
+            live.begin(opened(format, setup.profile.name, title, owner))
         else:
             try:
                 await folds.recover()
-                await following.open()
+                await live.open()
             except BaseException:
                 if mine is not None:  # it may be finishing a fold that a dead process left
                     await mine.close()
                 raise
-        following.heard = folds.heard
-        emergencies = Emergencies(following, folds, telling, remember, folder)
-        return cls(following, folds, telling, mine, watch, emergencies=emergencies)
+        live.heard = folds.heard
+        emergencies = Emergencies(live, folds, telling, remember, folder)
+        return cls(live, folds, telling, mine, watch, emergencies=emergencies)
 
     async def catch_up(self) -> None:
         """Take in what others appended."""
@@ -341,35 +342,39 @@ class Session(Steering):
 
     async def shown(self) -> Sequence[bytes]:
         """The messages that the model would be sent now, though nothing is sent or recorded."""
-        following = self._following
-        await following.catch_up()
+        live = self._following
+        await live.catch_up()
         if not self._refused and (since := self._since()) is not None:
             return since
         # Else a long past would be shortened only to be folded at once. A prompt that no request
         # can hold is no reason to fold: the next one has only a line in its place.
-        if following.folding and self._prompt_fits():
+        if live.folding and self._prompt_fits():
             await self._folds.make_room()
         return (await self._watching.fitting(self._looked_at)).messages
 
     def _looked_at(self) -> Request:
         view, setup = self._following.view, self._following.setup
-        looked_at = View(view.sheet, view.profile, view.plan)
+        looked_at = View(view.inputs, view.profile, view.plan)
         return looked_at.request(setup.budget, prompt_follows=True)
 
     def _prompt_fits(self) -> bool:
         view = self._following.view
         try:
-            check_prompt(view.sheet, view.profile, self._following.setup.budget)
+            check_prompt(view.inputs, view.profile, self._following.setup.budget)
         except PromptTooLarge:
             return False
         return True
 
     def _since(self) -> Sequence[bytes] | None:
         """What was sent last and said since, if nothing else happened and no call is open."""
-        sheet, last = self._following.view.sheet, self._last
-        if last is None or last.sheet is not sheet or (sheet.rows and sheet.rows[-1].has("call")):
+        inputs, last = self._following.view.inputs, self._last
+        if (
+            last is None
+            or last.inputs is not inputs
+            or (inputs.rows and inputs.rows[-1].has("call"))
+        ):
             return None
-        later = sheet.rows[sheet.at(last.request.plan.head + 1) :]
+        later = inputs.rows[inputs.at(last.request.plan.head + 1) :]
         return [*last.request.messages, *(row.payload for row in later)]
 
     async def note(self, note: Note, *, mark: Mark | None = None) -> int:
@@ -395,26 +400,26 @@ class Session(Steering):
             hashes: More hashes for the record, by name, of what is made of the request.
             caught_up: Something was said just now, so what others appended is known.
         """
-        following = self._following
+        live = self._following
         if not caught_up:
-            await following.catch_up()
+            await live.catch_up()
         self._refused = self._refused + 1 if forced else 0
         self._last = None
         budget = self._budget()
         if not (forced and self._emergencies.on):
-            check_prompt(following.view.sheet, following.view.profile, budget)
+            check_prompt(live.view.inputs, live.view.profile, budget)
         if forced and self._emergencies.on:
             await self._emergencies.refused(self._refused)
-        elif following.folding:
+        elif live.folding:
             await self._folds.make_room(forced=forced)
         await self._watching.looked()
-        self._known = following.previous.plan.head if following.previous else 0
-        request = await self._watching.fitting(lambda: following.view.request(budget))
+        self._known = live.previous.plan.head if live.previous else 0
+        request = await self._watching.fitting(lambda: live.view.request(budget))
         if request.plan.cause in _REWRITES:
             self._folds.rewritten(request.plan)
         await self._emergencies.trimmed(request.plan)
         await self._record(request, beside or {}, hashes(request))
-        self._last = _Sent(request, following.view.sheet)
+        self._last = _Sent(request, live.view.inputs)
         first = self._requests == 0
         self._requests += 1
         for event in events(request.plan, len(request.messages), initial=first):
@@ -425,21 +430,21 @@ class Session(Steering):
         self, request: Request, beside: Mapping[str, bytes], hashes: Mapping[str, str]
     ) -> None:
         """Say in the log what is sent; what goes beside the messages is stored when it is new."""
-        following = self._following
-        setup, previous = following.setup, following.previous
+        live = self._following
+        setup, previous = live.setup, live.previous
         kept = {name: Artifact.of(data, _JSON) for name, data in beside.items()}
         named = {name: one.hash for name, one in kept.items()}
         all_hashes = {**setup.hashes, **named, **hashes}
         made, artifacts = record(request, setup.model, previous=previous, hashes=all_hashes)
         new = [one for one in kept.values() if one.hash not in self._beside]
-        done = await following.append(made, artifacts=(*artifacts, *new))
+        done = await live.append(made, artifacts=(*artifacts, *new))
         self._beside = {one.hash for one in kept.values()}
-        following.previous = Previous(done.first, made.chain, request.plan)
+        live.previous = Previous(done.first, made.chain, request.plan)
 
     def _budget(self) -> Budget:
         """What limits the request; after a refusal less than what was refused, folded or not."""
-        following = self._following
-        budget, previous = following.setup.budget, following.previous
+        live = self._following
+        budget, previous = live.setup.budget, live.previous
         if not self._refused or previous is None:
             return budget
         share = TIGHTER[min(self._refused, len(TIGHTER)) - 1]
@@ -462,15 +467,15 @@ class Session(Steering):
         Without `usage`, that is estimated from our own count, and marked so. A `note` says what is
         to be known of the answer beside: that it was cut off.
         """
-        following = self._following
+        live = self._following
         _check(payloads)
         values = [Message(payload) for payload in payloads]
         notes = [note] if note else []
-        asked = following.previous
-        spent = [used(following, asked, self._known, usage, payloads)] if asked else []
-        done = await following.append(*values, *notes, *spent, mark=mark)
-        rows = following.view.sheet.rows
-        if following.folding and rows and not rows[-1].has("call"):
+        asked = live.previous
+        spent = [used(live, asked, self._known, usage, payloads)] if asked else []
+        done = await live.append(*values, *notes, *spent, mark=mark)
+        rows = live.view.inputs.rows
+        if live.folding and rows and not rows[-1].has("call"):
             await self._folds.after_turn()
         return Span(done.first, done.last)
 

@@ -97,8 +97,8 @@ def _in_its_table(text: str, line: str) -> Iterator[str]:
     """The line behind the last statement of each table; only its own table passes the check."""
     lines = _lines(text)
     statements = [at for at, each in enumerate(lines) if each.strip() and not _is_comment(each)]
-    for at, following in reversed(list(zip_longest(statements, statements[1:]))):
-        if following is None or lines[following].lstrip().startswith("["):
+    for at, live in reversed(list(zip_longest(statements, statements[1:]))):
+        if live is None or lines[live].lstrip().startswith("["):
             yield "".join((*lines[: at + 1], line, *lines[at + 1 :]))
 
 
@@ -137,8 +137,8 @@ def _is_safe(before: str, after: str, path: Path, value: object) -> bool:
         old, new = tomllib.loads(before), tomllib.loads(after)
     except tomllib.TOMLDecodeError:
         return False
-    following = iter(_lines(after))
-    comments_stay = all(line in following for line in _lines(before) if _is_comment(line))
+    live = iter(_lines(after))
+    comments_stay = all(line in live for line in _lines(before) if _is_comment(line))
     return comments_stay and _pruned(_changed(old, path, value)) == _pruned(new)
 
 

@@ -133,9 +133,9 @@ class RequestChecker:
         for nth, item in enumerate(items):
             if item.get("type") != "reasoning":
                 continue
-            following = tuple(_output_name(one) for one in items[nth + 1 :])
+            live = tuple(_output_name(one) for one in items[nth + 1 :])
             for name in _reasoning_names(item):
-                self._outputs[name] = following
+                self._outputs[name] = live
             for one in items[nth + 1 :]:
                 if isinstance(one.get("id"), str):
                     self._reasoning[one["id"]] = item["id"]
@@ -216,10 +216,10 @@ class RequestChecker:
         for nth, item in enumerate(items):
             if item.get("type") == "reasoning":
                 named = [one for one in _reasoning_names(item) if one in self._outputs]
-                following = [_output_name(one) for one in items[nth + 1 : nth + 2]]
+                live = [_output_name(one) for one in items[nth + 1 : nth + 2]]
                 if not named:
                     yield f"Item {item.get('id')!r} of type 'reasoning' could not be verified."
-                elif following != list(self._outputs[named[0]][:1]):
+                elif live != list(self._outputs[named[0]][:1]):
                     yield (
                         f"Item {item.get('id')!r} of type 'reasoning' was provided without its "
                         "required following item."

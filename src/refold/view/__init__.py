@@ -26,7 +26,7 @@ from refold.view.project import project
 from refold.view.record import Previous, Record, hashes_of, planned, rebuild, record
 from refold.view.tokens import Calibration, Counter, Estimate, calibrated
 from refold.view.view import Messages, Request, View
-from refold.view.view_input import Row, Sheet, render_tool_result
+from refold.view.view_input import Row, ViewInput, render_tool_result
 
 __all__ = [
     "ASSUMED_WINDOW",
@@ -56,13 +56,13 @@ __all__ = [
     "Request",
     "Rewrite",
     "Row",
-    "Sheet",
     "Thresholds",
     "Trigger",
     "Trim",
     "Truncation",
     "UsageInfo",
     "View",
+    "ViewInput",
     "Window",
     "calibrated",
     "events",

@@ -32,7 +32,7 @@ from refold.view.explanation import (
 )
 from refold.view.plan import Plan
 from refold.view.timeline import SYMBOLS, Fate, counted, every_part, fate_of, timeline
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 
 # An explanation as text: how full the window is, what was left out and why, and the timeline.
 
@@ -318,7 +318,7 @@ class Explanation(Findings):
 
 
 def explain(  # noqa: PLR0913 - what must be there comes first, the rest by name
-    sheet: Sheet,
+    inputs: ViewInput,
     plan: Plan,
     budget: Budget,
     *,
@@ -326,30 +326,30 @@ def explain(  # noqa: PLR0913 - what must be there comes first, the rest by name
     model: str | None = None,
     entries: Iterable[Entry] = (),
 ) -> Explanation:
-    """Explain the request that `plan` makes of `sheet`.
+    """Explain the request that `plan` makes of `inputs`.
 
     `entries` are the session's, as far as they were read: among them may be messages that are not
     on the sheet, which can then be described too (rewound, folded, forgotten).
     """
     given = tuple(entries)
-    lines = lines_of(sheet, plan, given)
+    lines = lines_of(inputs, plan, given)
     return Explanation(
         session=info.session if info else None,
-        title=sheet.outline.title,
-        format=sheet.wire.name,
+        title=inputs.outline.title,
+        format=inputs.wire.name,
         scope=plan.scope,
         head=plan.head,
         profile=plan.profile,
         model=model,
-        counter=sheet.counter.name,
-        spread=sheet.counter.spread,
+        counter=inputs.counter.name,
+        spread=inputs.counter.spread,
         budget=budget,
         account=plan.account,
         rewrites=plan.rewrites,
         cause=plan.cause,
         lines=lines,
-        inserts=inserts_of(sheet, plan),
-        unlisted=unlisted(sheet, lines, given),
+        inserts=inserts_of(inputs, plan),
+        unlisted=unlisted(inputs, lines, given),
     )
 
 

@@ -13,8 +13,8 @@ from refold.log import CODEC, Entry, Message, PartRef
 from refold.log.entry import spans_of, subtract
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE, Account, Budget
 from refold.view.plan import SENTENCES, Gone, Plan
-from refold.view.plan_builder import Desk
-from refold.view.view_input import Sheet
+from refold.view.plan_builder import PlanBuilder
+from refold.view.view_input import ViewInput
 from refold.wire import Change, Drop, InsertKind, Kind, Replace, Role, Shape
 
 Edit = Literal["keep", "replace", "drop"]
@@ -298,31 +298,31 @@ def _width(one: str) -> int:
 # What becomes of each message and each part, read from a sheet and a plan.
 
 
-def lines_of(sheet: Sheet, plan: Plan, entries: Iterable[Entry] = ()) -> tuple[Line, ...]:
+def lines_of(inputs: ViewInput, plan: Plan, entries: Iterable[Entry] = ()) -> tuple[Line, ...]:
     """A line for each message: those of the sheet, and those of the entries beside it."""
     given = tuple(entries)
-    rows = {row.seq: at for at, row in enumerate(sheet.rows)}
+    rows = {row.seq: at for at, row in enumerate(inputs.rows)}
     others = {
         entry.seq: entry
         for entry in given
-        if entry.kind == Message.KIND and entry.seq not in rows and entry.seq <= sheet.head
+        if entry.kind == Message.KIND and entry.seq not in rows and entry.seq <= inputs.head
     }
-    maker = _Maker(sheet, plan, sorted([*rows, *others]))
+    maker = _Maker(inputs, plan, sorted([*rows, *others]))
     scopes = {entry.seq: entry.scope for entry in given}
-    found = [maker.row(at, scopes.get(seq, sheet.scope)) for seq, at in rows.items()]
+    found = [maker.row(at, scopes.get(seq, inputs.scope)) for seq, at in rows.items()]
     found += [maker.other(entry) for entry in others.values()]
     return tuple(sorted(found, key=lambda line: line.seq))
 
 
-def inserts_of(sheet: Sheet, plan: Plan) -> tuple[Inserted, ...]:
+def inserts_of(inputs: ViewInput, plan: Plan) -> tuple[Inserted, ...]:
     """The messages that are not in the log."""
-    desk = Desk(sheet)
+    builder = PlanBuilder(inputs)
     return tuple(
         Inserted(
             one.before,
             one.kind,
             one.reason,
-            desk.cost(one),
+            builder.cost(one),
             first_words(one.text, WORDS),
             one.sources,
         )
@@ -331,12 +331,14 @@ def inserts_of(sheet: Sheet, plan: Plan) -> tuple[Inserted, ...]:
 
 
 def unlisted(
-    sheet: Sheet, lines: Iterable[Line], entries: Iterable[Entry] = ()
+    inputs: ViewInput, lines: Iterable[Line], entries: Iterable[Entry] = ()
 ) -> tuple[Gone, ...]:
     """Entries that are not on the sheet and that nobody read: some of them may be messages."""
     known = spans_of([1, *(line.seq for line in lines), *(entry.seq for entry in entries)])
     return tuple(
-        Gone(span, gone.reason) for gone in sheet.absent() for span in subtract((gone.span,), known)
+        Gone(span, gone.reason)
+        for gone in inputs.absent()
+        for span in subtract((gone.span,), known)
     )
 
 
@@ -349,17 +351,17 @@ def runs_of(lines: Iterable[Line]) -> tuple[Run, ...]:
 class _Maker:
     """Makes lines; knows what the plan does to whole messages."""
 
-    def __init__(self, sheet: Sheet, plan: Plan, seqs: list[int]) -> None:
-        self._sheet = sheet
+    def __init__(self, inputs: ViewInput, plan: Plan, seqs: list[int]) -> None:
+        self._sheet = inputs
         self._changes = plan.layout.changes
-        self._desk = Desk(sheet)
+        self._desk = PlanBuilder(inputs)
         self._desk.apply(
             (part, change)
-            for row in sheet.rows
+            for row in inputs.rows
             for part in row.parts
             if (change := self._changes.get(part.ref)) is not None
         )
-        self._turns = {sheet.rows[at].seq for at in sheet.turns}
+        self._turns = {inputs.rows[at].seq for at in inputs.turns}
         self._gone: dict[int, str] = {}
         for gone in reversed(plan.layout.gone):  # the first that speaks of an entry counts
             span = gone.span

@@ -16,7 +16,7 @@ from refold.log.entry import Span, intersect, union
 from refold.view.budget import PER_MESSAGE, Account, Budget, effective_limit
 from refold.view.plan import STICKY, Closed, Gone, Layout, Plan, Reason
 from refold.view.profiles import Profile
-from refold.view.view_input import Row, Sheet, weight
+from refold.view.view_input import Row, ViewInput, weight
 from refold.wire import Change, Drop, Insert, Part, Replace, Shape
 
 Key = tuple[int, int]
@@ -37,31 +37,31 @@ Proposal = tuple[Part, Change] | Insert | Withdraw
 """What a policy proposes: a change of a part, a message to insert, or none after all."""
 
 
-class Desk:
+class PlanBuilder:
     """The rows of a sheet from `start` on, with the decisions made on them."""
 
-    def __init__(self, sheet: Sheet, start: int = 0) -> None:
-        self.sheet = sheet
+    def __init__(self, inputs: ViewInput, start: int = 0) -> None:
+        self.inputs = inputs
         self.start = start
         self.changes: dict[Key, Change] = {}
         self.inserts: list[Insert] = []
-        self.total = sum(map(weight, sheet.rows[start:] if start else sheet.rows))
+        self.total = sum(map(weight, inputs.rows[start:] if start else inputs.rows))
         """The tokens of all messages that would be sent."""
         self.untold = 0
-        self.pinned = {(pin.seq, pin.index) for pin in sheet.outline.pins}
-        self.anchored = _anchored(sheet, start)
+        self.pinned = {(pin.seq, pin.index) for pin in inputs.outline.pins}
+        self.anchored = _anchored(inputs, start)
         """The entries of steps that must stay whole, because a part of them must stay."""
         self._counts: dict[Key, int] = {}
         self._shown: dict[int, int] = {}
         """How many parts are left of the rows of which some were dropped."""
         self._stand_ins: dict[Key, Insert] = {}
 
-    def copy(self) -> "Desk":
+    def copy(self) -> "PlanBuilder":
         """Another desk with the same decisions."""
-        desk = copy(self)
+        builder = copy(self)
         for name in _DECIDED:
-            setattr(desk, name, copy(getattr(self, name)))
-        return desk
+            setattr(builder, name, copy(getattr(self, name)))
+        return builder
 
     def apply(self, proposals: Iterable[Proposal]) -> bool:
         """Take the proposals over, a later one for the same part instead of an earlier; any?"""
@@ -97,7 +97,7 @@ class Desk:
 
     def cost(self, insert: Insert) -> int:
         """What an inserted message costs."""
-        counter = self.sheet.counter
+        counter = self.inputs.counter
         if insert.kind == "return":  # it goes out with its tool's name, as any return
             return counter.part(Shape("return", insert.text, insert.tool)) + PER_MESSAGE
         return counter.text(insert.text) + PER_MESSAGE
@@ -126,7 +126,7 @@ class Desk:
 
     def shown_rows(self) -> Iterator[Row]:
         """The rows of which something is shown."""
-        return (row for row in self.sheet.rows[self.start :] if self.shown(row))
+        return (row for row in self.inputs.rows[self.start :] if self.shown(row))
 
     def lost(self, row: Row, reason: Reason) -> bool:
         """Whether nothing of a row is shown, for this reason among others."""
@@ -156,17 +156,17 @@ class Desk:
         """Keep count of the parts of a row that are shown: a row without any costs nothing."""
         before = self._shown.get(seq)
         if before is None:
-            before = len(self.sheet.rows[self.sheet.at(seq)].parts)
+            before = len(self.inputs.rows[self.inputs.at(seq)].parts)
         now = self._shown[seq] = before + more
         self.total += PER_MESSAGE * (bool(now) - bool(before))
 
     def _replaced(self, part: Part, change: Replace) -> int:
-        known = self.sheet.replaced
+        known = self.inputs.replaced
         key = (part.seq, part.nth, change.head, change.text, change.tail)
         if key not in known:
-            was = self.sheet.text(part)
+            was = self.inputs.text(part)
             now = change.text if part.kind == "call" else change.applied(was)
-            counter = self.sheet.counter
+            counter = self.inputs.counter
             beside = max(0, part.tokens - counter.text(was, part.kind))
             known[key] = counter.text(now, part.kind) + beside
         return known[key]
@@ -180,20 +180,20 @@ def _sound(edit: _Told) -> _Told:
     return edit if text == edit.text else replace(edit, text=text)
 
 
-def _anchored(sheet: Sheet, start: int) -> set[int]:
+def _anchored(inputs: ViewInput, start: int) -> set[int]:
     found: set[int] = set()
-    fixed = sheet.fixed[bisect_left(sheet.fixed, start) :]
-    for at in (*fixed, *_pinned(sheet)):
-        found |= {sheet.rows[one].seq for one in sheet.step(sheet.steps[at])}
+    fixed = inputs.fixed[bisect_left(inputs.fixed, start) :]
+    for at in (*fixed, *_pinned(inputs)):
+        found |= {inputs.rows[one].seq for one in inputs.step(inputs.steps[at])}
     return found
 
 
-def _pinned(sheet: Sheet) -> Iterator[int]:
+def _pinned(inputs: ViewInput) -> Iterator[int]:
     """The rows of the pinned parts that are on the sheet."""
-    for pin in sheet.outline.pins:
-        at = sheet.at(pin.seq)
-        if at < len(sheet.rows):
-            row = sheet.rows[at]
+    for pin in inputs.outline.pins:
+        at = inputs.at(pin.seq)
+        if at < len(inputs.rows):
+            row = inputs.rows[at]
             if row.seq == pin.seq and pin.index < len(row.parts):
                 yield at
 
@@ -204,44 +204,46 @@ def _pinned(sheet: Sheet) -> Iterator[int]:
 # it. So a request costs what is new.
 
 
-def drawn_up(desk: Desk, closed: Closed, profile: Profile, budget: Budget, made: Plan) -> Plan:
+def drawn_up(
+    builder: PlanBuilder, closed: Closed, profile: Profile, budget: Budget, made: Plan
+) -> Plan:
     """The desk as a plan; the last step may still get its answers, what is before it is closed."""
-    sheet = desk.sheet
-    inserts = sorted(desk.inserts, key=_place)
-    last = max(closed.rows, _open(desk, inserts))
-    middle = sheet.rows[last].seq if last < len(sheet.rows) else sheet.head + 1
+    inputs = builder.inputs
+    inserts = sorted(builder.inserts, key=_place)
+    last = max(closed.rows, _open(builder, inserts))
+    middle = inputs.rows[last].seq if last < len(inputs.rows) else inputs.head + 1
     done = [one for one in inserts if _place(one) <= (middle, False)]
-    hidden = (Gone(Span(seq, seq), why) for seq, why in _new(sheet, closed))
+    hidden = (Gone(Span(seq, seq), why) for seq, why in _new(inputs, closed))
     now = Closed(
         closed.layout
         + Layout(tuple(hidden))
-        + _layout(desk, sheet.rows[closed.rows : last], tuple(done)),
+        + _layout(builder, inputs.rows[closed.rows : last], tuple(done)),
         last,
         closed.tokens
-        + sum(desk.weight(row) for row in sheet.rows[closed.rows : last])
-        + sum(map(desk.cost, done)),
-        closed.system + _system(desk, sheet.rows[closed.rows : last]),
-        bisect_right(sheet.quotes, middle, key=lambda one: one.seq),
-        len(sheet.hidden),
-        closed.opened or bool(done) or _speaks(desk, sheet.rows[closed.rows : last]),
+        + sum(builder.weight(row) for row in inputs.rows[closed.rows : last])
+        + sum(map(builder.cost, done)),
+        closed.system + _system(builder, inputs.rows[closed.rows : last]),
+        bisect_right(inputs.quotes, middle, key=lambda one: one.seq),
+        len(inputs.hidden),
+        closed.opened or bool(done) or _speaks(builder, inputs.rows[closed.rows : last]),
         closed.terms,
         closed.series,
     )
-    tokens = closed.tokens + desk.total
-    system = now.system + _system(desk, sheet.rows[last:])
+    tokens = closed.tokens + builder.total
+    system = now.system + _system(builder, inputs.rows[last:])
     return replace(
         made,
-        head=sheet.head,
-        layout=now.layout + _layout(desk, sheet.rows[last:], tuple(inserts[len(done) :])),
-        account=_account(sheet, profile, budget, tokens, system),
+        head=inputs.head,
+        layout=now.layout + _layout(builder, inputs.rows[last:], tuple(inserts[len(done) :])),
+        account=_account(inputs, profile, budget, tokens, system),
         budget=budget,
         tokens=tokens,
         closed=now,
     )
 
 
-def _speaks(desk: Desk, rows: list[Row]) -> bool:
-    return any(part.kind != "system" for row in rows for part in desk.shown(row))
+def _speaks(builder: PlanBuilder, rows: list[Row]) -> bool:
+    return any(part.kind != "system" for row in rows for part in builder.shown(row))
 
 
 def _place(insert: Insert) -> tuple[int, bool]:
@@ -249,69 +251,69 @@ def _place(insert: Insert) -> tuple[int, bool]:
     return insert.before, insert.reason == "late"
 
 
-def _open(desk: Desk, inserts: list[Insert]) -> int:
+def _open(builder: PlanBuilder, inserts: list[Insert]) -> int:
     """The row from which on a later message may still change how this is rendered.
 
     That is the last step, or the one before it where stand-ins may join what follows it, or what
     systems have said since the last response, where that waits for the next.
     """
-    sheet = desk.sheet
-    if not sheet.steps:
+    inputs = builder.inputs
+    if not inputs.steps:
         return 0
-    last = sheet.steps[-1]
+    last = inputs.steps[-1]
     shown = last - 1
-    while shown >= desk.start and not desk.shown(sheet.rows[shown]):
+    while shown >= builder.start and not builder.shown(inputs.rows[shown]):
         shown -= 1
-    if shown < desk.start:
+    if shown < builder.start:
         return last
-    asked = sheet.steps[shown]
-    first, end = sheet.rows[asked].seq, sheet.rows[last].seq
+    asked = inputs.steps[shown]
+    first, end = inputs.rows[asked].seq, inputs.rows[last].seq
     waits = any(one.kind == "return" and first < one.before <= end for one in inserts)
-    return _unsaid(desk, asked if waits else last)
+    return _unsaid(builder, asked if waits else last)
 
 
-def _unsaid(desk: Desk, at: int) -> int:
+def _unsaid(builder: PlanBuilder, at: int) -> int:
     """The first of what systems have said since the last response before this row, or the row."""
-    sheet = desk.sheet
+    inputs = builder.inputs
     first = at
-    for nth in range(at - 1, desk.start - 1, -1) if sheet.wire.systems_last else ():
-        shown = bool(desk.shown(sheet.rows[nth]))
-        if shown and sheet.rows[nth].role == "assistant":
+    for nth in range(at - 1, builder.start - 1, -1) if inputs.wire.systems_last else ():
+        shown = bool(builder.shown(inputs.rows[nth]))
+        if shown and inputs.rows[nth].role == "assistant":
             break
-        if shown and sheet.rows[nth].role == "system":
-            first = sheet.steps[nth]
+        if shown and inputs.rows[nth].role == "system":
+            first = inputs.steps[nth]
     return first
 
 
-def _new(sheet: Sheet, closed: Closed) -> Iterator[tuple[int, Reason]]:
-    newest = islice(reversed(sheet.hidden.items()), len(sheet.hidden) - closed.hidden)
+def _new(inputs: ViewInput, closed: Closed) -> Iterator[tuple[int, Reason]]:
+    newest = islice(reversed(inputs.hidden.items()), len(inputs.hidden) - closed.hidden)
     yield from reversed(list(newest))
 
 
-def _layout(desk: Desk, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
+def _layout(builder: PlanBuilder, rows: list[Row], inserts: tuple[Insert, ...]) -> Layout:
     lost: list[tuple[int, int, Reason]] = []
     changes: dict[PartRef, Change] = {}
     for at, row in enumerate(rows):
-        if not desk.shown(row):
-            lost.append((at, row.seq, _why(desk, row)))
+        if not builder.shown(row):
+            lost.append((at, row.seq, _why(builder, row)))
             continue
         for part in row.parts:
-            change = desk.change(part)
+            change = builder.change(part)
             if change is not None:
                 changes[part.ref] = change
-    return Layout(tuple(_runs(lost, desk.sheet)) if lost else (), changes, inserts)
+    return Layout(tuple(_runs(lost, builder.inputs)) if lost else (), changes, inserts)
 
 
-def _why(desk: Desk, row: Row) -> Reason:
+def _why(builder: PlanBuilder, row: Row) -> Reason:
     """Why nothing of a row is shown; a reason that lasts, where its parts have several."""
-    reasons = [change.reason for part in row.parts if (change := desk.change(part))]
+    reasons = [change.reason for part in row.parts if (change := builder.change(part))]
     lasting = [reason for reason in reasons if reason in STICKY]
     return cast("Reason", (*lasting, *reasons, "empty")[0])
 
 
-def _runs(lost: list[tuple[int, int, Reason]], sheet: Sheet) -> Iterator[Gone]:
+def _runs(lost: list[tuple[int, int, Reason]], inputs: ViewInput) -> Iterator[Gone]:
     """The rows as runs; between them may lie entries that hold no part, but none that are apart."""
-    apart = union(one.span for one in sheet.absent())
+    apart = union(one.span for one in inputs.absent())
     run, at = Gone(Span(lost[0][1], lost[0][1]), lost[0][2]), lost[0][0]
     for row, seq, reason in lost[1:]:
         gap = (Span(run.span.last + 1, seq - 1),) if seq > run.span.last + 1 else ()
@@ -324,14 +326,16 @@ def _runs(lost: list[tuple[int, int, Reason]], sheet: Sheet) -> Iterator[Gone]:
     yield run
 
 
-def _system(desk: Desk, rows: list[Row]) -> int:
+def _system(builder: PlanBuilder, rows: list[Row]) -> int:
     return sum(
-        desk.tokens(part) for row in rows for part in desk.shown(row) if part.kind == "system"
+        builder.tokens(part) for row in rows for part in builder.shown(row) if part.kind == "system"
     )
 
 
-def _account(sheet: Sheet, profile: Profile, budget: Budget, tokens: int, system: int) -> Account:
-    instructions = max(budget.instructions, sheet.instructions)
+def _account(
+    inputs: ViewInput, profile: Profile, budget: Budget, tokens: int, system: int
+) -> Account:
+    instructions = max(budget.instructions, inputs.instructions)
     limit = effective_limit(profile, budget)
     left = max(0, limit - tokens - instructions - budget.tools)
     return Account(
@@ -340,5 +344,5 @@ def _account(sheet: Sheet, profile: Profile, budget: Budget, tokens: int, system
         tools=budget.tools,
         reserve=budget.reserve,
         limit=limit,
-        headroom=min(int(tokens * sheet.counter.spread), left),
+        headroom=min(int(tokens * inputs.counter.spread), left),
     )

@@ -12,7 +12,7 @@ from refold.view.budget import Budget
 from refold.view.plan import Layout, Plan
 from refold.view.profiles import Profile
 from refold.view.project import continuation, project, unrewritten, weigh
-from refold.view.view_input import Row, Sheet, weight
+from refold.view.view_input import Row, ViewInput, weight
 from refold.wire import Change, Drop, Insert, Kind, Wire
 
 # From a plan to the messages that are sent.
@@ -43,16 +43,16 @@ def assemble(
     page = _Page(wire, layout.changes, {} if edits is None else edits)
     gone = _Spans(layout)
     inserts = iter(layout.inserts)
-    following = next(inserts, None)
+    live = next(inserts, None)
     for row in rows:
-        while following is not None and following.before <= row.seq:
-            page.insert(following)
-            following = next(inserts, None)
+        while live is not None and live.before <= row.seq:
+            page.insert(live)
+            live = next(inserts, None)
         if row.parts and row.seq not in gone:
             page.add(row)
-    while following is not None:
-        page.insert(following)
-        following = next(inserts, None)
+    while live is not None:
+        page.insert(live)
+        live = next(inserts, None)
     page.end()
     return page.messages
 
@@ -112,16 +112,16 @@ class _Page:
 
     def _flush(self, payload: bytes | None, *, speaks: bool) -> None:
         """Put down what waits, and then the message."""
-        following: list[bytes] = []
+        live: list[bytes] = []
         for kind, group in groupby(self._waiting, key=lambda one: one.kind):
-            following += self._said_by_systems() if kind == "reply" else ()
-            following += self._wire.make(list(group))
-        following += self._said_by_systems() if speaks else ()
+            live += self._said_by_systems() if kind == "reply" else ()
+            live += self._wire.make(list(group))
+        live += self._said_by_systems() if speaks else ()
         if payload is not None:
-            following.append(payload)
+            live.append(payload)
         self._waiting = []
-        self._join(following)
-        self.messages += following
+        self._join(live)
+        self.messages += live
 
     def _said_by_systems(self) -> list[bytes]:
         """What systems have said since the last response, in one message."""
@@ -132,19 +132,19 @@ class _Page:
         return self._wire.make([Insert(0, "system", "\n\n".join(texts), "")])
 
     def _answer(self, payload: bytes) -> None:
-        following = [payload]
-        self._join(following)
-        self.messages += following
+        live = [payload]
+        self._join(live)
+        self.messages += live
 
-    def _join(self, following: list[bytes]) -> None:
+    def _join(self, live: list[bytes]) -> None:
         """The stand-ins before what follows, in messages of their own or within the first."""
         if not self._returns:
             return
-        joined = self._wire.join(self._returns, following[0]) if following else None
+        joined = self._wire.join(self._returns, live[0]) if live else None
         if joined is None:
             self.messages += self._wire.make(self._returns)
         else:
-            following[0] = joined
+            live[0] = joined
         self._returns = []
 
     def _changed(self, row: Row) -> dict[int, Change]:
@@ -215,8 +215,8 @@ class Request:
 class View:
     """Keeps what was described, planned and rendered of one session."""
 
-    def __init__(self, sheet: Sheet, profile: Profile, before: Plan | None = None) -> None:
-        self.sheet = sheet
+    def __init__(self, inputs: ViewInput, profile: Profile, before: Plan | None = None) -> None:
+        self.inputs = inputs
         self.profile = profile
         self.plan = before
         self._rendered = _Rendered()
@@ -224,11 +224,11 @@ class View:
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Take in what was appended; `reset` where an entry changed the outline."""
-        self.sheet.extend(entries)
+        self.inputs.extend(entries)
 
-    def reset(self, sheet: Sheet) -> None:
+    def reset(self, inputs: ViewInput) -> None:
         """Go on with another sheet of the session: after a fold, a rewind, a pin."""
-        self.sheet = sheet
+        self.inputs = inputs
 
     def size(self, budget: Budget, *, prompt_follows: bool = False) -> int:
         """The tokens of the next request's messages if nothing were rewritten to make room."""
@@ -236,18 +236,18 @@ class View:
         continued = self._continued(budget, prompt_follows=follows)
         if continued is not None:
             return continued.tokens
-        return unrewritten(self.sheet, self.profile, budget, self.plan, prompt_follows=follows)
+        return unrewritten(self.inputs, self.profile, budget, self.plan, prompt_follows=follows)
 
     def omitted(self, spans: Sequence[Span], budget: Budget) -> int:
         """Tokens of the messages in these spans that the next request would not send anyway."""
-        desk = weigh(self.sheet, self.profile, budget, self.plan)
-        rows = (row for row in self.sheet.rows if any(row.seq in span for span in spans))
-        return sum(weight(row) - desk.weight(row) for row in rows)
+        builder = weigh(self.inputs, self.profile, budget, self.plan)
+        rows = (row for row in self.inputs.rows if any(row.seq in span for span in spans))
+        return sum(weight(row) - builder.weight(row) for row in rows)
 
     def request(self, budget: Budget, *, prompt_follows: bool = False) -> Request:
         """The next request; with `prompt_follows`, as far as it is known before the next prompt."""
         plan = project(
-            self.sheet,
+            self.inputs,
             self.profile,
             budget,
             self.plan,
@@ -257,16 +257,16 @@ class View:
         if self.plan is None or not _adds(self.plan, plan):
             self._rendered = _Rendered(_still(self._rendered.edits, plan))
         self.plan = plan
-        return self._rendered.request(self.sheet, plan)
+        return self._rendered.request(self.inputs, plan)
 
     def _continued(self, budget: Budget, *, prompt_follows: bool) -> Plan | None:
         """See `continuation`; a request is measured before it is made, and planned once."""
-        facts = (self.sheet.head, budget, prompt_follows)
-        bases = (self.sheet, self.profile, self.plan)
+        facts = (self.inputs.head, budget, prompt_follows)
+        bases = (self.inputs, self.profile, self.plan)
         known = self._next
         if known is None or known.facts != facts or not all(map(is_, known.bases, bases)):
-            sheet, profile, before = bases
-            plan = continuation(sheet, profile, budget, before, prompt_follows=prompt_follows)
+            inputs, profile, before = bases
+            plan = continuation(inputs, profile, budget, before, prompt_follows=prompt_follows)
             known = self._next = _Continued(facts, bases, plan)
         return known.plan
 
@@ -275,7 +275,7 @@ class _Continued(NamedTuple):
     """A plan that continues the one before, and what it was made of."""
 
     facts: tuple[int, Budget, bool]
-    bases: tuple[Sheet, Profile, Plan | None]
+    bases: tuple[ViewInput, Profile, Plan | None]
     plan: Plan | None
 
 
@@ -302,26 +302,26 @@ class _Rendered:
         self.messages: list[bytes] = []
         self.digest = sha256(b"[")
 
-    def request(self, sheet: Sheet, plan: Plan) -> Request:
+    def request(self, inputs: ViewInput, plan: Plan) -> Request:
         closed = plan.closed
         if closed is not None and closed.rows > self.rows:
             done = closed.layout
-            self._close(sheet, self._since(done), closed.rows)
+            self._close(inputs, self._since(done), closed.rows)
             self.inserts = len(done.inserts)
             self.gone = len(done.gone)
-        tail = assemble(sheet.wire, sheet.rows[self.rows :], self._since(plan.layout), self.edits)
+        tail = assemble(inputs.wire, inputs.rows[self.rows :], self._since(plan.layout), self.edits)
         digest = self.digest.copy()
         digest.update(b",".join(tail if not self.messages else [b"", *tail]) + b"]")
         messages = Messages(self.messages, len(self.messages), tuple(tail))
-        return Request(plan, messages, digest.hexdigest(), sheet.wire)
+        return Request(plan, messages, digest.hexdigest(), inputs.wire)
 
     def _since(self, layout: Layout) -> Layout:
         """The layout without what speaks of the rows that are rendered already."""
         later = layout.gone[self.gone :], layout.changes, layout.inserts[self.inserts :]
         return Layout(*later)
 
-    def _close(self, sheet: Sheet, layout: Layout, rows: int) -> None:
-        new = assemble(sheet.wire, sheet.rows[self.rows : rows], layout, self.edits)
+    def _close(self, inputs: ViewInput, layout: Layout, rows: int) -> None:
+        new = assemble(inputs.wire, inputs.rows[self.rows : rows], layout, self.edits)
         if new:
             self.digest.update(b",".join([b"", *new] if self.messages else new))
         self.messages += new

@@ -226,7 +226,7 @@ MOVING = frozenset(
 _seq = attrgetter("seq")
 
 
-class Sheet:
+class ViewInput:
     """The messages of a session that one reader may see, in order, and where turns begin.
 
     `scope` is the reader's: the main agent's, or the path of a delegation. Who works `apart` sees
@@ -286,28 +286,28 @@ class Sheet:
         scope: str = MAIN_SCOPE,
         *,
         apart: bool = False,
-        known: "Sheet | None" = None,
-    ) -> "Sheet":
+        known: "ViewInput | None" = None,
+    ) -> "ViewInput":
         """The sheet of what a session's view is made of; `known` spares describing it again."""
-        sheet = cls(wire, counter, scope, apart=apart)
+        inputs = cls(wire, counter, scope, apart=apart)
         if known is not None and known.wire is wire and known.counter is counter:
-            sheet._described = {row.seq: row for row in known.rows}
-        sheet.outline = visible.outline
-        sheet.head = visible.info.entries
+            inputs._described = {row.seq: row for row in known.rows}
+        inputs.outline = visible.outline
+        inputs.head = visible.info.entries
         folded = union(span for fold in visible.outline.folds for span in fold.spans)
-        lost = union((*folded, *subtract(up_to(sheet.head), visible.outline.on_line(sheet.head))))
+        lost = union((*folded, *subtract(up_to(inputs.head), visible.outline.on_line(inputs.head))))
         if not apart or scope == MAIN_SCOPE:  # what folds tell is the main agent's
-            sheet.foldings = tuple(foldings(visible))
+            inputs.foldings = tuple(foldings(visible))
         read = spans_of(entry.seq for entry in visible.entries)
-        sheet.unread = subtract(up_to(sheet.head), (*lost, *read))
-        sheet._gaps = union((*lost, *sheet.unread))
+        inputs.unread = subtract(up_to(inputs.head), (*lost, *read))
+        inputs._gaps = union((*lost, *inputs.unread))
         for entry in visible.entries:
             if not any(entry.seq in span for span in lost):
-                sheet._add(entry)
+                inputs._add(entry)
             elif any(entry.seq in span for span in folded):
-                sheet._pin(entry)
-        sheet._described = {}
-        return sheet
+                inputs._pin(entry)
+        inputs._described = {}
+        return inputs
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add the entries after the head; none of them may change the outline."""
@@ -481,9 +481,9 @@ def _labelled(shape: Shape) -> str:
 # refuses the one without the other.
 
 
-def responses(sheet: Sheet, start: int = 0) -> Iterator[range]:
+def responses(inputs: ViewInput, start: int = 0) -> Iterator[range]:
     """The rows of each response, from row `start` on, which begins a step."""
-    rows, first = sheet.rows, start
+    rows, first = inputs.rows, start
     for at in range(start, len(rows) + 1):
         if at == len(rows) or not rows[at].goes_on:
             if first < at and rows[first].role == "assistant":
@@ -504,9 +504,9 @@ def groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield group
 
 
-def with_row(sheet: Sheet, at: int) -> list[Row]:
+def with_row(inputs: ViewInput, at: int) -> list[Row]:
     """What goes together with a row; with the answers to its calls, where it has some."""
-    step = [sheet.rows[one] for one in sheet.step(sheet.steps[at])]
+    step = [inputs.rows[one] for one in inputs.step(inputs.steps[at])]
     response = [row for row in step if row.role == "assistant"]
-    group = next(one for one in groups(response) if sheet.rows[at] in one)
+    group = next(one for one in groups(response) if inputs.rows[at] in one)
     return step if len(group) > 1 and any(row.has("call") for row in group) else group

@@ -18,9 +18,9 @@ from refold.engine.dbos.recovery import Liveness
 from refold.engine.dbos.worker import GRACE
 from refold.engine.folding import STOPPING, Folding, heard
 from refold.engine.local import LIMIT
-from refold.engine.locks import surely
+from refold.engine.locks import retry_shielded
 from refold.engine.protocol import Ended, Lookout, closed, end_of, give_up, running, wait_for
-from refold.engine.steps import Beneath, LoggedSteps
+from refold.engine.steps import FoldInputs, LoggedSteps
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job, Make, Steps
@@ -209,9 +209,9 @@ class DbosEngine:
         """Stop. What is under way goes on elsewhere, or is given up: see `leave`."""
         self._closed = True
         if self._starting:
-            await surely(lambda: asyncio.wait(set(self._starting)))
-        await surely(lambda: asyncio.gather(*(self._given_up(*one) for one in self._begun)))
-        await surely(self._extractive.close)
+            await retry_shielded(lambda: asyncio.wait(set(self._starting)))
+        await retry_shielded(lambda: asyncio.gather(*(self._given_up(*one) for one in self._begun)))
+        await retry_shielded(self._extractive.close)
         await self._queue.close()
 
     async def __aenter__(self) -> Self:
@@ -255,8 +255,8 @@ class DbosEngine:
         """Make a fold that calls no model."""
         with self._measuring.fold() as making:
 
-            def steps(job: Job, beneath: Beneath) -> Steps:
-                return making.steps(LoggedSteps(self._log, job, self._author, beneath), job)
+            def steps(job: Job, fold_inputs: FoldInputs) -> Steps:
+                return making.steps(LoggedSteps(self._log, job, self._author, fold_inputs), job)
 
             ended = await Folding(
                 self._log,
@@ -392,5 +392,5 @@ async def _never(job: Job, steps: Steps) -> JsonValue:  # noqa: ARG001 - it is a
     raise AssertionError
 
 
-def _no_steps(job: Job, beneath: Beneath) -> Never:  # noqa: ARG001 - it is a `NewSteps`
+def _no_steps(job: Job, fold_inputs: FoldInputs) -> Never:  # noqa: ARG001 - it is a `NewSteps`
     raise AssertionError

@@ -31,7 +31,7 @@ from refold.engine.dbos.database import (
 )
 from refold.engine.dbos.limits import Limits, model_of
 from refold.engine.dbos.metrics import Queued
-from refold.engine.locks import surely
+from refold.engine.locks import retry_shielded
 from refold.errors import InvalidInput
 from refold.fold.job import Job
 
@@ -158,7 +158,7 @@ class FoldQueue:
                     **options,
                 )
 
-        await surely(lambda: self._run(register))
+        await retry_shielded(lambda: self._run(register))
         self._registered.add(model)
 
     async def models(self) -> Sequence[str]:
@@ -183,7 +183,7 @@ class FoldQueue:
                 self._enqueue(db, row)
             return True
 
-        return await surely(lambda: self._run(put))
+        return await retry_shielded(lambda: self._run(put))
 
     async def find(self, tenant: str, session: str, fold: UUID) -> QueuedFold | None:
         """The row of a fold; None when it is neither queued nor being made."""

@@ -30,9 +30,9 @@ from refold.engine.dbos.queue import FoldQueue, QueuedFold
 from refold.engine.dbos.recovery import Lease, Sweeper
 from refold.engine.folding import Folding
 from refold.engine.local import LIMIT, MOST_ATTEMPTS
-from refold.engine.locks import PASSING, surely
+from refold.engine.locks import PASSING, retry_shielded
 from refold.engine.protocol import INTERRUPTED, reason_of
-from refold.engine.steps import Beneath, LoggedSteps, running_of
+from refold.engine.steps import FoldInputs, LoggedSteps, running_of
 from refold.errors import InvalidInput, RefoldError, SessionForgotten, SessionNotFound
 from refold.fold.job import Job, Make, Steps
 from refold.log import Author, Log
@@ -164,8 +164,8 @@ class Worker:
         _ONE_IN_A_PROCESS.release()
 
     async def _begin(self) -> None:
-        await surely(lambda: self._set_limits(self._models))
-        await surely(self._lease.begin)
+        await retry_shielded(lambda: self._set_limits(self._models))
+        await retry_shielded(self._lease.begin)
         try:
             self._launch()
         except (SQLAlchemyError, dbos_error.DBOSException, psycopg.Error, OSError) as error:
@@ -261,8 +261,8 @@ class Worker:
         log = self._logs(row.tenant)
         make = self._make(log)
 
-        def steps(job: Job, beneath: Beneath) -> Steps:
-            logged = LoggedSteps(log, job, self._author, beneath, reach=self._reach)
+        def steps(job: Job, fold_inputs: FoldInputs) -> Steps:
+            logged = LoggedSteps(log, job, self._author, fold_inputs, reach=self._reach)
             return logged if making is None else making.steps(logged, job)
 
         async def contained(job: Job, steps: Steps) -> JsonValue:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from refold.gateway.dialects.anthropic_messages import ANTHROPIC_MESSAGES
-from refold.gateway.dialects.dialect import Asked, Dialect, Unreadable
+from refold.gateway.dialects.dialect import Dialect, ParsedRequest, Unreadable
 from refold.gateway.dialects.openai_chat import OPENAI_CHAT
 from refold.gateway.dialects.openai_responses import OPENAI_RESPONSES
 
@@ -22,7 +22,7 @@ __all__ = [
     "DIALECTS",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
-    "Asked",
     "Dialect",
+    "ParsedRequest",
     "Unreadable",
 ]

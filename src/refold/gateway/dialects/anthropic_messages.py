@@ -17,7 +17,15 @@ from refold.gateway.dialects.dialect import (
     without_nulls,
 )
 from refold.gateway.dialects.events import Event
-from refold.gateway.dialects.fingerprint import Seen, Told, alike, arguments, contents, item, named
+from refold.gateway.dialects.fingerprint import (
+    FingerprintCache,
+    Told,
+    alike,
+    arguments,
+    contents,
+    item,
+    named,
+)
 from refold.wire import wire_for
 from refold.wire.splice import Object, encoded, is_object, objects
 
@@ -253,7 +261,7 @@ ANTHROPIC_MESSAGES: Final = Dialect(
         tools=("tools",),
         elsewhere=_elsewhere,
         identifiers=_identifiers,
-        seen=Seen(wire_for(_NAME), _looked),
+        seen=FingerprintCache(wire_for(_NAME), _looked),
     ),
     answer=answer,
     assembling=AssemblingMessages,

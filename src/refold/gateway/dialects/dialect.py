@@ -16,7 +16,7 @@ from refold.gateway.dialects.bounded_json import (
     written,
 )
 from refold.gateway.dialects.events import Event
-from refold.gateway.dialects.fingerprint import Seen
+from refold.gateway.dialects.fingerprint import FingerprintCache
 from refold.models.catalog import Usage
 from refold.wire.fingerprint import Fingerprint
 from refold.wire.splice import Object, array, encoded, parsed
@@ -119,7 +119,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """One request: the conversation in it, and what stands beside the conversation."""
 
     raw: bytes
@@ -142,8 +142,8 @@ class Asked:
     stream: bool
     identity: tuple[str, ...]
     """Whom the client says it speaks for: every identifier, without the empty ones at the end."""
-    ungoverned: str
-    """Why it cannot be governed; empty if it can."""
+    unmanaged: str
+    """Why it cannot be managed; empty if it can."""
     over_bounds: bool = False
     """Whether that is because it holds more than is managed."""
 
@@ -173,15 +173,15 @@ class Form(NamedTuple):
     tools: tuple[str, ...]
     """The fields that define tools."""
     elsewhere: Callable[[Object], str]
-    """Why a request cannot be governed, apart from its messages; empty if it can."""
+    """Why a request cannot be managed, apart from its messages; empty if it can."""
     identifiers: Callable[[Object], tuple[JsonValue, ...]]
     """Whom the client says it speaks for, each in its place, None where it does not."""
-    seen: Seen
+    seen: FingerprintCache
     lone_text: bool = False
     """Whether a text may stand for the messages."""
 
 
-def asked_of(raw: bytes, form: Form, bounds: Bounds = BOUNDS) -> Asked:
+def asked_of(raw: bytes, form: Form, bounds: Bounds = BOUNDS) -> ParsedRequest:
     """The request. Raises Unreadable when the body is no JSON object."""
     try:
         body = value_of(raw, bounds.objects)
@@ -196,31 +196,31 @@ def asked_of(raw: bytes, form: Form, bounds: Bounds = BOUNDS) -> Asked:
         return _bare(raw, body, why)
     if why := _crowded(body, form, listed, bounds.items):
         return _bare(raw, body, why, over_bounds=True)
-    return _asked(raw, body, form, listed)
+    return _parsed_request(raw, body, form, listed)
 
 
-def body_of(asked: Asked, form: Form, messages: Sequence[bytes]) -> bytes:
+def body_of(parsed_request: ParsedRequest, form: Form, messages: Sequence[bytes]) -> bytes:
     """The request with these messages, and all else as it was."""
-    if tuple(messages) == asked.messages:
-        return asked.raw
-    if asked.ungoverned:
+    if tuple(messages) == parsed_request.messages:
+        return parsed_request.raw
+    if parsed_request.unmanaged:
         raise InvalidInput(
-            f"The request cannot be changed: {asked.ungoverned}.", "Pass it on as it came."
+            f"The request cannot be changed: {parsed_request.unmanaged}.", "Pass it on as it came."
         )
-    lead = _many(asked.body.get(form.conversation))[: asked.lead]
+    lead = _many(parsed_request.body.get(form.conversation))[: parsed_request.lead]
     conversation = array([*map(written, lead), *messages])
     fields = (
         written(key) + b":" + (conversation if key == form.conversation else written(value))
-        for key, value in asked.body.items()
+        for key, value in parsed_request.body.items()
     )
     return b"{" + b",".join(fields) + b"}"
 
 
-def _asked(raw: bytes, body: Object, form: Form, listed: list[JsonValue]) -> Asked:
+def _parsed_request(raw: bytes, body: Object, form: Form, listed: list[JsonValue]) -> ParsedRequest:
     lead = _lead(listed) if form.instructions is None else 0
     messages = tuple(written(one) for one in listed[lead:])
     beside, instructions = _beside(body, form, listed[:lead])
-    return Asked(
+    return ParsedRequest(
         raw,
         body,
         model=_str(body.get("model")),
@@ -233,7 +233,7 @@ def _asked(raw: bytes, body: Object, form: Form, listed: list[JsonValue]) -> Ask
         beside=beside,
         stream=body.get("stream") is True,
         identity=_identity(form.identifiers(body)),
-        ungoverned=_fault(messages, form.seen) or _unwritable((*messages, *beside.values())),
+        unmanaged=_fault(messages, form.seen) or _unwritable((*messages, *beside.values())),
     )
 
 
@@ -292,7 +292,7 @@ def _held(message: JsonValue, max_items: int) -> int:
     return count + sum(len(one) for one in inner if isinstance(one, list))
 
 
-def _fault(messages: Sequence[bytes], seen: Seen) -> str:
+def _fault(messages: Sequence[bytes], seen: FingerprintCache) -> str:
     if not messages:
         return "it has no messages"
     for at, message in enumerate(messages):
@@ -306,16 +306,16 @@ def _unwritable(pieces: Iterable[bytes]) -> str:
     return "a number in it is larger than any that can be held" if too_large else ""
 
 
-def _unread(raw: bytes, why: str) -> Asked:
+def _unread(raw: bytes, why: str) -> ParsedRequest:
     if not raw.lstrip().startswith(b"{"):
         raise Unreadable("A request is a JSON object.")
     return _bare(raw, surface(raw), why, over_bounds=True)
 
 
-def _bare(raw: bytes, body: Object, why: str, *, over_bounds: bool = False) -> Asked:
+def _bare(raw: bytes, body: Object, why: str, *, over_bounds: bool = False) -> ParsedRequest:
     """A request that is passed on as it came, and not looked into."""
     model, stream = _str(body.get("model")), body.get("stream") is True
-    return Asked(raw, body, model, (), 0, "", (), {}, stream, (), why, over_bounds)
+    return ParsedRequest(raw, body, model, (), 0, "", (), {}, stream, (), why, over_bounds)
 
 
 def _unidentified(body: Object, form: Form) -> str:
@@ -371,7 +371,7 @@ class Dialect:
     refusal: Callable[[int, str, str], bytes]
     """An error of the gateway's, as clients of this API read errors: status, code, words."""
 
-    def read(self, raw: bytes, bounds: Bounds = BOUNDS) -> Asked:
+    def read(self, raw: bytes, bounds: Bounds = BOUNDS) -> ParsedRequest:
         """The request. Raises Unreadable when the body is no JSON object."""
         return asked_of(raw, self.form, bounds)
 
@@ -391,9 +391,9 @@ class Dialect:
         """Whether the model said it."""
         return self.form.seen(payload).answers
 
-    def body(self, asked: Asked, messages: Sequence[bytes]) -> bytes:
+    def body(self, parsed_request: ParsedRequest, messages: Sequence[bytes]) -> bytes:
         """The request with these messages, and all else as it was."""
-        return body_of(asked, self.form, messages)
+        return body_of(parsed_request, self.form, messages)
 
 
 # What the gateway itself refuses, said as the provider would say it.

@@ -205,7 +205,7 @@ class Facts(NamedTuple):
         return not self.likeness or (self.answers and not self.known_by.spine)
 
 
-class Seen:
+class FingerprintCache:
     """Looks at each message once, as long as it is seen now and then.
 
     Threads may ask at once: at worst a message is looked at twice, or forgotten early.

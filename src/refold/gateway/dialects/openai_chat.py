@@ -18,7 +18,7 @@ from refold.gateway.dialects.dialect import (
 )
 from refold.gateway.dialects.events import Event
 from refold.gateway.dialects.fingerprint import (
-    Seen,
+    FingerprintCache,
     Told,
     alike,
     arguments,
@@ -468,7 +468,7 @@ OPENAI_CHAT: Final = Dialect(
         tools=("tools", "functions"),
         elsewhere=_elsewhere,
         identifiers=openai_identifiers,
-        seen=Seen(wire_for(_NAME), _looked),
+        seen=FingerprintCache(wire_for(_NAME), _looked),
     ),
     answer=answer,
     assembling=AssemblingChat,

@@ -17,7 +17,7 @@ from refold.gateway.dialects.dialect import (
 )
 from refold.gateway.dialects.events import Event
 from refold.gateway.dialects.fingerprint import (
-    Seen,
+    FingerprintCache,
     Told,
     alike,
     arguments,
@@ -286,7 +286,7 @@ OPENAI_RESPONSES: Final = Dialect(
         tools=("tools",),
         elsewhere=_elsewhere,
         identifiers=openai_identifiers,
-        seen=Seen(wire_for(_NAME), _looked),
+        seen=FingerprintCache(wire_for(_NAME), _looked),
         lone_text=True,
     ),
     answer=answer,

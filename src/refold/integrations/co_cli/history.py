@@ -40,13 +40,13 @@ from refold.fold.replace import MARKER
 from refold.log import Entry, Message, PartRef
 from refold.settings import load_settings
 from refold.view.plan import Layout
-from refold.view.plan_builder import Desk, Proposal, Withdraw
+from refold.view.plan_builder import PlanBuilder, Proposal, Withdraw
 from refold.view.policies.pair import INTERRUPTED, opening, pair
 from refold.view.policies.tool_output import trim
 from refold.view.policies.window import middle
 from refold.view.profiles import STATIC_MARKER, Profile
 from refold.view.view import Edited, Edits, assemble
-from refold.view.view_input import Sheet
+from refold.view.view_input import ViewInput
 from refold.wire import Described, Drop, Insert, Kind, PydanticAI, Shape
 
 # The settings that these functions follow.
@@ -110,14 +110,14 @@ class _Uncounted:
         return 0
 
 
-def desk_of(messages: Sequence[ModelMessage]) -> Desk:
+def desk_of(messages: Sequence[ModelMessage]) -> PlanBuilder:
     """A desk on which nothing is decided yet; row `n` is message `n`."""
-    sheet = Sheet(WIRE, _Uncounted())
-    sheet.extend(
+    inputs = ViewInput(WIRE, _Uncounted())
+    inputs.extend(
         Entry(seq, UUID(int=seq), 0, Message.KIND, 1, payload_of(message))
         for seq, message in enumerate(messages, 1)
     )
-    return Desk(sheet)
+    return PlanBuilder(inputs)
 
 
 def payload_of(message: ModelMessage) -> bytes:
@@ -125,11 +125,11 @@ def payload_of(message: ModelMessage) -> bytes:
     return ModelMessagesTypeAdapter.dump_json([message])[1:-1]
 
 
-def decided(messages: Sequence[ModelMessage], desk: Desk) -> list[ModelMessage]:
+def decided(messages: Sequence[ModelMessage], builder: PlanBuilder) -> list[ModelMessage]:
     """The messages as the desk has them. None of those given is changed."""
-    rows = desk.sheet.rows
-    changes = {PartRef(*key): change for key, change in desk.changes.items()}
-    inserts = tuple(sorted(desk.inserts, key=lambda insert: insert.before))
+    rows = builder.inputs.rows
+    changes = {PartRef(*key): change for key, change in builder.changes.items()}
+    inserts = tuple(sorted(builder.inserts, key=lambda insert: insert.before))
     edits: Edits = {}
     made = assemble(WIRE, rows, Layout((), changes, inserts), edits)
     known = {id(row.payload): message for row, message in zip(rows, messages, strict=True)}
@@ -238,10 +238,10 @@ async def summarize_messages(
 
 def _sendable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     read = list(_unsteered(messages))
-    desk = desk_of(read)
-    desk.apply(pair(desk))
-    desk.apply(opening(desk))
-    return decided(read, desk)
+    builder = desk_of(read)
+    builder.apply(pair(builder))
+    builder.apply(opening(builder))
+    return decided(read, builder)
 
 
 def _unsteered(messages: Sequence[ModelMessage]) -> Iterator[ModelMessage]:
@@ -268,8 +268,8 @@ def truncate_tool_returns(
     values = (profile or configured()).trim
     if not any(_long(message, values.max_chars) for message in messages):
         return messages
-    desk = desk_of(messages)
-    return decided(messages, desk) if desk.apply(trim(desk, values)) else messages
+    builder = desk_of(messages)
+    return decided(messages, builder) if builder.apply(trim(builder, values)) else messages
 
 
 async def truncate_history_window(
@@ -284,26 +284,26 @@ async def truncate_history_window(
     limit = values.window.max_messages
     if not limit or len(messages) <= limit:
         return messages
-    desk = desk_of(messages)
-    desk.apply(middle(desk, limit, STATIC_MARKER))
-    marker = next((one for one in desk.inserts if one.reason == "window"), None)
+    builder = desk_of(messages)
+    builder.apply(middle(builder, limit, STATIC_MARKER))
+    marker = next((one for one in builder.inserts if one.reason == "window"), None)
     if marker is None:
         return messages
     # One that cannot be asked in text fails, as any other may.
     model = values.summariser or cast("Model", ctx.model)
-    text = await _summary(list(_dropped(messages, desk)), model)
+    text = await _summary(list(_dropped(messages, builder)), model)
     if text is not None:
-        count = sum(desk.lost(row, "window") for row in desk.sheet.rows)
+        count = sum(builder.lost(row, "window") for row in builder.inputs.rows)
         told = replace(marker, text=MARKER.format(count=count, text=text))
-        desk.apply([Withdraw(marker), told])
-    desk.apply(pair(desk))
-    return decided(messages, desk)
+        builder.apply([Withdraw(marker), told])
+    builder.apply(pair(builder))
+    return decided(messages, builder)
 
 
-def _dropped(messages: Sequence[ModelMessage], desk: Desk) -> Iterator[ModelMessage]:
+def _dropped(messages: Sequence[ModelMessage], builder: PlanBuilder) -> Iterator[ModelMessage]:
     """What the window leaves out; of a message with system content, only the rest."""
-    for row, message in zip(desk.sheet.rows, messages, strict=True):
-        gone = [message.parts[part.nth] for part in row.parts if desk.change(part)]
+    for row, message in zip(builder.inputs.rows, messages, strict=True):
+        gone = [message.parts[part.nth] for part in row.parts if builder.change(part)]
         if gone:
             yield replace(message, parts=gone)
 
@@ -362,10 +362,10 @@ def patch_dangling_tool_calls(
     of their own after it. A return that answers no call goes, as it would when it is sent; one that
     came late is told as text.
     """
-    desk = desk_of(messages)
-    if not desk.apply(_saying(one, error_message) for one in pair(desk)):
+    builder = desk_of(messages)
+    if not builder.apply(_saying(one, error_message) for one in pair(builder)):
         return list(messages)
-    return decided(messages, desk)
+    return decided(messages, builder)
 
 
 def _saying(proposal: Proposal, text: str) -> Proposal:

@@ -198,7 +198,7 @@ def system_prompts(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
 
 def _turns(messages: Sequence[ModelMessage]) -> Iterator[list[ModelMessage]]:
     """Each turn as what the user wrote in it and the last that the agent did, if the user wrote."""
-    for start, end in pairwise((*desk_of(messages).sheet.turns, len(messages))):
+    for start, end in pairwise((*desk_of(messages).inputs.turns, len(messages))):
         said = [part for part in map(_text_only, _parts(messages[start:end])) if part]
         replies = [reply for reply in map(_reply, messages[start:end]) if reply]
         if said:
@@ -273,7 +273,7 @@ def cmd_history(ctx: CommandContext) -> None:
     """Show how long the history is: requests count as turns, as co-cli counts them."""
     messages = ctx.message_history
     turns = sum(isinstance(message, ModelRequest) for message in messages)
-    spoken = len(desk_of(messages).sheet.turns)
+    spoken = len(desk_of(messages).inputs.turns)
     ctx.show(f"{turns} turns, {len(messages)} messages; {spoken} turns begun by the user")
 
 

@@ -200,7 +200,7 @@ def keys_of(payloads: Iterable[bytes]) -> set[Key]:
 def repeats_the_end(session: Session, message: ModelMessage) -> bool:
     """Whether the session ends with this message, or with requests that say all that it says."""
     keys = keys_of([payload_of(message)])
-    said = session.sheet.rows
+    said = session.inputs.rows
     first = next((at for at in range(len(said), 0, -1) if said[at - 1].role == "assistant"), 0)
     return bool(keys) and keys <= keys_of(row.payload for row in said[first:])
 
@@ -209,14 +209,14 @@ class _LogTail:
     """What is known of a session's log, from its end back."""
 
     def __init__(self, session: Session, log: Log, max_read: int) -> None:
-        sheet = session.sheet
+        inputs = session.inputs
         self._session, self._log, self._max_read = session, log, max_read
-        self._scope = sheet.scope
-        self._payloads = {row.seq: row.payload for row in sheet.rows}
-        folded = [span for fold in sheet.outline.folds for span in fold.spans]
-        on_line = intersect(folded, sheet.outline.on_line(sheet.head))
-        self._unread = union((*on_line, *sheet.unread))
-        hidden = sheet.hidden.items()
+        self._scope = inputs.scope
+        self._payloads = {row.seq: row.payload for row in inputs.rows}
+        folded = [span for fold in inputs.outline.folds for span in fold.spans]
+        on_line = intersect(folded, inputs.outline.on_line(inputs.head))
+        self._unread = union((*on_line, *inputs.unread))
+        hidden = inputs.hidden.items()
         self._gone = spans_of(
             sorted(seq for seq, why in hidden if why in {"forgotten", "unreadable"})
         )

@@ -1,4 +1,4 @@
-"""One run of an agent, governed: what it says is logged, and what it sends comes from the log."""
+"""One run of an agent, managed: what it says is logged, and what it sends comes from the log."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -317,7 +317,7 @@ def recall_toolset(
 def _offered(tool: RecallTool, of: Callable[[Caller], tuple[RecallTool, ...]]) -> Tool[Any]:
     async def call(**arguments: Any) -> str:  # noqa: ANN401 - whatever the model gave
         caller = current()
-        assert caller is not None  # noqa: S101 - it is called as a tool of a governed run
+        assert caller is not None  # noqa: S101 - it is called as a tool of a managed run
         own = next(one for one in of(caller) if one.name == tool.name)
         return await own.run(arguments)
 

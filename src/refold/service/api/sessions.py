@@ -68,7 +68,7 @@ async def list_sessions(
 
 @router.post("/sessions", status_code=201, summary="Open a new session")
 async def open_session(caller: Writer, log: OfLog, given: NewSession) -> schemas.SessionState:
-    """A session has one message format for life. It is governed, and folds, like any other.
+    """A session has one message format for life. It is managed, and folds, like any other.
 
     It belongs to the key that opens it.
     """

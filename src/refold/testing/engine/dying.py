@@ -104,9 +104,9 @@ class DyingConformance(EngineTests):
         ended = await other.wait("s", job.fold, LONG)
         assert ended is not None
         assert ended.completed
-        following = self.another("s", Span(2, 6))
-        assert await other.start(following)
-        assert await other.wait("s", following.fold, LONG)
+        live = self.another("s", Span(2, 6))
+        assert await other.start(live)
+        assert await other.wait("s", live.fold, LONG)
 
     async def test_asking_for_it_again_has_it_finished(self, log: Log, world: World) -> None:
         job = await self.job(log)
@@ -121,10 +121,10 @@ class DyingConformance(EngineTests):
         job = await self.job(log)
         await self._left_dead(log, world, job)
         await self.add(log, "s", Rewound(4))
-        following, other = self.another("s", Span(2, 4)), world.engine()
-        assert await other.start(following)
-        assert await other.wait("s", following.fold, LONG)
-        assert await self.standing(log) == [following.fold]
+        live, other = self.another("s", Span(2, 4)), world.engine()
+        assert await other.start(live)
+        assert await other.wait("s", live.fold, LONG)
+        assert await self.standing(log) == [live.fold]
 
     async def test_of_many_that_recover_one_does(self, log: Log, world: World) -> None:
         job = await self.job(log)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from refold.view.budget import PER_MESSAGE
-from refold.view.plan_builder import Desk, Proposal, Withdraw
+from refold.view.plan_builder import PlanBuilder, Proposal, Withdraw
 from refold.view.policies.tool_output import trim
 from refold.view.profiles import Profile, Trim
 from refold.view.view_input import Row
@@ -23,110 +23,114 @@ _MARK = "\n[…{length} chars, cut to fit]\n"
 _NO_SUMMARY = "[Earlier conversation left out to stay within context budget]"
 
 
-def fit(desk: Desk, room: int, aim: int) -> Iterator[Proposal]:
+def fit(builder: PlanBuilder, room: int, aim: int) -> Iterator[Proposal]:
     """Propose, one unit after the other, what to leave out until the total is at most `aim`.
 
     What only the room demands (the current turn) stops as soon as there is room.
     """
-    if desk.total <= room:
+    if builder.total <= room:
         return
-    sheet = desk.sheet
-    prompt = len(sheet.rows) if sheet.prompt is None else sheet.prompt
-    current = _current(desk, prompt)
+    inputs = builder.inputs
+    prompt = len(inputs.rows) if inputs.prompt is None else inputs.prompt
+    current = _current(builder, prompt)
     for stage, enough in (
-        (_told(desk), aim),
-        (_steps(desk, 0, current), aim),
-        (_prompts(desk, prompt), aim),
-        (_steps(desk, current, _last_step(desk)), aim),
-        (_cuts(desk), room),
-        (_summaries(desk), room),
-        (_steps(desk, 0, len(sheet.rows)), room),
+        (_told(builder), aim),
+        (_steps(builder, 0, current), aim),
+        (_prompts(builder, prompt), aim),
+        (_steps(builder, current, _last_step(builder)), aim),
+        (_cuts(builder), room),
+        (_summaries(builder), room),
+        (_steps(builder, 0, len(inputs.rows)), room),
     ):
         for unit in stage:
-            if desk.total <= enough:
+            if builder.total <= enough:
                 return
             yield from unit
 
 
-def marked(desk: Desk, marker: str) -> Iterator[Insert]:
+def marked(builder: PlanBuilder, marker: str) -> Iterator[Insert]:
     """One marker where fitting first left a message out."""
-    gone = [row.seq for row in desk.sheet.rows if desk.lost(row, "fitted")]
+    gone = [row.seq for row in builder.inputs.rows if builder.lost(row, "fitted")]
     if gone and marker:
         yield Insert(gone[0], "prompt", marker.replace("{count}", str(len(gone))), "fitted")
 
 
-def _told(desk: Desk) -> Iterator[list[Proposal]]:
+def _told(builder: PlanBuilder) -> Iterator[list[Proposal]]:
     """What is told as text in the user's place and was never the user's, the oldest first."""
-    told = [one for one in desk.inserts if one.reason in _TOLD and not _pinned(desk, one)]
+    told = [one for one in builder.inserts if one.reason in _TOLD and not _pinned(builder, one)]
     for _, same in groupby(sorted(told, key=_place), key=_place):
         yield [Withdraw(insert) for insert in same]
 
 
-def _summaries(desk: Desk) -> Iterator[list[Proposal]]:
+def _summaries(builder: PlanBuilder) -> Iterator[list[Proposal]]:
     """What folds show, the oldest first; recall still finds what they stand for."""
-    shown = [one for one in desk.inserts if one.reason == "summary"]
+    shown = [one for one in builder.inserts if one.reason == "summary"]
     for sources, same in groupby(sorted(shown, key=_place), key=lambda one: one.sources):
         gone = list(same)
         mark = Insert(gone[0].before, "prompt", _NO_SUMMARY, "fitted", sources=sources)
-        yield [*map(Withdraw, gone), mark] if desk.cost(mark) < sum(map(desk.cost, gone)) else []
+        yield (
+            [*map(Withdraw, gone), mark]
+            if builder.cost(mark) < sum(map(builder.cost, gone))
+            else []
+        )
 
 
-def _pinned(desk: Desk, insert: Insert) -> bool:
-    return any((one.seq, one.index) in desk.pinned for one in insert.sources)
+def _pinned(builder: PlanBuilder, insert: Insert) -> bool:
+    return any((one.seq, one.index) in builder.pinned for one in insert.sources)
 
 
 def _place(insert: Insert) -> int:
     return insert.before
 
 
-def _current(desk: Desk, prompt: int) -> int:
+def _current(builder: PlanBuilder, prompt: int) -> int:
     """The row that the latest prompt's step begins with: it may come with the newest results."""
-    steps = desk.sheet.steps
+    steps = builder.inputs.steps
     return steps[prompt] if prompt < len(steps) else prompt
 
 
-def _last_step(desk: Desk) -> int:
-    sheet = desk.sheet
-    return sheet.steps[-1] if sheet.steps else 0
+def _last_step(builder: PlanBuilder) -> int:
+    inputs = builder.inputs
+    return inputs.steps[-1] if inputs.steps else 0
 
 
-def _steps(desk: Desk, start: int, end: int) -> Iterator[list[Proposal]]:
+def _steps(builder: PlanBuilder, start: int, end: int) -> Iterator[list[Proposal]]:
     """Responses with what answers them, and whatever else is no prompt, the oldest first."""
-    sheet = desk.sheet
+    inputs = builder.inputs
     at = start
     while at < end:
-        step = sheet.step(at)
+        step = inputs.step(at)
         unit = [
             part
             for one in step
-            for part in desk.shown(sheet.rows[one])
+            for part in builder.shown(inputs.rows[one])
             if part.kind != "prompt" and not (part.kind == "system" and part.fixed)
         ]
-        if unit and not any(desk.held(part) for part in unit):
+        if unit and not any(builder.held(part) for part in unit):
             yield [(part, Drop("fitted")) for part in unit]
         at = step.stop
 
 
-def _prompts(desk: Desk, latest: int) -> Iterator[list[Proposal]]:
+def _prompts(builder: PlanBuilder, latest: int) -> Iterator[list[Proposal]]:
     """Earlier prompts, the oldest first; but the very first, which states the task, last."""
-    sheet = desk.sheet
-    rows = [row for row in sheet.rows[:latest] if row.has("prompt")]
+    inputs = builder.inputs
+    rows = [row for row in inputs.rows[:latest] if row.has("prompt")]
     for row in (*rows[1:], *rows[:1]):
-        unit = [part for part in desk.shown(row) if part.kind == "prompt"]
-        if not any(desk.held(part) for part in unit):
+        unit = [part for part in builder.shown(row) if part.kind == "prompt"]
+        if not any(builder.held(part) for part in unit):
             yield [(part, Drop("fitted")) for part in unit]
 
 
-def _cuts(desk: Desk) -> Iterator[list[Proposal]]:
+def _cuts(builder: PlanBuilder) -> Iterator[list[Proposal]]:
     """The results of the newest step, largest first, cut to both of their ends."""
-    sheet = desk.sheet
-    if not sheet.steps:
+    inputs = builder.inputs
+    if not inputs.steps:
         return
     returns = [
         part
-        for at in sheet.step(sheet.steps[-1])
-        for part in desk.shown(sheet.rows[at])
-        if part.kind == "return" and not part.sealed and not desk.held(part)
+        for at in inputs.step(inputs.steps[-1])
+        for part in builder.shown(inputs.rows[at])
+        if part.kind == "return" and not part.sealed and not builder.held(part)
     ]
     for share in (2000, _SMALLEST):
         for part in sorted(returns, key=lambda one: -one.chars):
@@ -140,53 +144,57 @@ def _cuts(desk: Desk) -> Iterator[list[Proposal]]:
 # The latest prompt stays as it was said. What is cut stays cut in later requests.
 
 
-def emergency(desk: Desk, profile: Profile, refused: int) -> Iterator[Proposal]:
+def emergency(builder: PlanBuilder, profile: Profile, refused: int) -> Iterator[Proposal]:
     """Propose what the profile's emergency values take out or cut.
 
     What was refused once more keeps nothing but the latest prompt.
     """
-    values, sheet = profile.emergency, desk.sheet
+    values, inputs = profile.emergency, builder.inputs
     if refused > 1:
-        yield from _dropped(desk, (row for at, row in enumerate(sheet.rows) if at != sheet.prompt))
+        yield from _dropped(
+            builder, (row for at, row in enumerate(inputs.rows) if at != inputs.prompt)
+        )
         return
     if values.turns:
-        yield from _older(desk, values.turns)
+        yield from _older(builder, values.turns)
     if values.result_chars:
         update = {"max_chars": values.result_chars, "protect": "last", "last": 0}
-        for part, change in trim(desk, profile.trim.model_copy(update=update)):
+        for part, change in trim(builder, profile.trim.model_copy(update=update)):
             yield part, replace(change, reason="emergency")
     if values.user_chars:
-        yield from _prompts_emergency(desk, values.user_chars, profile.trim)
+        yield from _prompts_emergency(builder, values.user_chars, profile.trim)
 
 
-def untold(desk: Desk) -> list[Withdraw]:
+def untold(builder: PlanBuilder) -> list[Withdraw]:
     """What was delegated in turns that went is no longer told."""
-    gone = [row.seq for row in desk.sheet.rows if desk.lost(row, "emergency")]
+    gone = [row.seq for row in builder.inputs.rows if builder.lost(row, "emergency")]
     last = gone[-1] if gone else 0
-    told = (one for one in desk.inserts if one.reason == "delegated")
+    told = (one for one in builder.inserts if one.reason == "delegated")
     return [Withdraw(one) for one in told if one.before <= last]
 
 
-def _older(desk: Desk, turns: int) -> Iterator[tuple[Part, Drop]]:
+def _older(builder: PlanBuilder, turns: int) -> Iterator[tuple[Part, Drop]]:
     """All but the newest turns."""
-    rows, starts = desk.sheet.rows, desk.sheet.turns
-    there = [at for at in starts if any(part.kind == "prompt" for part in desk.shown(rows[at]))]
-    return _dropped(desk, rows[: there[-turns]] if len(there) > turns else ())
+    rows, starts = builder.inputs.rows, builder.inputs.turns
+    there = [at for at in starts if any(part.kind == "prompt" for part in builder.shown(rows[at]))]
+    return _dropped(builder, rows[: there[-turns]] if len(there) > turns else ())
 
 
-def _dropped(desk: Desk, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
+def _dropped(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
     for row in rows:
         for part in row.parts:
-            if not desk.held(part) and not isinstance(desk.change(part), Drop):
+            if not builder.held(part) and not isinstance(builder.change(part), Drop):
                 yield part, Drop("emergency")
 
 
-def _prompts_emergency(desk: Desk, most: int, values: Trim) -> Iterator[tuple[Part, Replace]]:
+def _prompts_emergency(
+    builder: PlanBuilder, most: int, values: Trim
+) -> Iterator[tuple[Part, Replace]]:
     """Long prompts but the latest, cut to both of their ends."""
-    latest = desk.sheet.prompt
-    for at, row in enumerate(desk.sheet.rows):
+    latest = builder.inputs.prompt
+    for at, row in enumerate(builder.inputs.rows):
         for part in row.parts if at != latest else ():
-            if part.kind == "prompt" and part.chars > most and desk.free(part):
+            if part.kind == "prompt" and part.chars > most and builder.free(part):
                 mark = values.marker.replace("{length}", str(part.chars))
                 if most + len(mark) < part.chars:
                     yield part, Replace(most - most // 2, mark, most // 2, "emergency")
@@ -205,29 +213,29 @@ _LINE = (
 
 
 def oversized(
-    desk: Desk, room: int, *, prompt_follows: bool = False
+    builder: PlanBuilder, room: int, *, prompt_follows: bool = False
 ) -> Iterator[tuple[Part, Change]]:
     """Replace each earlier prompt that exceeds the room for prompts.
 
     With `prompt_follows` nobody asks the model to answer the latest prompt any more: it counts as
     an earlier one.
     """
-    sheet = desk.sheet
-    latest = None if prompt_follows else sheet.prompt
-    for at, row in enumerate(sheet.rows[desk.start :], desk.start):
-        if at != latest and exceeds(desk, row, room):
-            yield from _replaced(desk, row)
+    inputs = builder.inputs
+    latest = None if prompt_follows else inputs.prompt
+    for at, row in enumerate(inputs.rows[builder.start :], builder.start):
+        if at != latest and exceeds(builder, row, room):
+            yield from _replaced(builder, row)
 
 
-def exceeds(desk: Desk, row: Row, room: int) -> bool:
+def exceeds(builder: PlanBuilder, row: Row, room: int) -> bool:
     """Whether the prompt in this row is too long for any request with this room for messages."""
     # Most prompts are short: only a long one is worth adding up what else must be sent.
     if row.tokens <= room // 2 or not row.has("prompt"):
         return False
     tokens = sum(part.tokens for part in row.parts if part.kind == "prompt") + PER_MESSAGE
-    left = room - _needed(desk, row)
+    left = room - _needed(builder, row)
     # Where not even the line would fit, something else is too large.
-    return tokens > left >= desk.cost(Insert(row.seq, "prompt", _line(row), "oversized"))
+    return tokens > left >= builder.cost(Insert(row.seq, "prompt", _line(row), "oversized"))
 
 
 def _line(row: Row) -> str:
@@ -235,22 +243,22 @@ def _line(row: Row) -> str:
     return _LINE.format(chars=chars, seq=row.seq)
 
 
-def _needed(desk: Desk, row: Row) -> int:
+def _needed(builder: PlanBuilder, row: Row) -> int:
     """The tokens of everything beside the prompt that no request may leave out."""
-    sheet = desk.sheet
+    inputs = builder.inputs
     held = sum(
         part.tokens
-        for other in sheet.rows
+        for other in inputs.rows
         for part in other.parts
-        if desk.held(part) and not (other is row and part.kind == "prompt")
+        if builder.held(part) and not (other is row and part.kind == "prompt")
     )
-    quotes = (Insert(one.seq, "prompt", one.text, "pinned") for one in sheet.pinned)
-    return held + sum(map(desk.cost, quotes))
+    quotes = (Insert(one.seq, "prompt", one.text, "pinned") for one in inputs.pinned)
+    return held + sum(map(builder.cost, quotes))
 
 
-def _replaced(desk: Desk, row: Row) -> Iterator[tuple[Part, Change]]:
+def _replaced(builder: PlanBuilder, row: Row) -> Iterator[tuple[Part, Change]]:
     prompts = [part for part in row.parts if part.kind == "prompt"]
-    if not all(map(desk.free, prompts)):  # pinned, or decided before
+    if not all(map(builder.free, prompts)):  # pinned, or decided before
         return
     first, *rest = prompts
     yield first, Replace(0, _line(row), 0, "oversized")

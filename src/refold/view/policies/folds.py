@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import cast
 
 from refold.log import PartRef
-from refold.view.plan_builder import Desk, Proposal
+from refold.view.plan_builder import PlanBuilder, Proposal
 from refold.view.view_input import Folding
 from refold.wire import Insert, InsertKind, Part, Replace
 
 
-def folds(desk: Desk) -> Iterator[Proposal]:
+def folds(builder: PlanBuilder) -> Iterator[Proposal]:
     """What each fold shows, before the first entry that it stands for."""
-    for fold in desk.sheet.foldings:
-        part = _next_prompt(desk, fold) if fold.merged else None
+    for fold in builder.inputs.foldings:
+        part = _next_prompt(builder, fold) if fold.merged else None
         if part is not None:
             text = "\n\n".join(text for _, text in fold.shown)
             yield part, Replace(0, f"{text}\n\n", part.chars, "summary", _sources(fold))
@@ -26,14 +26,14 @@ def _sources(fold: Folding) -> tuple[PartRef, ...]:
     return (PartRef(fold.seq, 0),)
 
 
-def _next_prompt(desk: Desk, fold: Folding) -> Part | None:
+def _next_prompt(builder: PlanBuilder, fold: Folding) -> Part | None:
     """The first prompt after the fold that may be edited; the latest one is sent as it was said."""
-    sheet = desk.sheet
-    for at in range(sheet.at(fold.spans[0].first), len(sheet.rows)):
-        if at == sheet.prompt:
+    inputs = builder.inputs
+    for at in range(inputs.at(fold.spans[0].first), len(inputs.rows)):
+        if at == inputs.prompt:
             return None
-        for part in sheet.rows[at].parts:
-            if part.kind == "prompt" and part.chars and desk.free(part):
+        for part in inputs.rows[at].parts:
+            if part.kind == "prompt" and part.chars and builder.free(part):
                 return part
     return None
 
@@ -41,9 +41,9 @@ def _next_prompt(desk: Desk, fold: Folding) -> Part | None:
 # Pinned parts whose place is folded, quoted where they stood.
 
 
-def pins(desk: Desk) -> Iterator[Insert]:
+def pins(builder: PlanBuilder) -> Iterator[Insert]:
     """A quotation for each; pinned parts that are still shown simply stay."""
-    for quote in desk.sheet.pinned:
+    for quote in builder.inputs.pinned:
         yield Insert(
             quote.seq + 1, "prompt", f"[Pinned]\n{quote.text}", "pinned", sources=quote.sources
         )
@@ -52,10 +52,10 @@ def pins(desk: Desk) -> Iterator[Insert]:
 # Delegated work, told to the reader who delegated it.
 
 
-def scope(desk: Desk, first: int = 0) -> Iterator[Insert]:
+def scope(builder: PlanBuilder, first: int = 0) -> Iterator[Insert]:
     """A text for each result and message of a delegation, from the `first` quote on."""
-    for quote in desk.sheet.quotes[first:]:
-        if quote.seq <= desk.untold:
+    for quote in builder.inputs.quotes[first:]:
+        if quote.seq <= builder.untold:
             continue
-        place = desk.sheet.after_response(quote.seq)
+        place = builder.inputs.after_response(quote.seq)
         yield Insert(place, "prompt", quote.text, "delegated", sources=quote.sources)

@@ -8,7 +8,7 @@ first goes what may not stand there without another.
 from collections.abc import Container, Iterator, Sequence
 
 from refold.log import MAIN_SCOPE
-from refold.view.plan_builder import Desk, Proposal
+from refold.view.plan_builder import PlanBuilder, Proposal
 from refold.view.view_input import Row, groups, responses
 from refold.wire import Drop, Insert, Part
 
@@ -18,84 +18,84 @@ OPENING = "[The conversation begins here.]"
 _LATE_CHARS = 2000
 
 
-def pair(desk: Desk, start: int = 0) -> Iterator[Proposal]:
+def pair(builder: PlanBuilder, start: int = 0) -> Iterator[Proposal]:
     """Repair what is shown from row `start` on, which begins a step."""
-    if desk.sheet.wire.itemized:
-        yield from _parted(desk, start)
+    if builder.inputs.wire.itemized:
+        yield from _parted(builder, start)
     waiting: dict[str | None, Part] = {}
     asked, step = 0, -1
-    for at, row in enumerate(desk.sheet.rows[start:], start):
-        shown = desk.shown(row)
+    for at, row in enumerate(builder.inputs.rows[start:], start):
+        shown = builder.shown(row)
         returns = [part for part in shown if part.kind == "return"]
-        within = desk.sheet.steps[at] == step  # what was said between may be gone
+        within = builder.inputs.steps[at] == step  # what was said between may be gone
         answers = within and (row.goes_on or (row.role != "assistant" and returns))
         if shown and not answers:
-            yield from _stand_ins(desk, waiting, asked)
+            yield from _stand_ins(builder, waiting, asked)
             waiting = {}
         for part in returns:
             if waiting.pop(part.call, None) is None:
-                yield from _unasked(desk, part, at)
+                yield from _unasked(builder, part, at)
         if row.role == "assistant" and shown:
-            asked, step = row.seq, desk.sheet.steps[at]
+            asked, step = row.seq, builder.inputs.steps[at]
             calls = [part for part in shown if part.kind == "call"]
-            yield from _asked(calls, waiting, _used(desk, at))
-    yield from _stand_ins(desk, waiting, asked)
+            yield from _asked(calls, waiting, _used(builder, at))
+    yield from _stand_ins(builder, waiting, asked)
 
 
-def opening(desk: Desk) -> Iterator[Insert]:
+def opening(builder: PlanBuilder) -> Iterator[Insert]:
     """Words in the user's place where the model would seem to speak first."""
-    first = next((row for row in desk.shown_rows() if not _system(desk, row)), None)
+    first = next((row for row in builder.shown_rows() if not _system(builder, row)), None)
     if first is None or first.role != "assistant":
         return
-    if not any(one.kind == "prompt" and one.before <= first.seq for one in desk.inserts):
+    if not any(one.kind == "prompt" and one.before <= first.seq for one in builder.inserts):
         yield Insert(first.seq, "prompt", OPENING, "opening")
 
 
-def _system(desk: Desk, row: Row) -> bool:
-    return all(part.kind == "system" for part in desk.shown(row))
+def _system(builder: PlanBuilder, row: Row) -> bool:
+    return all(part.kind == "system" for part in builder.shown(row))
 
 
-def _parted(desk: Desk, start: int) -> Iterator[Proposal]:
+def _parted(builder: PlanBuilder, start: int) -> Iterator[Proposal]:
     """What may not be sent because something else of its response is not, or cannot be."""
-    rows = desk.sheet.rows
-    for response in responses(desk.sheet, start):
-        refused = _refused(desk, response)
+    rows = builder.inputs.rows
+    for response in responses(builder.inputs, start):
+        refused = _refused(builder, response)
         for group in groups([rows[at] for at in response]):
-            if _whole(desk, group, refused):
+            if _whole(builder, group, refused):
                 continue
             for row in group:
-                yield from ((part, Drop("parted")) for part in desk.shown(row))
+                yield from ((part, Drop("parted")) for part in builder.shown(row))
 
 
-def _whole(desk: Desk, group: Sequence[Row], refused: Container[int]) -> bool:
+def _whole(builder: PlanBuilder, group: Sequence[Row], refused: Container[int]) -> bool:
     """Whether all of a group can be sent, and reasoning has led to something."""
     led = not group[-1].has("thought")
-    return led and all(desk.shown(row) and row.seq not in refused for row in group)
+    return led and all(builder.shown(row) and row.seq not in refused for row in group)
 
 
-def _refused(desk: Desk, response: range) -> set[int]:
+def _refused(builder: PlanBuilder, response: range) -> set[int]:
     """The calls with the id of another, and those that want an answer which words cannot be."""
-    sheet = desk.sheet
-    step = (sheet.rows[at] for at in sheet.step(sheet.steps[response[0]]))
-    told = {part.call for row in step for part in desk.shown(row) if part.kind == "return"}
+    inputs = builder.inputs
+    step = (inputs.rows[at] for at in inputs.step(inputs.steps[response[0]]))
+    told = {part.call for row in step for part in builder.shown(row) if part.kind == "return"}
     found: set[int] = set()
     seen: set[str | None] = set()
-    for part in (part for at in response for part in desk.shown(sheet.rows[at])):
+    for part in (part for at in response for part in builder.shown(inputs.rows[at])):
         if part.kind == "call":
             insert = Insert(1, "return", "", "", part.tool, part.call)
-            unanswerable = part.call not in told and not sheet.wire.make([insert])
+            unanswerable = part.call not in told and not inputs.wire.make([insert])
             if part.call in seen or unanswerable:
                 found.add(part.seq)
             seen.add(part.call)
     return found
 
 
-def _used(desk: Desk, at: int) -> Container[str | None]:
+def _used(builder: PlanBuilder, at: int) -> Container[str | None]:
     """The call ids that a call in this row may not have again."""
-    if not desk.sheet.wire.unique_calls:
+    if not builder.inputs.wire.unique_calls:
         return ()
-    first = desk.sheet.calls
-    return {part.call for part in desk.sheet.rows[at].parts if first.get(part.call, at) < at}
+    first = builder.inputs.calls
+    return {part.call for part in builder.inputs.rows[at].parts if first.get(part.call, at) < at}
 
 
 def _asked(
@@ -108,21 +108,23 @@ def _asked(
             waiting[part.call] = part
 
 
-def _stand_ins(desk: Desk, waiting: dict[str | None, Part], asked: int) -> Iterator[Insert]:
-    text = INTERRUPTED if desk.sheet.scope == MAIN_SCOPE else UNFINISHED
+def _stand_ins(
+    builder: PlanBuilder, waiting: dict[str | None, Part], asked: int
+) -> Iterator[Insert]:
+    text = INTERRUPTED if builder.inputs.scope == MAIN_SCOPE else UNFINISHED
     for call, part in waiting.items():
         yield Insert(asked + 1, "return", text, "unanswered", part.tool, call, (part.ref,))
 
 
-def _unasked(desk: Desk, part: Part, at: int) -> Iterator[Proposal]:
+def _unasked(builder: PlanBuilder, part: Part, at: int) -> Iterator[Proposal]:
     """A return that answers nothing here; where it once had a call, its text is worth telling."""
-    sheet = desk.sheet
-    told = sheet.unanswered.get(part.call, at) < at or part.call in _used(desk, at)
+    inputs = builder.inputs
+    told = inputs.unanswered.get(part.call, at) < at or part.call in _used(builder, at)
     if not told:
         yield part, Drop("orphan")
         return
     yield part, Drop("late")
-    text = sheet.text(part)[:_LATE_CHARS]
-    tool = part.tool or sheet.tools.get(part.call)
+    text = inputs.text(part)[:_LATE_CHARS]
+    tool = part.tool or inputs.tools.get(part.call)
     told = f"[Late result of {tool} ({part.call})]\n{text}"
     yield Insert(part.seq, "prompt", told, "late", sources=(part.ref,))

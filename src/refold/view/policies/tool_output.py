@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from refold.view.framing import tool_name
-from refold.view.plan_builder import Desk
+from refold.view.plan_builder import PlanBuilder
 from refold.view.profiles import Archive, Arguments, Trim
 from refold.wire import Part, Replace
 from refold.wire.splice import Cut, Value, is_object, items, pairs, root, spliced, string
@@ -52,26 +52,26 @@ _DIGITS = 20
 """More than any length has."""
 
 
-def trim(desk: Desk, values: Trim) -> Iterator[tuple[Part, Replace]]:
+def trim(builder: PlanBuilder, values: Trim) -> Iterator[tuple[Part, Replace]]:
     """Cut every result over `max_chars` that is not protected and not cut already."""
     if not values.max_chars:
         return
-    sheet = desk.sheet
-    end = max(0, len(sheet.rows) - values.last) if values.protect == "last" else sheet.turn()
-    for row in sheet.rows[:end]:
+    inputs = builder.inputs
+    end = max(0, len(inputs.rows) - values.last) if values.protect == "last" else inputs.turn()
+    for row in inputs.rows[:end]:
         for part in row.parts:
-            if part.kind == "return" and part.chars > values.max_chars and desk.free(part):
-                change = None if _marked(desk, part, values) else _cut(part, values)
+            if part.kind == "return" and part.chars > values.max_chars and builder.free(part):
+                change = None if _marked(builder, part, values) else _cut(part, values)
                 if change is not None:
                     yield part, change
 
 
-def _marked(desk: Desk, part: Part, values: Trim) -> bool:
+def _marked(builder: PlanBuilder, part: Part, values: Trim) -> bool:
     """Whether it is what such a cut leaves: it was cut before it came to us."""
     if part.chars > values.max_chars + len(values.marker) + _DIGITS:
         return False
     end = part.chars - _ends(values)[1]
-    return any(one.end() == end for one in _mark(values.marker).finditer(desk.sheet.text(part)))
+    return any(one.end() == end for one in _mark(values.marker).finditer(builder.inputs.text(part)))
 
 
 def _cut(part: Part, values: Trim) -> Replace | None:
@@ -107,17 +107,17 @@ _AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed
 
 
 def archive(
-    desk: Desk, values: Archive, end: int, enough: int, start: int = 0
+    builder: PlanBuilder, values: Archive, end: int, enough: int, start: int = 0
 ) -> Iterator[tuple[Part, Replace]]:
     """Archive results before row `end`, the oldest first, until the total is low enough."""
     if not values.min_chars:
         return
-    for row in desk.sheet.rows[start:end]:
+    for row in builder.inputs.rows[start:end]:
         for part in row.parts:
-            if desk.total <= enough:
+            if builder.total <= enough:
                 return
-            if part.kind == "return" and part.chars > values.min_chars and desk.free(part):
-                text = desk.sheet.text(part)
+            if part.kind == "return" and part.chars > values.min_chars and builder.free(part):
+                text = builder.inputs.text(part)
                 change = reference(part, text, values)
                 if len(change.applied(text)) < len(text):
                     yield part, change
@@ -139,17 +139,17 @@ def reference(part: Part, text: str, values: Archive) -> Replace:
 
 
 def arguments(
-    desk: Desk, values: Arguments, end: int, enough: int
+    builder: PlanBuilder, values: Arguments, end: int, enough: int
 ) -> Iterator[tuple[Part, Replace]]:
     """Clip arguments of calls before row `end`, the oldest first, until the total is low enough."""
     if not values.max_chars:
         return
-    for row in desk.sheet.rows[:end]:
+    for row in builder.inputs.rows[:end]:
         for part in row.parts:
-            if desk.total <= enough:
+            if builder.total <= enough:
                 return
-            if part.kind == "call" and part.chars > values.max_chars and desk.free(part):
-                change = _clipped(part, desk.sheet.text(part), values)
+            if part.kind == "call" and part.chars > values.max_chars and builder.free(part):
+                change = _clipped(part, builder.inputs.text(part), values)
                 if change is not None:
                     yield part, change
 
@@ -193,13 +193,13 @@ _WORTH = 200
 """Characters below which a reference would be no shorter."""
 
 
-def dedupe(desk: Desk, end: int) -> Iterator[tuple[Part, Replace]]:
+def dedupe(builder: PlanBuilder, end: int) -> Iterator[tuple[Part, Replace]]:
     """Refer to the later result, from results before row `end`."""
     by_content: dict[int, Part] = {}
     by_call: dict[int, Part] = {}
     calls: dict[str | None, Part] = {}
     older: list[tuple[Part, int | None]] = []
-    for at, row in enumerate(desk.sheet.rows):
+    for at, row in enumerate(builder.inputs.rows):
         for part in row.parts:
             if part.kind == "call":
                 calls[part.call] = part
@@ -209,7 +209,7 @@ def dedupe(desk: Desk, end: int) -> Iterator[tuple[Part, Replace]]:
                 by_content[part.content] = part
                 if question is not None:
                     by_call[question] = part
-                if at < end and desk.free(part):
+                if at < end and builder.free(part):
                     older.append((part, question))
     for part, question in older:
         again = by_content[part.content]

@@ -46,7 +46,7 @@ from refold.log import (
     Span,
 )
 from refold.recall.text import label
-from refold.recall.unfold import Cursor, Page, Piece, beneath
+from refold.recall.unfold import Cursor, Page, Piece, spans_of_fold
 from refold.recall.unfold import unfold as page_of
 from refold.session import Compacted, Forecast, Session
 from refold.wire import Shape
@@ -285,7 +285,7 @@ async def unfold(chat: Chat, typed: str) -> None:
         return
     chosen = await _chosen(chat, found, typed)
     if chosen is not None:
-        spans = await beneath(log, session.name, chosen.seq)
+        spans = await spans_of_fold(log, session.name, chosen.seq)
         title = f"Beneath fold {chosen.number}: {words(chosen.title, _TITLE)}"
         say(chat, strong(title), faint(facts(chosen)))
         await _read(chat, session, chosen, spans)
@@ -404,7 +404,7 @@ async def pin(chat: Chat, typed: str) -> None:
     if session is None or found is None:
         say(chat, NOTHING_SAID, faint("There is nothing to pin."))
         return
-    pinned = found.sheet.outline.pins
+    pinned = found.inputs.outline.pins
     if typed:
         wanted = _of_entry(found, typed)
         if not wanted:
@@ -432,11 +432,11 @@ def _of_entry(found: Seen, typed: str) -> list[PartRef]:
     """The parts of an entry that can be pinned."""
     number = number_in(typed)
     shown = [one.ref for one in parts_shown(found) if one.ref and one.seq == number]
-    return shown or [one for one in found.sheet.outline.pins if one.seq == number]
+    return shown or [one for one in found.inputs.outline.pins if one.seq == number]
 
 
 async def _picked(chat: Chat, found: Seen) -> PartRef | None:
-    pinned = [_pinned(found, one) for one in found.sheet.outline.pins]
+    pinned = [_pinned(found, one) for one in found.inputs.outline.pins]
     known = {ref for ref, _ in pinned}
     others = [_other(found, one) for one in reversed(parts_shown(found)) if one.ref]
     rows = [*pinned, *(one for one in others if one[0] not in known)]
@@ -448,7 +448,7 @@ async def _picked(chat: Chat, found: Seen) -> PartRef | None:
 def _pinned(found: Seen, ref: PartRef) -> _Choice:
     shape = _shape(found, ref)
     text = shape.text if shape else ""
-    by = "pinned by itself" if ref in found.sheet.outline.watched else "pinned"
+    by = "pinned by itself" if ref in found.inputs.outline.watched else "pinned"
     who = f"{label(shape)}: " if shape else ""
     detail = f"{by} · entry {ref.seq} · Enter lets it go"
     return ref, Row(f"{who}{words(text, _WORDS)}", detail, clean(shortened(text, PREVIEW)))
@@ -459,7 +459,7 @@ def _shape(found: Seen, ref: PartRef) -> Shape | None:
         if entry.seq == ref.seq and not entry.forgotten:
             match CODEC.decode(entry):
                 case Message(payload):
-                    shapes = found.sheet.wire.describe(payload).shapes
+                    shapes = found.inputs.wire.describe(payload).shapes
                     return shapes[ref.index] if ref.index < len(shapes) else None
                 case _:
                     pass

@@ -249,10 +249,10 @@ def _whose(message: Described) -> str:
 
 
 def _folded(found: Seen) -> list[Text]:
-    folds = len(found.sheet.foldings)
+    folds = len(found.inputs.foldings)
     if not folds:
         return []
-    gone = sum(one.tokens for one in found.sheet.foldings)
+    gone = sum(one.tokens for one in found.inputs.foldings)
     stand = "stands" if folds == 1 else "stand"
     told = f"{counted(folds, 'fold')} {stand} for {counted(gone, 'token')}; /unfold reads them."
     return [Text(told, STYLES["folded"])]

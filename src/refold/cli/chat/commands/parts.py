@@ -12,7 +12,7 @@ from refold.log import Entry, Log, PartRef, SessionInfo, Visible
 from refold.log.entry import spans_of, subtract, up_to
 from refold.models.experience import Setup
 from refold.recall.text import last_record
-from refold.view import Explanation, Plan, Profile, Sheet, explain, project
+from refold.view import Explanation, Plan, Profile, ViewInput, explain, project
 from refold.view.explanation import Told, sentence
 from refold.view.view import assemble
 from refold.wire import Described, Replace, Shape, wire_for
@@ -26,7 +26,7 @@ class Seen:
 
     info: SessionInfo
     setup: Setup
-    sheet: Sheet
+    inputs: ViewInput
     plan: Plan
     entries: tuple[Entry, ...]
     """Those that were read for it."""
@@ -35,7 +35,7 @@ class Seen:
     def explanation(self) -> Explanation:
         """What becomes of each part, and why."""
         return explain(
-            self.sheet,
+            self.inputs,
             self.plan,
             self.setup.budget,
             info=self.info,
@@ -46,8 +46,8 @@ class Seen:
     @cached_property
     def messages(self) -> Sequence[Described]:
         """The messages that would be sent, as parts."""
-        made = assemble(self.sheet.wire, self.sheet.rows, self.plan.layout, {})
-        return [self.sheet.wire.describe(payload) for payload in made]
+        made = assemble(self.inputs.wire, self.inputs.rows, self.plan.layout, {})
+        return [self.inputs.wire.describe(payload) for payload in made]
 
 
 async def seen(talk: Talk, *, every: bool = False) -> Seen | None:
@@ -63,11 +63,11 @@ async def seen(talk: Talk, *, every: bool = False) -> Seen | None:
     before = await last_record(log, name, visible.outline.record)
     wire = wire_for(visible.info.format)
     apart = setup.profile.delegates == "apart"
-    sheet = Sheet.of(visible, wire, setup.counter, apart=apart)
+    inputs = ViewInput.of(visible, wire, setup.counter, apart=apart)
     values = _followed(setup.profile)
-    plan = project(sheet, values, setup.budget, before and before.plan)
+    plan = project(inputs, values, setup.budget, before and before.plan)
     others = await _others(log, visible) if every else []
-    return Seen(visible.info, setup, sheet, plan, (*visible.entries, *others))
+    return Seen(visible.info, setup, inputs, plan, (*visible.entries, *others))
 
 
 def _followed(values: Profile) -> Profile:
@@ -129,19 +129,19 @@ def parts_shown(found: Seen) -> list[Shown]:
 
 
 def _instructions(found: Seen) -> Iterator[Shown]:
-    sheet = found.sheet
-    row = next((row for row in reversed(sheet.rows) if row.instructions), None)
+    inputs = found.inputs
+    row = next((row for row in reversed(inputs.rows) if row.instructions), None)
     if row is not None:
-        text = sheet.wire.describe(row.payload).instructions or ""
+        text = inputs.wire.describe(row.payload).instructions or ""
         yield Shown("system instructions", 0, row.instructions, "sent with each request", text)
 
 
 def _said(found: Seen) -> Iterator[Shown]:
-    sheet = found.sheet
+    inputs = found.inputs
     for line in found.explanation.lines:
         sent = [part for part in line.parts if part.after]
         if sent:
-            shapes = sheet.wire.describe(sheet.rows[sheet.at(line.seq)].payload).shapes
+            shapes = inputs.wire.describe(inputs.rows[inputs.at(line.seq)].payload).shapes
             yield from (_part(found, part, shapes[part.ref.index]) for part in sent)
 
 

@@ -31,7 +31,7 @@ from refold.cli.chat.surface import Row
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, Log, Message, Outline, Span
 from refold.recall.text import shapes_of, wire_of
-from refold.recall.unfold import beneath
+from refold.recall.unfold import spans_of_fold
 from refold.session import Session
 from refold.wire import Wire
 
@@ -114,7 +114,7 @@ async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
 async def _undo_fold(chat: Chat, session: Session, act: Act) -> None:
     log = chat.conversation.log
     summary = await _summary(log, session.name, act.seq)
-    spans = await beneath(log, session.name, act.seq)
+    spans = await spans_of_fold(log, session.name, act.seq)
     async with chat.conversation.alone():
         await mark(log, session.name, "undo", "A fold was taken back.")
         await session.take_back(act.fold)
