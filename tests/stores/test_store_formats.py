@@ -1,0 +1,72 @@
+"""A store that an earlier version wrote opens, holds the same, and goes on."""
+
+import json
+import shutil
+
+import pytest
+from needed import need_postgres
+from store_formats import FOLDED, FORGOTTEN, FORK, FORMATS, contents, setup, turn
+
+from refold.errors import SessionForgotten
+from refold.session import Session
+from refold.stores import SqliteStore
+
+NAMES = sorted(path.stem for path in FORMATS.glob("*.json"))
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request, name, tmp_path):
+    """A store that is written by an earlier version, and what it held then."""
+    held = json.loads((FORMATS / f"{name}.json").read_text(encoding="utf-8"))[request.param]
+    if request.param == "sqlite":
+        path = tmp_path / "refold.db"
+        shutil.copy(FORMATS / f"{name}.db", path)
+        yield SqliteStore(path), held
+        return
+    need_postgres()
+    from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+
+    cluster = request.getfixturevalue("postgres")
+    database = f"format_{name}_{request.node.originalname}".replace(".", "_")[:60]
+    address = cluster.database(database)
+    script = shutil.copy(FORMATS / f"{name}.sql", cluster.folder)  # where its user may read it
+    cluster.run("psql", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", address, "-f", script)
+    yield PostgresStore(address), held
+    cluster.drop(database)
+
+
+def test_there_is_at_least_one():
+    assert NAMES
+
+
+async def test_it_holds_what_it_held(opened):
+    store, held = opened
+    async with store:
+        found = await contents(store.log())
+    assert found == held
+    assert held[FOLDED]["folds"]
+    assert held[FORK]["found"]
+
+
+async def test_its_sessions_go_on(opened):
+    store, held = opened
+    async with store:
+        log = store.log()
+        session = await Session.open(log, FOLDED, setup(), format=None)
+        await turn(session, 20)
+        await session.compact()
+        await session.take_back()
+        fork = await session.fork("another")
+        await session.close()
+        found = await contents(log)
+        assert fork.entries > len(held[FOLDED]["entries"])
+        assert found[FOLDED]["entries"][: len(held[FOLDED]["entries"])] == held[FOLDED]["entries"]
+        assert not await log.search(FORGOTTEN)
+        await log.forget(FORK)
+        with pytest.raises(SessionForgotten):
+            await log.read(FORK)
