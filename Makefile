@@ -53,6 +53,9 @@ types: ## pyright: strict on src, basic elsewhere; only some files with ARGS
 imports: ## import-linter: the layers, and what the pure ones may import
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
+house: ## the shape of the code: files, lines, names, what one request passes; within ceilings
+	$(PYTHON) tools/house.py --check
+
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
 	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(ARGS)
 
