@@ -20,7 +20,7 @@ LOWEST = --resolution lowest-direct
 # Where bytecode is not kept, each worker and each command compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check lint format types imports test shuffled thorough local-model agent-soak agents \
+.PHONY: help setup check lint format types imports house test shuffled thorough local-model agent-soak agents \
 	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
 	target-fuzz import-fuzz \
 	coverage mutants docs seeds bench \
