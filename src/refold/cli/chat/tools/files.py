@@ -16,8 +16,8 @@ from pydantic_ai import FunctionToolset
 from refold.cli.chat.tools.folder import (
     Entry,
     Refused,
-    ShownFolder,
-    Walked,
+    VisibleFolder,
+    WalkState,
     as_bytes,
     between_slashes,
     matches,
@@ -37,8 +37,7 @@ class Limits(NamedTuple):
     lines: int = 1_000
     characters: int = 40_000
     matches: int = 100
-    files: int = 20_000
-    """Files that one search looks into."""
+    files: int = 20_000  # files that one search looks into
     seconds: float = 8.0
 
 
@@ -81,7 +80,7 @@ class _Tools:
             lines: How many lines to read.
         """
         try:
-            found = ShownFolder(self._folder).find(path)
+            found = VisibleFolder(self._folder).find(path)
             if found.is_dir():
                 return f"{shown(path)!r} is a folder: list_files lists it."
             page = Page(
@@ -109,7 +108,7 @@ class _Tools:
         """
         if not pattern:
             return "Say what to look for: pattern is empty."
-        walked = Walked(self._limits.seconds)
+        walked = WalkState(self._limits.seconds)
         try:
             names = await asyncio.to_thread(self._to_search, path, files, walked)
         except Refused as refused:
@@ -123,11 +122,11 @@ class _Tools:
         return await search.through(names, self._folder.resolve(), walked)
 
     def _list(self, path: str, pattern: str, depth: int) -> str:
-        folder = ShownFolder(self._folder)
+        folder = VisibleFolder(self._folder)
         top = folder.find(path)
         if not top.is_dir():
             return f"{shown(path)!r} is a file: read_file reads it."
-        walked = Walked(self._limits.seconds)
+        walked = WalkState(self._limits.seconds)
         wanted = _wanted(pattern, len(top.relative_to(folder.root).parts))
         found = (one for one in folder.walk(top, depth, walked) if wanted(one.path))
         rows = [_row(one) for one in islice(found, self._limits.entries)]
@@ -143,8 +142,8 @@ class _Tools:
         text = "\n".join(rows) or f"Nothing here matches {shown(pattern)!r}."
         return with_notes(text, [note for note, so in left_out.items() if so])
 
-    def _to_search(self, path: str, files: str, walked: Walked) -> list[str]:
-        folder = ShownFolder(self._folder)
+    def _to_search(self, path: str, files: str, walked: WalkState) -> list[str]:
+        folder = VisibleFolder(self._folder)
         top = folder.find(path)
         if not top.is_dir():
             return [str(top)]

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 # is matched in time that grows with the length of the path only, whoever wrote it.
 
 _FILE: Final = ".gitignore"
-_LARGEST: Final = 1 << 20
-"""Bytes of a file that are read."""
+_LARGEST: Final = 1 << 20  # bytes of a file that are read
 _NEVER: Final = re.compile(r"(?!)")
 _CLASSES: Final = {
     "alnum": string.ascii_letters + string.digits,
@@ -37,16 +36,10 @@ _CLASSES: Final = {
 
 
 class Rule(NamedTuple):
-    """One line of a file."""
-
-    segments: tuple[str, ...]
-    """The pattern between its slashes."""
-    anchored: bool
-    """Whether it begins in the file's folder, rather than anywhere below."""
-    folders: bool
-    """Whether it is about folders only."""
-    shows: bool
-    """Whether it shows again what an earlier one hides."""
+    segments: tuple[str, ...]  # the pattern between its slashes
+    anchored: bool  # whether it begins in the file's folder, rather than anywhere below
+    folders: bool  # whether it is about folders only
+    shows: bool  # whether it shows again what an earlier one hides
 
     def matches(self, path: Sequence[str]) -> bool:
         """Whether the path, below the file's folder, is meant."""
@@ -56,14 +49,13 @@ class Rule(NamedTuple):
 class _Folder(NamedTuple):
     """What is known of a folder, so that nothing above it is looked at again."""
 
-    names: tuple[str, ...]
-    """From the top on, byte by byte."""
+    names: tuple[str, ...]  # from the top on, byte by byte
     rules: tuple[tuple[int, tuple[Rule, ...]], ...]
     """Those that apply in it, the deepest file and the last line first, and how deep it lies."""
     hidden: bool
 
 
-class Hidden:
+class IgnoreRules:
     """What is hidden in a folder: by its own files, those above it in its repository, and Git's."""
 
     def __init__(self, folder: Path) -> None:
@@ -184,7 +176,6 @@ def matches(segments: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def _after(segments: Sequence[str], at: int, name: str) -> tuple[int, ...]:
-    """Which segments may come next when this one has met a name."""
     if at == len(segments):
         return ()
     if _is_any(segments[at]):
@@ -290,8 +281,7 @@ def _text(file: Path) -> str:
         return ""
 
 
-_CROWDED = 20_000
-"""Entries of one folder that are looked at."""
+_CROWDED = 20_000  # entries of one folder that are looked at
 _STEP = 1_000
 _LOOK = "list_files shows what there is."
 
@@ -299,8 +289,7 @@ _LOOK = "list_files shows what there is."
 class Entry(NamedTuple):
     """A file or folder that is shown."""
 
-    path: tuple[str, ...]
-    """Below the folder."""
+    path: tuple[str, ...]  # below the folder
     is_folder: bool
     size: int
 
@@ -309,19 +298,15 @@ class Refused(Exception):
     """What a path cannot be used for, in words for the model."""
 
 
-class Walked:
+class WalkState:
     """What a walk has left out."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
-        self.deeper = False
-        """Folders lie deeper than was asked for."""
-        self.crowded = False
-        """A folder has too many entries."""
-        self.late = False
-        """The time was up."""
-        self.closed = 0
-        """Folders that could not be read."""
+        self.deeper = False  # folders lie deeper than was asked for
+        self.crowded = False  # A folder has too many entries
+        self.late = False  # the time was up
+        self.closed = 0  # folders that could not be read
 
     @property
     def closed_note(self) -> str:
@@ -329,17 +314,16 @@ class Walked:
         return f"Folders that could not be read: {self.closed:,}."
 
     def in_time(self) -> bool:
-        """Whether there is time left."""
         self.late = self.late or time.monotonic() > self._until
         return not self.late
 
 
-class ShownFolder:
+class VisibleFolder:
     """One folder, looked at once: make a new one for each question."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder.resolve()
-        self._hidden = Hidden(self.root)
+        self._hidden = IgnoreRules(self.root)
 
     def find(self, path: str) -> Path:
         """What lies at a path, wherever links lead, if it may be seen."""
@@ -364,10 +348,9 @@ class ShownFolder:
         return found
 
     def hides(self, path: Path, *, folder: bool) -> bool:
-        """Whether something below the folder is hidden."""
         return self._hidden.hides(path.relative_to(self.root).parts, folder=folder)
 
-    def walk(self, top: Path, depth: int, walked: Walked) -> Iterator[Entry]:
+    def walk(self, top: Path, depth: int, walked: WalkState) -> Iterator[Entry]:
         """What lies below, level by level, each in the order of its names. No link is followed."""
         level: list[tuple[str, ...]] = [top.relative_to(self.root).parts]
         for _ in range(max(1, depth)):
@@ -381,7 +364,7 @@ class ShownFolder:
                 return
         walked.deeper = True
 
-    def _in(self, folder: Sequence[str], walked: Walked) -> list[Entry]:
+    def _in(self, folder: Sequence[str], walked: WalkState) -> list[Entry]:
         found: list[Entry] = []
         if not walked.in_time():
             return found

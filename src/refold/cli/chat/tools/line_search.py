@@ -17,16 +17,11 @@ import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
-HEAD = 8_192
-"""Bytes by which text is told from other files."""
-LONGEST = 2_000
-"""Characters of a line that are shown."""
-LARGEST = 64_000_000
-"""Bytes of a file that is searched."""
-WHOLE = 16_000_000
-"""Characters of a line that are searched."""
-_LONG = 10_000
-"""Characters of a line that waits until the others are searched: it may take long."""
+HEAD = 8_192  # bytes by which text is told from other files
+LONGEST = 2_000  # characters of a line that are shown
+LARGEST = 64_000_000  # bytes of a file that is searched
+WHOLE = 16_000_000  # characters of a line that are searched
+_LONG = 10_000  # characters of a line that waits until the others are searched: it may take long
 _SHOWN = 240
 _MEMORY = 1 << 30
 _MARKS = (
@@ -116,7 +111,6 @@ class _Looking:
         return self._left > 0
 
     def _short(self, at: int, path: str) -> bool:
-        """Look into a file; whether it has long lines."""
         long = False
         try:
             for number, line, cut in _lines(path, _LONG):
@@ -143,7 +137,6 @@ class _Looking:
             _print({"skipped": "unreadable"})
 
     def _look(self, at: int, number: int, line: str) -> int:
-        """How many more may be found, after this line."""
         if match := self._pattern.search(line):
             _print([at, number, _around(line, match.start())])
             self._left -= 1
@@ -157,7 +150,6 @@ def _around(line: str, at: int) -> str:
 
 
 def _bounded() -> None:
-    """A pattern may also take all memory there is."""
     try:
         import resource  # noqa: PLC0415 - not on every system
 
@@ -172,7 +164,6 @@ def _print(value: object) -> None:
 
 
 def main() -> None:
-    """Look for what standard input says."""
     _bounded()
     asked: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     pattern, literal = _pattern(asked["pattern"], ignore_case=asked["ignore_case"])

@@ -34,8 +34,7 @@ MAX_TOOL_CHARS: Final = 32_000
 MAX_CHARS: Final = 256_000
 """Characters of one tool's description and schema, and of all tools of a server."""
 MAX_DEPTH: Final = 30
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What all providers take."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what all providers take
 _SHOWN_MCP_LIMITS: Final = 3
 
 RESERVED: Final = frozenset(
@@ -52,10 +51,8 @@ class Offer:
     """Of a server's tools, those that are offered, and why others are not."""
 
     tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
-    left_out: Counter[str] = field(default_factory=Counter[str])
-    """How many, by reason."""
-    names: list[str] = field(default_factory=list[str])
-    """Some of those left out."""
+    left_out: Counter[str] = field(default_factory=Counter[str])  # how many, by reason
+    names: list[str] = field(default_factory=list[str])  # some of those left out
 
     @property
     def notice(self) -> str:
@@ -128,17 +125,14 @@ def _depth(value: object) -> int:
 
 
 def _plain(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-    """The tool, described without what a terminal would obey."""
     described = tool.tool_def.description
     if described is None or cleaned(described) == described:
         return tool
     return replace(tool, tool_def=replace(tool.tool_def, description=cleaned(described)))
 
 
-_PATIENCE = 30.0
-"""Seconds that a server may take to start: some are downloaded first."""
-_MOMENT = 10.0
-"""Seconds that it may take to say which tools it has, and to end."""
+_PATIENCE = 30.0  # seconds that a server may take to start: some are downloaded first
+_MOMENT = 10.0  # seconds that it may take to say which tools it has, and to end
 _SHOWN = 200
 _MAX_MESSAGE = 16 << 20
 """Bytes of one message of a server. Reading one takes time by the square of its length."""
@@ -167,7 +161,7 @@ def mcp_toolsets(file: Path) -> list[AbstractToolset[Any]]:
 
 
 @asynccontextmanager
-async def serving(
+async def run_servers(
     toolsets: Sequence[AbstractToolset[Any]], told: Tell, *, patience: float = _PATIENCE
 ) -> AsyncGenerator[list[AbstractToolset[Any]]]:
     """Run the servers; those that started.
@@ -185,13 +179,17 @@ async def serving(
         try:
             await asyncio.gather(*(one.start(patience) for one in servers))
             names: dict[str, str] = {}
-            yield [Lasting(one.toolset, one.name, told, names) for one in servers if one.started]
+            yield [
+                RunningServerTools(one.toolset, one.name, told, names)
+                for one in servers
+                if one.started
+            ]
         finally:
             await asyncio.gather(*(one.stop() for one in servers))
 
 
 @dataclass
-class Lasting(WrapperToolset[Any]):
+class RunningServerTools(WrapperToolset[Any]):
     """The tools of a server that runs already, for as long as it does."""
 
     name: str
@@ -290,7 +288,6 @@ class _Server:
         )
 
     async def stop(self) -> None:
-        """End it, also when it does not want to."""
         if self._task is None:
             return
         self._stop.set()
@@ -336,7 +333,6 @@ def _quiet() -> Generator[None]:
 
 
 def _check(file: Path) -> None:
-    """What the library would say less plainly."""
     try:
         value: object = json.loads(file.read_bytes())
     except FileNotFoundError:
@@ -387,7 +383,6 @@ def _name(toolset: AbstractToolset[Any]) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """The innermost error in a group, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     text = " ".join(cleaned(str(error)).split()).rstrip(".")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from refold.cli.chat.tools import line_search
-from refold.cli.chat.tools.folder import Walked, shown, size_of, with_notes
+from refold.cli.chat.tools.folder import WalkState, shown, size_of, with_notes
 from refold.cli.chat.tools.line_search import HEAD, LONGEST, encoding_of, lines_of, opened
 
 _WHY: Final = {
@@ -22,8 +22,7 @@ _WHY: Final = {
     "special": "not regular",
     "unreadable": "unreadable",
 }
-_END: Final = "end"
-"""Of a line that was searched in part."""
+_END: Final = "end"  # of a line that was searched in part
 
 
 class Search:
@@ -37,7 +36,7 @@ class Search:
         self._told: dict[str, object] = {}
         self._skipped = Counter[str]()
 
-    async def through(self, files: Sequence[str], root: Path, walked: Walked) -> str:
+    async def through(self, files: Sequence[str], root: Path, walked: WalkState) -> str:
         """What the files hold, named from the root on."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -76,7 +75,7 @@ class Search:
         else:
             self._told |= told
 
-    def _text(self, files: Sequence[str], root: Path, walked: Walked) -> str:
+    def _text(self, files: Sequence[str], root: Path, walked: WalkState) -> str:
         rows = [
             f"{shown(str(Path(files[at]).relative_to(root)))}:{number}: {text}"
             for at, number, text in sorted(self._found)
@@ -98,7 +97,7 @@ class Search:
     def _searched(self, files: Sequence[str]) -> int:
         return len(files) - sum(self._skipped[why] for why in _WHY)
 
-    def _not_searched(self, walked: Walked) -> list[str]:
+    def _not_searched(self, walked: WalkState) -> list[str]:
         """What was not looked at, so that nobody takes it for looked through."""
         why = [f"{self._skipped[one]:,} {said}" for one, said in _WHY.items() if self._skipped[one]]
         count, ends = sum(self._skipped[one] for one in _WHY), self._skipped[_END]
