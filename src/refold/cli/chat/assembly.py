@@ -48,8 +48,6 @@ _MAX_NAMES: Final = 5  # sessions in a hint
 
 @dataclass(frozen=True, slots=True)
 class ChatSetup:
-    """The parts, the session to resume, and why this model."""
-
     parts: Parts
     choice: Choice
     session: str | None  # None: a new one
@@ -116,7 +114,6 @@ async def chat_setup(
 async def _mcp_tools(
     file: Path | None, notify: Callable[[str], None]
 ) -> AsyncGenerator[Sequence[AbstractToolset[Any]]]:
-    """The tools of the MCP servers that started."""
     if file is None:
         yield ()
         return
@@ -154,7 +151,6 @@ def _choose_model(
 
 
 def _resumed_choice(stored: Endpoint, settings: Settings) -> Choice:
-    """The model that a session is resumed with."""
     if stored.base_url and not is_trusted(stored.base_url, os.environ):
         raise NoModel(
             f"No chat of yours has used {stored.base_url} before, so it may be somebody else's.",
@@ -211,7 +207,6 @@ def is_trusted(address: str, environ: Mapping[str, str]) -> bool:
 
 
 def remember_server(address: str) -> None:
-    """Record that the user's own chat uses this address."""
     known = _load_servers()
     bare = address.rstrip("/")
     if known and known[-1] == bare:
@@ -300,7 +295,6 @@ def resume_command(name: str, options: ChatOptions) -> str:
 
 
 def _store_options(options: ChatOptions) -> str:
-    """The options that lead another command to the same sessions."""
     store = "" if options.store == where_is("") else f" --store {quote(options.store)}"
     return store + (
         "" if options.tenant == DEFAULT_TENANT else f" --tenant {quote(options.tenant)}"

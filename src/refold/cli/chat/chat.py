@@ -70,12 +70,10 @@ class Chat:
         return 0
 
     async def note_endpoint(self) -> None:
-        """Record in the session which model answers now."""
         talk = self.conversation
         await self._endpoints.note(talk.log, talk.name, endpoint_of(talk.model))
 
     async def show_tail(self) -> None:
-        """Show the last messages of the current session."""
         try:
             messages = await last_messages(self.conversation.log, self.conversation.name)
         except SessionNotFound:  # it begins with the next turn

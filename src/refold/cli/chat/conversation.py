@@ -71,8 +71,6 @@ def new_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """How a turn ended."""
-
     how: Literal["answered", "interrupted", "limit", "failed"]
     text: str = ""  # the answer, or why there is none
     fix: str = ""  # what to do about it
@@ -81,8 +79,6 @@ class TurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a conversation is made of."""
-
     store: Store
     agent: Agent[Any, Any]
     model: Model
@@ -272,7 +268,6 @@ class Conversation:
         await self.look()
 
     async def reload(self) -> None:
-        """Apply the current settings."""
         self._settings = self._parts.settings()
         if self._parts.own is None:
             await self._memory.close()

@@ -30,8 +30,6 @@ _POLL: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model, and where it answers."""
-
     model: str  # with its provider: "local:qwen3"
     address: str | None = None  # without a password or a key; None if unknown
     noted: bool = True  # else only the model of the newest request is known

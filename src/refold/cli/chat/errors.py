@@ -73,7 +73,6 @@ def _fix(status: int) -> str:
 
 
 def _answer(error: ModelHTTPError) -> str:
-    """The provider's message, or else the meaning of the status."""
     if message := _message(error.body):
         return message
     try:

@@ -274,7 +274,6 @@ def _numbered(title: str, rows: Sequence[Row], shown: Sequence[int], width: int)
 
 
 def status_line(status: Status) -> str:
-    """The status in a sentence or two."""
     filled, share = status.filled, status.share
     about = "" if status.exact else "about "
     if status.window and share is not None:
@@ -322,7 +321,6 @@ class SpokenTurn:
                 self._line(f"{speaker} another terminal: {cleaned(text)}")
 
     def settle(self) -> None:
-        """Finish the current line."""
         self._end_thinking()
         self._emit(self._word)
         self._word = ""

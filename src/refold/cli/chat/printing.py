@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -13,7 +14,6 @@ from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.conversation import Conversation, TurnEnd, new_name
 from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
 from refold.cli.chat.models.providers import ASKED, Choice
-from refold.cli.chat.run import print_to_stderr
 from refold.cli.chat.surface import ContextEvent, TextDelta, ToolCall, ToolResult, TurnEvent
 from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
 from refold.fold.events import CompactionComplete
@@ -47,6 +47,11 @@ async def print_turn(conversation: Conversation, prompt: str, *, as_json: bool) 
         if end.how != "answered":
             print_to_stderr(f"error[{end.code or end.how}]: {end.text}\n{end.fix}")
     return _CODES[end.how] if output.error is None else unwritten(output.error)
+
+
+def print_to_stderr(text: str) -> None:
+    with suppress(OSError, AttributeError):  # its reader may be gone, or there is no such output
+        sys.stderr.write(f"{cleaned(text)}\n")
 
 
 class _Output:
@@ -110,7 +115,6 @@ def _as_json(
 
 
 def greeting(choice: Choice, store: str, *, first: bool) -> RenderableType:
-    """One line; the first time, three that explain it all."""
     top = Text.assemble(
         (f"refold {__version__}", "bold"),
         ("  ", ""),

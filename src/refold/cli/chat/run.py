@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,8 +29,6 @@ from refold.user_files import state_folder
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """What to talk with, and where it is kept."""
-
     store: str
     tenant: str
     session: str | None = None
@@ -46,14 +43,12 @@ class ChatOptions:
 
 
 def run_chat(options: ChatOptions, *, plain: bool) -> int:
-    """Talk until the person leaves; the exit code."""
     _prepare_libraries()
     surface = surface_for(plain=plain)
     return surface.host(lambda: _chat(options, surface))
 
 
 def run_prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
-    """Say one thing and print the answer; the exit code."""
     _prepare_libraries()
     return asyncio.run(_prompt(options, prompt, as_json=as_json))
 
@@ -117,7 +112,7 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
 async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
     from refold.cli.chat.assembly import chat_setup, session_from_options  # noqa: PLC0415 - an extra's
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
-    from refold.cli.chat.printing import print_turn  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.printing import print_to_stderr, print_turn  # noqa: PLC0415 - an extra's
 
     async with chat_setup(
         options, print_to_stderr, partial(session_from_options, options=options)
@@ -132,13 +127,6 @@ async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
             return await print_turn(conversation, prompt, as_json=as_json)
         finally:
             await conversation.close()
-
-
-def print_to_stderr(text: str) -> None:
-    from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow
-
-    with suppress(OSError, AttributeError):  # its reader may be gone, or there is no such output
-        sys.stderr.write(f"{cleaned(text)}\n")
 
 
 def chat(  # noqa: PLR0913 - an option each

@@ -20,8 +20,6 @@ _MIN_SAVED = 0.005  # dollars worth mentioning
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A session's current figures."""
-
     session: str
     model: str
     window: int | None = None  # None: unknown
@@ -35,7 +33,6 @@ class Status:
 
     @property
     def share(self) -> float | None:
-        """How much of the window the next request fills."""
         room = self.window or self.assumed
         return self.filled.total / room if self.filled and room else None
 
@@ -80,7 +77,6 @@ def _share(status: Status) -> list[Piece]:
 
 
 def _kinds(filled: Filled) -> tuple[tuple[str, int, Tone], ...]:
-    """What the window is filled with."""
     return (
         ("system", filled.system, "system"),
         ("tools", filled.tools, "tools"),

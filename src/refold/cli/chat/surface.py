@@ -16,8 +16,6 @@ from refold.view import Event
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer, as it streams in."""
-
     text: str
 
 
@@ -44,8 +42,6 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ContextEvent:
-    """The session's context changed, or one of its folds did."""
-
     event: Event | FoldEvent
 
 
@@ -61,8 +57,6 @@ TurnEvent = TextDelta | ThinkingDelta | ToolCall | ToolResult | ContextEvent | R
 
 
 class Row(NamedTuple):
-    """Something to pick from a list."""
-
     label: str
     detail: str = ""  # beside it, fainter
     preview: str = ""  # shown while it is selected; also searched
@@ -119,7 +113,7 @@ class Surface(Protocol):
         ...
 
     def refresh(self) -> None:
-        """The status has changed."""
+        """Called whenever the status has changed."""
         ...
 
     async def ask(self, question: str, answers: Sequence[str]) -> str | None:

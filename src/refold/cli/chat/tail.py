@@ -54,7 +54,6 @@ async def last_messages(log: Log, session: str) -> RenderableType | None:
 
 
 def _payloads(entries: Sequence[Entry]) -> Iterator[bytes]:
-    """The messages of the main conversation."""
     for entry in entries:
         if entry.kind == Message.KIND and entry.scope == MAIN_SCOPE:
             match CODEC.decode(entry):

@@ -101,7 +101,6 @@ def duration(seconds: float) -> str:
 
 
 def call_line(call: ToolCall, width: int, spin: str = "", time: str = "") -> Text:
-    """The call, on one line; while it runs, with a spinner and its time."""
     tool = _words(call.tool, width)
     room = width - len(CALL) - len(tool) - len(time) - 3
     arguments = _words(call.arguments, room) if room > 0 else ""

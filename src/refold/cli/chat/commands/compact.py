@@ -140,7 +140,6 @@ async def _show_result(chat: Chat, result: Compacted) -> None:
 
 
 async def unfold(chat: Chat, typed: str) -> None:
-    """Read the messages of a fold, and optionally show them to the model again."""
     session = await chat.conversation.session()
     log = chat.conversation.log
     all_checkpoints = await checkpoints(log, session.name) if session else []
@@ -175,7 +174,6 @@ async def _choose_checkpoint(
 
 
 def facts(checkpoint: Checkpoint) -> str:
-    """When a checkpoint was made, and how much it stands for."""
     size = f"{counted(checkpoint.messages, 'message')} · {counted(checkpoint.tokens, 'token')}"
     return f"{ago(checkpoint.at)} · {size}"
 
@@ -219,7 +217,6 @@ def _too_large(chat: Chat, checkpoint: Checkpoint) -> str:
 
 
 def _message_lines(piece: Piece) -> Iterator[RenderableType]:
-    """One message of a fold, or as much of it as the page holds."""
     message = piece.told
     speaker = _SPEAKERS.get(message.role, message.role)
     who = f"result of {words(piece.tool, 40)}" if piece.tool else speaker

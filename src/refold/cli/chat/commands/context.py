@@ -42,7 +42,6 @@ _OF_KIND: Final = {
 
 
 async def context(chat: Chat, typed: str) -> None:
-    """Show the window as a grid, or one part of it, or clear it."""
     if typed == "clear":
         await clear(chat, "")
         return
@@ -190,8 +189,6 @@ def _show_part(chat: Chat, snapshot: ContextSnapshot, part: SentPart) -> None:
 
 
 class Share(NamedTuple):
-    """Something that takes up tokens of the window."""
-
     name: str
     tokens: int
     mark: str
@@ -238,7 +235,6 @@ def cells_of(tokens: Sequence[int], count: int) -> list[int]:
 
 
 def grid(shares: Sequence[Share], rows: int = ROWS, columns: int = COLUMNS) -> list[list[Piece]]:
-    """The rows of the grid, each cell two columns wide."""
     counts = cells_of([one.tokens for one in shares], rows * columns)
     cells = [one for one, count in zip(shares, counts, strict=True) for _ in range(count)]
     lines = (cells[first : first + columns] for first in range(0, len(cells), columns))
@@ -246,7 +242,6 @@ def grid(shares: Sequence[Share], rows: int = ROWS, columns: int = COLUMNS) -> l
 
 
 def _talk(explanation: Explanation) -> dict[str, int]:
-    """The tokens of the conversation without its folds, by author."""
     talk: dict[str, int] = dict.fromkeys((_YOURS, _ANSWERS, _THOUGHTS, _TOOLS, _ADDED), 0)
     for part in _sent(explanation):
         if part.kind != "system":

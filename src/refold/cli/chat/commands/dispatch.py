@@ -40,7 +40,6 @@ _KEYS: Final = (
 
 
 async def show_help(chat: Chat, typed: str) -> None:
-    """All commands with a line each, or one of them."""
     command = _BY_NAME.get(typed.removeprefix("/"))
     if command is not None:
         values = [*command.values(chat, "")][:_MAX_HELP_VALUES]
@@ -157,7 +156,6 @@ async def run(chat: Chat, line: str) -> None:
 
 
 def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
-    """What the typed line could become, each with a few words about it."""
     if not line.startswith("/"):
         return []
     name, rest = _split(line)
@@ -174,7 +172,6 @@ def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The name of the command, and its arguments."""
     name, *rest = line.strip("\n").lstrip().removeprefix("/").split(maxsplit=1) or [""]
     return name.lower(), rest[0] if rest else ""
 

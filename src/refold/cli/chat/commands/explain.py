@@ -41,7 +41,6 @@ _LATER = "Sessions that begin from now on are told; /board shows it all."
 
 
 async def explain(chat: Chat, typed: str) -> None:
-    """What the next request would send, and why each part is in it or not."""
     if typed not in {"", "all"}:
         say(chat, f"/explain takes all, not {typed!r}.")
         return
@@ -97,7 +96,6 @@ def _target(typed: str, session: str) -> tuple[str, Path]:
 
 
 async def board(chat: Chat, typed: str) -> None:
-    """Show the branch's board, put a fact on it, or take one away."""
     board = chat.conversation.board
     if board is None:
         say(chat, _NO_BOARD, faint(_HOW))

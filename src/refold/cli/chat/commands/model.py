@@ -101,7 +101,6 @@ async def _confirm_fold(chat: Chat, model: Model) -> bool:
 
 
 async def config(chat: Chat, typed: str) -> None:
-    """Show settings, or set one and keep it."""
     key, _, value = typed.partition(" ")
     if value.strip():
         await _set(chat, key, value.strip())

@@ -59,14 +59,11 @@ Values = Sequence[tuple[str, str]]
 
 
 def fixed(*values: tuple[str, str]) -> Callable[[Chat, str], Values]:
-    """The same values at any time."""
     return lambda _chat, _typed: values
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command."""
-
     name: str  # without the slash
     usage: str
     about: str  # one line
@@ -100,7 +97,6 @@ def strong(text: str) -> Text:
 
 
 def quoted(text: str, max_chars: int = 4_000) -> RenderableType:
-    """A message, indented; its beginning and end where it is long."""
     return Padding(Text(clean(shortened(text, max_chars))), (0, 0, 0, 2))
 
 
@@ -113,7 +109,6 @@ def shortened(text: str, max_chars: int) -> str:
 
 
 def preview(text: str) -> str:
-    """The text, short enough to stand beside a list."""
     return clean(shortened(text, PREVIEW))
 
 
@@ -145,12 +140,10 @@ def table(rows: Iterable[Sequence[str | Text]], *, right: Iterable[int] = ()) ->
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 message`, `1,204 messages`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def share(tokens: int, whole: int) -> str:
-    """How much of the whole, in percent."""
     if not tokens or not whole:
         return "0%"
     percent = 100 * tokens / whole
@@ -175,6 +168,5 @@ def ago(time: int, now: datetime | None = None) -> str:
 
 
 def number_in(typed: str) -> int | None:
-    """The number that was typed, if it is one."""
     typed = typed.strip().removeprefix("#")
     return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 10 else None  # noqa: PLR2004 - no entry has a longer one

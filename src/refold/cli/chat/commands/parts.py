@@ -49,7 +49,6 @@ class ContextSnapshot:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """What becomes of each part, and why."""
         return explain(
             self.inputs,
             self.plan,
@@ -61,7 +60,6 @@ class ContextSnapshot:
 
     @cached_property
     def messages(self) -> Sequence[Described]:
-        """The messages that would be sent, as parts."""
         payloads = assemble(self.inputs.wire, self.inputs.rows, self.plan.layout, {})
         return [self.inputs.wire.describe(payload) for payload in payloads]
 
@@ -93,8 +91,6 @@ async def context_snapshot(talk: Conversation, *, every: bool = False) -> Contex
 
 
 class SentPart(NamedTuple):
-    """A part that the model is sent."""
-
     who: str
     seq: int  # the entry it comes from, or stands in front of
     tokens: int
@@ -108,14 +104,12 @@ class SentPart(NamedTuple):
         return f"entry {self.seq}" if self.ref else "not in the log"
 
     def row(self, window: int) -> Row:
-        """For a list to pick from."""
         of = f"{counted(self.tokens, 'token')}, {share(self.tokens, window)}"
         label = f"{self.who}: {words(self.text, _WIDTH)}"
         return Row(label, f"{self.where} · {of}", preview(self.text))
 
 
 def sent_parts(snapshot: ContextSnapshot) -> list[SentPart]:
-    """What the next request would send, in order."""
     parts = [*_instructions(snapshot), *_logged_parts(snapshot), *_inserts(snapshot)]
     return sorted(parts, key=lambda part: (part.seq, part.ref is not None))
 
@@ -156,7 +150,6 @@ def _inserts(snapshot: ContextSnapshot) -> Iterator[SentPart]:
 
 
 def forecast_lines(forecast: Forecast) -> list[RenderableType]:
-    """What the next request sends of some messages, line by line."""
     total = len(forecast.messages)
     if not forecast.changes:
         whole = "it" if total == 1 else f"all {total:,} messages"

@@ -41,7 +41,6 @@ _WIDTH: Final = 60
 
 
 async def sessions(chat: Chat, typed: str) -> None:
-    """Pick a session and go there."""
     talk = chat.conversation
     name = await pick_session(talk.log, chat.surface, typed, talk.name)
     if name is not None:
@@ -104,7 +103,6 @@ def refusal(info: SessionInfo, where: str = "") -> InvalidInput:
 
 
 def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - the signature of all
-    """The newest sessions."""
     return [
         (info.session, words(info.title or counted(info.messages, "message"), _WIDTH))
         for info in chat.known_sessions
@@ -141,7 +139,6 @@ async def _row(log: Log, info: SessionInfo, here: str) -> Row:
 
 
 async def _texts(log: Log, info: SessionInfo, span: Span) -> list[str]:
-    """The prompts and answers there."""
     wire = wire_of(info.format)
     return [
         shortened(shape.text, PREVIEW // 3)
@@ -186,14 +183,12 @@ async def _go(chat: Chat, name: str) -> None:
 
 
 def answers_here(now: Endpoint, before: Endpoint) -> str:
-    """Which model answers in a resumed session, in one line."""
     if now.same(before):
         return f"{now} answers here, as before."
     return f"{now} answers here from now on. Until now it was {before}."
 
 
 async def session(chat: Chat, typed: str) -> None:
-    """Describe this session, or its checkpoints."""
     what, _, rest = typed.partition(" ")
     if what == "checkpoints":
         await _show_checkpoints(chat, rest.strip())
@@ -258,7 +253,6 @@ def _show_checkpoint(chat: Chat, all_checkpoints: list[Checkpoint], typed: str) 
 
 
 async def fork(chat: Chat, typed: str) -> None:
-    """Fork this session, and go to the fork."""
     here = await chat.conversation.session()
     if here is None:
         say(chat, NOTHING_SAID, faint("There is nothing to fork."))

@@ -60,23 +60,18 @@ _NOTHING_LEFT: Final = "There is nothing left to take back in this session."
 
 
 class Act(NamedTuple):
-    """Something that changed the session."""
-
     kind: Literal["turn", "fold", "clear", "rewind", "unfold"]
     seq: int  # its first entry
     fold: UUID | None = None
 
 
 class Prompt(NamedTuple):
-    """A message of the person."""
-
     seq: int
     time: int
     text: str
 
 
 async def clear(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
-    """Start with an empty context."""
     session = await chat.conversation.session()
     if session is None:
         say(chat, NOTHING_SAID, faint("There is nothing to clear."))
@@ -92,7 +87,6 @@ async def clear(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comm
 
 
 async def undo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
-    """Take back the newest act."""
     session = await chat.conversation.session()
     if session is None:
         say(chat, NOTHING_SAID, faint("There is nothing to take back."))
@@ -177,7 +171,6 @@ async def _undo_by_rewind(chat: Chat, session: Session, act: Act) -> None:
 
 
 async def redo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
-    """Undo the newest /undo."""
     session = await chat.conversation.session()
     log = chat.conversation.log
     seq = await _newest_undo(log, session.name) if session else None
@@ -191,7 +184,6 @@ async def redo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comma
 
 
 async def rewind(chat: Chat, typed: str) -> None:
-    """Go back to just before one of the person's messages."""
     session = await chat.conversation.session()
     if session is None:
         say(chat, NOTHING_SAID, faint("There is nothing to go back to."))
@@ -258,7 +250,6 @@ async def mark(log: Log, session: str, what: Mark, words: str) -> None:
 
 
 async def _marked(log: Log, session: str, seq: int) -> Mark | None:
-    """The mark in front of an entry."""
     for entry in await log.read(session, Span(seq - 1, seq - 1)) if seq > 1 else []:
         match CODEC.decode(entry):
             case Note(data={"chat": "undo" | "redo" | "unfold" as what}):

@@ -30,8 +30,6 @@ Answer = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answered."""
-
     url: str  # up to and with `/v1`
     models: tuple[str, ...]  # those for chats; the first is loaded, if the server says so
     kind: str = "server"
@@ -39,8 +37,6 @@ class Server:
 
 
 def running_here(ports: Iterable[int] = WELL_KNOWN) -> list[Server]:
-    """The servers that answer on this machine."""
-
     def probe(port: int) -> Server | None:
         client = _Client(f"http://127.0.0.1:{port}/v1", None, _LOCAL_TIMEOUT)
         return _probe(client, WELL_KNOWN.get(port, "server"))
@@ -181,7 +177,6 @@ class _Client:
             self._headers["Authorization"] = f"Bearer {key}"
 
     def get(self, path: str) -> Answer | None:
-        """The JSON object at a path; None if there is none."""
         secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)

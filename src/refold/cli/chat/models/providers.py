@@ -28,8 +28,6 @@ _CHAT: Final = 'Install what a chat needs: pip install "refold[chat]".'
 
 
 class Provider(NamedTuple):
-    """A provider that a key in the environment chooses."""
-
     name: str
     keys: tuple[str, ...]
     default: str  # the model to begin with
@@ -62,7 +60,6 @@ PROVIDERS: Final = (
 
 
 def keys_found(environ: Mapping[str, str]) -> list[str]:
-    """The names of the variables that hold a key."""
     return [key for provider in PROVIDERS for key in provider.keys if environ.get(key, "").strip()]
 
 

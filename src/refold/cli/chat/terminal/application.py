@@ -140,8 +140,6 @@ def _columns(row: Mapping[int, Char]) -> int:
 
 
 class KeyTarget(Protocol):
-    """What the keys act upon."""
-
     buffer: Buffer
     picker: Picker | None
 

@@ -59,7 +59,6 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        """Whether a running time is shown."""
         return bool(self._calls) or self._thinking_since is not None
 
     def on_event(self, event: TurnEvent) -> list[ScrollbackItem]:  # noqa: PLR0911 - one a kind
@@ -96,7 +95,6 @@ class Live:
         return [*self._end_thinking(), *self._end_text(), *stopped]
 
     def unfinished(self, width: int) -> RenderableType | None:
-        """What is not finished, as it looks now."""
         parts = [*self._unfinished(width)]
         return Group(*parts) if parts else None
 
@@ -129,7 +127,6 @@ def spinner() -> str:
 
 
 def typed(text: str, *, faint: bool = False) -> ScrollbackItem:
-    """What a person typed, as it stays above."""
     lines = f"\n{' ' * len(PROMPT)}".join(cleaned(text).split("\n"))
     style = "dim" if faint else "bold"
     return ScrollbackItem(Text.assemble((PROMPT, "cyan"), (lines, style)), "text")
@@ -172,7 +169,6 @@ class Scrollback:
         self._last: Sort | None = None
 
     def rendered(self, items: Iterable[ScrollbackItem], width: int) -> str:
-        """All items, one after the other."""
         text = ""
         for item in items:
             if not (lines := self.lines(item.what, width)):

@@ -119,7 +119,7 @@ class _CodeBlock(CodeBlock):
 
 
 class Prose(Markdown):
-    """Markdown where a line ends where it ended, and HTML is shown as it was written."""
+    """Markdown with its own line breaks, and HTML shown as it was written."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = Markdown.elements | {
         "heading_open": _Heading,
@@ -141,7 +141,7 @@ class Prose(Markdown):
 
 
 class Code:
-    """Code in its colours; long lines are the terminal's to wrap, so that they are copied whole."""
+    """Colored code; long lines are left to the terminal to wrap, so that they are copied whole."""
 
     def __init__(self, code: str, language: str = "") -> None:
         self._code = code.expandtabs(4)
@@ -157,7 +157,7 @@ class Code:
 
 
 def _with_breaks(tokens: list[Token]) -> list[Token]:
-    """Lines end where they ended; an address that is its own text is shown once."""
+    """Keep line breaks; show a link whose text is its address once."""
     bare: set[int] = set()
     for index, (opens, text) in enumerate(pairwise(tokens)):
         if opens.type == "link_open" and text.content == opens.attrs.get("href"):

@@ -147,15 +147,12 @@ def _prompt(line: int, wrap: int) -> StyleAndTextTuples:
 
 
 class LineCompleter(Completer):
-    """Completions of the typed line, from the chat."""
-
     def __init__(self, complete: Callable[[str], Sequence[tuple[str, str]]]) -> None:
         self._complete = complete
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterator[Completion]:
-        """Whole lines, each with a few words about it."""
         del complete_event
         line = document.text_before_cursor
         for text, words in self._complete(line):
@@ -164,7 +161,6 @@ class LineCompleter(Completer):
 
 
 def menu(state: CompletionState | None, width: int) -> list[StyleAndTextTuples]:
-    """The rows of the menu of completions, around the selected one."""
     if state is None or not state.completions:
         return []
     every = state.completions

@@ -130,7 +130,6 @@ class Screen:
         self.lines.want(reader)
 
     def offer(self, text: str) -> None:
-        """Put a text into the input line, unless it has one."""
         if not self.buffer.text:
             self.buffer.text = text
             self.buffer.cursor_position = len(text)
@@ -196,7 +195,6 @@ class Screen:
             self.buffer.newline(copy_margin=False)
 
     def take_back(self) -> bool:
-        """Put the newest queued line back into the input; whether there was one."""
         line = self.lines.take_back()
         self.buffer.insert_text(line)
         return bool(line)
@@ -263,7 +261,6 @@ class Screen:
             self._due = self._loop.call_later(wait, self._draw)
 
     def flush(self) -> None:
-        """Print finished items, unless a list has the screen."""
         if self._pending and not self.picker:
             text = self._scrollback.rendered(self._pending, self.app.columns)
             self._pending.clear()
@@ -312,7 +309,6 @@ class Screen:
         self.changed()
 
     def _open_list(self) -> None:
-        """Open the waiting list, once nobody types."""
         picker = self.waiting_list
         if picker is None:
             return
@@ -370,8 +366,6 @@ def _resolve(future: "Future[_T]", value: _T) -> None:
 
 
 class Bottom:
-    """How the bottom of the terminal is laid out."""
-
     def __init__(self, screen: Screen, scrollback: Scrollback, *, color: bool) -> None:
         self._screen = screen
         self._scrollback = scrollback
