@@ -104,7 +104,7 @@ def test_events_are_lines():
     ]
 
 
-def test_nothing_is_drawn_or_coloured():
+def test_nothing_is_drawn_or_colored():
     table = Table("a", "b", title="[red]t", style="red")
     table.add_row("1\x1b[2J", "█░")
 
