@@ -24,21 +24,21 @@ class FakeSurface:
     def __init__(self, width=80):
         self.width = width
         self.shown = []
-        self.asked = []
+        self.questions = []
         self.answers = []
         self.picks = []
         self.titles = []
         self.rows = []
         self.refreshed = 0
-        self.heard = []
+        self.events = []
 
     def show(self, what, *, gap=True):  # noqa: ARG002 - a surface takes it
         console = Console(file=StringIO(), width=self.width, force_terminal=False)
         console.print(what)
         self.shown.append(console.file.getvalue())
 
-    def hear(self, heard):
-        self.heard.append(heard)
+    def on_event(self, events):
+        self.events.append(events)
 
     def settle(self): ...
 
@@ -46,7 +46,7 @@ class FakeSurface:
         self.refreshed += 1
 
     async def ask(self, question, answers):
-        self.asked.append((question, tuple(answers)))
+        self.questions.append((question, tuple(answers)))
         return self.answers.pop(0) if self.answers else answers[0]
 
     async def pick(self, title, rows):
@@ -80,11 +80,11 @@ def prompt_in(messages):
 
 def answer(messages, _):
     """Reads a file where it is asked to, else repeats what was said."""
-    asked = prompt_in(messages)
+    prompt = prompt_in(messages)
     last = messages[-1].parts[-1]
-    if asked.startswith("read ") and isinstance(last, UserPromptPart):
-        return ModelResponse(parts=[ToolCallPart("read_file", {"path": asked[5:]})])
-    return ModelResponse(parts=[TextPart(f"I heard: {asked[:2000]}")])
+    if prompt.startswith("read ") and isinstance(last, UserPromptPart):
+        return ModelResponse(parts=[ToolCallPart("read_file", {"path": prompt[5:]})])
+    return ModelResponse(parts=[TextPart(f"I heard: {prompt[:2000]}")])
 
 
 async def streamed(messages, info):
@@ -127,7 +127,7 @@ class FakeChat:
 
     async def say(self, *prompts):
         for prompt in prompts:
-            end = await self.conversation.turn(prompt, self.surface.hear)
+            end = await self.conversation.turn(prompt, self.surface.on_event)
             assert end.how == "answered", end
 
     async def type(self, line):
@@ -139,7 +139,7 @@ class FakeChat:
     async def head(self):
         return await self.conversation.log.head(self.conversation.name)
 
-    async def seen(self):
+    async def model_context(self):
         """What the model would be sent: the words of each message."""
         session = await self.conversation.session()
         messages = map(message_of, await session.shown())
@@ -150,10 +150,10 @@ def chat_with(models=None, *, profile=None, surface=None, name="talk", board=Non
     """A chat over a store in memory."""
     known = models or {"function:large": model_of(), "function:small": model_of("small", 3_000)}
 
-    def named(asked):
-        if asked not in known:
-            raise InvalidInput(f"There is no model {asked!r}.", f"Did you mean {min(known)}?")
-        return known[asked]
+    def named(model):
+        if model not in known:
+            raise InvalidInput(f"There is no model {model!r}.", f"Did you mean {min(known)}?")
+        return known[model]
 
     surface = surface or FakeSurface()
     parts = Parts(
@@ -165,7 +165,7 @@ def chat_with(models=None, *, profile=None, surface=None, name="talk", board=Non
         toolsets=(FunctionToolset([read_file]),),
         branch=board,
     )
-    conversation = Conversation(parts, name, surface.hear, surface.refresh)
+    conversation = Conversation(parts, name, surface.on_event, surface.refresh)
     return FakeChat(conversation, surface, known)
 
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from refold.cli import chat as _
 from refold.cli.app import app
 from refold.cli.chat import assembly
-from refold.cli.chat.assembly import consolidates_later
+from refold.cli.chat.assembly import consolidate_in_background
 from refold.cli.chat.models import providers
-from refold.cli.chat.run import Wanted
+from refold.cli.chat.run import ChatOptions
 from refold.stores import open_store
 from refold.view import PROFILES
 
@@ -162,7 +162,7 @@ def started(monkeypatch):
 
 
 def leave(chat, **about):
-    return consolidates_later(chat.conversation, Wanted(STORE, "us", **about))
+    return consolidate_in_background(chat.conversation, ChatOptions(STORE, "us", **about))
 
 
 async def test_leaving_reads_a_session_that_is_worth_it_where_the_profile_says_so(started):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from refold.cli.chat.commands import COMMANDS, completions, run
 from refold.cli.chat.commands.context import cells_of, shares_of
-from refold.cli.chat.commands.parts import seen
+from refold.cli.chat.commands.parts import context_snapshot
 from refold.cli.chat.plain import Plain
 from refold.view import PROFILES
 
@@ -127,7 +127,7 @@ async def test_whatever_fails_in_a_command_the_chat_goes_on(monkeypatch):
 async def test_context_counts_messages_roles_and_characters():
     chat = await talked()
     shown = await chat.type("/context")
-    found = await seen(chat.conversation)
+    found = await context_snapshot(chat.conversation)
     characters = sum(len(shape.text) for one in found.messages for shape in one.shapes)
     roles = "10 messages (4 from you, 5 from the model, 1 tool result)"
     assert f"{roles}, {characters:,} characters" in shown
@@ -139,7 +139,7 @@ async def test_context_counts_messages_roles_and_characters():
 async def test_the_shares_of_the_window_are_the_window():
     chat = await talked()
     await chat.type("/compact")
-    found = (await seen(chat.conversation)).explanation
+    found = (await context_snapshot(chat.conversation)).explanation
     shares = {one.name: one.tokens for one in shares_of(found)}
     assert sum(shares.values()) == found.window == 200_000
     assert shares["folds (summaries)"] > 0
@@ -238,7 +238,7 @@ def test_nothing_that_was_said_reaches_the_terminal_as_an_order(said):
             chat.surface.picks, chat.surface.answers = [None], ["no"]
             await chat.type(line)
             told = [*chat.surface.shown, *map("".join, chat.surface.rows), *chat.surface.titles]
-            told += [question for question, _ in chat.surface.asked]
+            told += [question for question, _ in chat.surface.questions]
             text = "".join(told).replace("\n", "")
             assert text.isprintable(), (line, [one for one in text if not one.isprintable()])
 

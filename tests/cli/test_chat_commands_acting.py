@@ -33,30 +33,30 @@ async def talked(**options):
 @pytest.mark.parametrize("line", ["/clear", "/context clear"])
 async def test_clear_begins_anew_and_the_log_keeps_everything(line):
     chat = await talked()
-    before = await chat.seen()
+    before = await chat.model_context()
     shown = await chat.type(line)
-    assert await chat.seen() == []
+    assert await chat.model_context() == []
     assert "The log keeps all 6 messages" in shown
     assert "/undo" in shown
     info = await chat.conversation.log.info("talk")
     assert info.messages == 6
     await chat.type("/undo")
-    assert await chat.seen() == before
+    assert await chat.model_context() == before
 
 
 @pytest.mark.req("R114")
 async def test_undo_takes_back_the_newest_act_and_redo_brings_it_back():
     chat = await talked()
-    whole = await chat.seen()
+    whole = await chat.model_context()
     await chat.type("/compact")
-    folded = await chat.seen()
+    folded = await chat.model_context()
     assert "the newest fold" in await chat.type("/undo")
-    assert await chat.seen() == whole
+    assert await chat.model_context() == whole
     assert 'your last turn: "three"' in await chat.type("/undo")
-    assert await chat.seen() == whole[:4]
+    assert await chat.model_context() == whole[:4]
     await chat.type("/redo")
     await chat.type("/redo")
-    assert await chat.seen() == folded
+    assert await chat.model_context() == folded
     assert "nothing to bring back" in await chat.type("/redo")
     assert (await chat.conversation.log.info("talk")).messages == 6
 
@@ -70,24 +70,24 @@ async def test_where_a_fold_was_made_in_the_turn_undo_asks_which():
     chat.surface.answers = ["nothing"]
     head = await chat.head()
     await chat.type("/undo")
-    assert chat.surface.asked[-1][1] == ("turn", "fold", "nothing")
+    assert chat.surface.questions[-1][1] == ("turn", "fold", "nothing")
     assert await chat.head() == head
     chat.surface.answers = ["fold"]
     assert "the newest fold" in await chat.type("/undo")
-    assert "late" in await chat.seen()
+    assert "late" in await chat.model_context()
 
 
 @pytest.mark.req("R114")
 async def test_rewind_goes_back_to_before_a_message_of_yours():
     chat = await talked(surface=OfferingSurface())
-    whole = await chat.seen()
+    whole = await chat.model_context()
     chat.surface.picks = [1]
     await chat.type("/rewind")
     assert [row.label for row in chat.surface.rows] == ["three", "two", "one"]
-    assert await chat.seen() == whole[:2]
+    assert await chat.model_context() == whole[:2]
     assert chat.surface.offered == "two"
     assert "the rewind" in await chat.type("/undo")
-    assert await chat.seen() == whole
+    assert await chat.model_context() == whole
     head = await chat.head()
     assert "1 (your last message) to 3" in await chat.type("/rewind 4")
     chat.surface.picks = [None]
@@ -102,13 +102,13 @@ async def test_rewind_shows_the_text_where_it_cannot_be_offered():
 
 async def test_rewind_reaches_beneath_folds():
     chat = await talked()
-    whole = await chat.seen()
+    whole = await chat.model_context()
     await chat.type("/compact")
     await chat.type("/rewind 3")
-    assert await chat.seen() == []
+    assert await chat.model_context() == []
     await chat.type("/undo")
     await chat.type("/undo")
-    assert await chat.seen() == whole
+    assert await chat.model_context() == whole
 
 
 ACTS = st.sampled_from(
@@ -128,19 +128,19 @@ async def _walk(acts):
     await chat.say("begin")
     past, future = [[]], []
     for nth, act in enumerate(acts):
-        now, head = await chat.seen(), await chat.head()
+        now, head = await chat.model_context(), await chat.head()
         if act == "/undo":
             await chat.type(act)
             if past:
                 future.append(now)
                 now = past.pop()
-            assert await chat.seen() == now, (acts, nth)
+            assert await chat.model_context() == now, (acts, nth)
         elif act == "/redo":
             await chat.type(act)
             if future:
                 past.append(now)
                 now = future.pop()
-            assert await chat.seen() == now, (acts, nth)
+            assert await chat.model_context() == now, (acts, nth)
         else:
             chat.surface.answers = ["yes"]
             await (chat.say(f"turn {nth}") if act == "say" else chat.type(act))
@@ -174,12 +174,12 @@ async def test_sessions_are_searched_previewed_and_gone_to():
 
 async def test_fork_goes_on_elsewhere():
     chat = await talked()
-    whole = await chat.seen()
+    whole = await chat.model_context()
     await chat.type("/fork what if")
     assert chat.conversation.name == "what if"
     await chat.say("four")
     await chat.type("/sessions talk")
-    assert await chat.seen() == whole
+    assert await chat.model_context() == whole
     await chat.type("/fork")
     assert chat.conversation.name == "talk-2"
     await chat.type("/sessions talk")
@@ -193,8 +193,8 @@ async def test_pinned_parts_survive_a_fold_and_can_be_let_go():
     chat.surface.picks = [lambda rows: [row.label for row in rows].index("you: two")]
     assert "Entry 6 is pinned." in await chat.type("/pin")
     await chat.type("/compact")
-    assert any("two" in one and "[Pinned]" in one for one in await chat.seen()) or (
-        "two" in await chat.seen()
+    assert any("two" in one and "[Pinned]" in one for one in await chat.model_context()) or (
+        "two" in await chat.model_context()
     )
     chat.surface.picks = [0]
     assert "Entry 6 is pinned no longer." in await chat.type("/pin")
@@ -248,7 +248,7 @@ async def test_a_model_that_fits_is_switched_to_at_once():
     assert "answers already" in await chat.type("/model function:a")
     chat.surface.picks = [1]
     assert "90,000 tokens" in await chat.type("/model")
-    assert chat.surface.asked == []
+    assert chat.surface.questions == []
     assert chat.conversation.model.model_id == "function:b"
     assert "answers now" in chat.surface.rows[0].detail
 

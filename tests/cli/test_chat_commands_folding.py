@@ -30,15 +30,15 @@ async def entries(chat):
 @pytest.mark.req("R110")
 async def test_compact_previews_asks_folds_and_reports():
     chat = await talked()
-    before = await chat.seen()
+    before = await chat.model_context()
     shown = await chat.type("/compact the order")
-    assert chat.surface.asked == [("Fold now?", ("yes", "no"))]
+    assert chat.surface.questions == [("Fold now?", ("yes", "no"))]
     assert re.search(r"goes +6 messages", shown)
     assert re.search(r"stays +4 messages", shown)
     assert re.search(r"tokens +\d+ now → about \d+ then", shown)
     assert re.search(r"Removed from the view: 6 messages and -?\d+ tokens\.", shown)
     assert "It is checkpoint 1" in shown
-    assert len(await chat.seen()) == len(before) - 5
+    assert len(await chat.model_context()) == len(before) - 5
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
 
@@ -58,9 +58,9 @@ async def test_compact_in_co_cli_leaves_two_messages_and_clear_none():
     await chat.say(f"first {words}", f"second {words}", f"third {words}")
     shown = await chat.type("/compact")
     assert "Removed from the view: 6 messages" in shown
-    assert len(await chat.seen()) == 2
+    assert len(await chat.model_context()) == 2
     await chat.type("/clear")
-    assert await chat.seen() == []
+    assert await chat.model_context() == []
 
 
 @pytest.mark.req("R109", "R137", "R138")
@@ -68,7 +68,7 @@ async def test_compact_in_co_cli_leaves_two_messages_and_clear_none():
     ("error", "told"),
     [
         (FoldUnderWay("A fold is being made."), "A fold is being made already."),
-        (FoldCancelled("The fold was cancelled."), "The fold was cancelled."),
+        (FoldCancelled("The fold was canceled."), "The fold was canceled."),
         (FoldNotMade("No model \x1b[31mthere."), "The fold could not be made."),
     ],
 )
@@ -104,8 +104,8 @@ async def test_a_fold_that_is_cancelled_is_told_once(way):
         assert chat.conversation.interrupt()
     else:
         assert await chat.conversation.cancel_fold()
-    assert "The fold was cancelled." in await asyncio.wait_for(typed, 30)
-    assert not [one for one in chat.surface.heard if "cancelled" in str(one)]
+    assert "The fold was canceled." in await asyncio.wait_for(typed, 30)
+    assert not [one for one in chat.surface.events if "cancelled" in str(one)]
 
 
 @pytest.mark.req("R111")
@@ -142,17 +142,17 @@ async def test_checkpoints_are_listed_and_read():
 async def test_unfold_reads_beneath_and_shows_it_again_when_asked():
     chat = chat_with()
     await chat.say("one", "two", "three")
-    whole = await chat.seen()
+    whole = await chat.model_context()
     await chat.type("/compact")
-    folded = await chat.seen()
+    folded = await chat.model_context()
     chat.surface.picks, chat.surface.answers = [0], ["no"]
     shown = await chat.type("/unfold")
     assert "entry 6, you\n  two" in shown
-    assert "Show the model these" in chat.surface.asked[-1][0]
-    assert await chat.seen() == folded
+    assert "Show the model these" in chat.surface.questions[-1][0]
+    assert await chat.model_context() == folded
     chat.surface.answers = ["yes"]
     await chat.type("/unfold 1")
-    assert await chat.seen() == whole
+    assert await chat.model_context() == whole
 
 
 async def test_unfold_turns_pages():
@@ -162,4 +162,4 @@ async def test_unfold_turns_pages():
     chat.surface.answers = ["more", "more", "no"]
     shown = await chat.type("/unfold 1")
     assert "characters 1 to" in shown
-    assert [answers for _, answers in chat.surface.asked[1:]] == [("no", "more", "yes")] * 3
+    assert [answers for _, answers in chat.surface.questions[1:]] == [("no", "more", "yes")] * 3

@@ -17,8 +17,8 @@ from refold import Refold
 from refold.cli.chat.chat import Chat
 from refold.cli.chat.commands import run
 from refold.cli.chat.conversation import Conversation, Parts, new_name
-from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said
-from refold.cli.chat.tail import Newsboy
+from refold.cli.chat.surface import ContextEvent, RemoteMessage, TextDelta, ToolCall, ToolResult
+from refold.cli.chat.tail import SessionTail
 from refold.errors import FoldCancelled, NothingToFold, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.log import CODEC, Message
@@ -105,7 +105,7 @@ async def test_a_turn_is_heard_as_it_comes_and_kept():
         heard = []
         end = await talk.turn("Hello", heard.append)
         assert (end.how, end.text) == ("answered", "You said: Hello")
-        assert "".join(one.text for one in heard if isinstance(one, Said)) == end.text
+        assert "".join(one.text for one in heard if isinstance(one, TextDelta)) == end.text
         assert len(await messages_of(talk)) == 2
         assert await talk.session() is not None
 
@@ -146,19 +146,19 @@ async def test_an_interrupt_in_the_middle_of_a_call_leaves_no_call_without_its_r
     async with talking(provider, tools=(slow, quick)) as talk:
         heard, returned = [], asyncio.Event()
 
-        def hear(one):
+        def on_event(one):
             heard.append(one)
-            if isinstance(one, Returned):
+            if isinstance(one, ToolResult):
                 returned.set()
 
-        turn = asyncio.create_task(talk.turn("Look", hear))
+        turn = asyncio.create_task(talk.turn("Look", on_event))
         async with asyncio.timeout(20):
             await begun.wait()
             await returned.wait()
         assert talk.status.doing == "slow"
         talk.interrupt()
         assert (await turn).how == "interrupted"
-        assert Called("c1", "slow", 'path="a b"') in heard
+        assert ToolCall("c1", "slow", 'path="a b"') in heard
         provider.how = provider.echo
         assert (await talk.turn("Go on", lambda _: None)).how == "answered"
         told = {
@@ -237,7 +237,7 @@ async def test_a_fold_that_is_asked_for_changes_the_status_at_once():
         assert after is not None
         assert after.total < before.total
         assert after.folds > 0
-        told = [one.event for one in talk.happened if isinstance(one, Happened)]
+        told = [one.event for one in talk.happened if isinstance(one, ContextEvent)]
         assert any(isinstance(one, CompactionStart) for one in told)
         assert any(isinstance(one, CompactionComplete) for one in told)
         assert talk.status.folding is None
@@ -314,15 +314,15 @@ async def test_what_another_terminal_says_is_told_here(tmp_path):
         talking(Provider(), SqliteStore(path)) as there,
     ):
         surface = FakeSurface()
-        news = Newsboy(here, surface)
+        news = SessionTail(here, surface)
         with news.quiet():
             await here.turn("Hello", lambda _: None)
         assert not await news.look()
         await there.turn("From there", lambda _: None)
         assert await news.look()
-        assert surface.heard == [
-            Elsewhere("you", "From there"),
-            Elsewhere("model", "You said: From there"),
+        assert surface.events == [
+            RemoteMessage("you", "From there"),
+            RemoteMessage("model", "You said: From there"),
         ]
         assert not await news.look()
         await here.turn("And here", lambda _: None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_ai")
 
-from refold.cli.chat.tools.folder import Hidden, segment
+from refold.cli.chat.tools.folder import IgnoreRules, segment
 
 NAMES = ["a", "b", "ab", "a.b", ".x", "é", "a b"]
 ATOMS = ["a", "b", "*", "**/", "/**", "?", "/", "[ab]", "[!a]", "[a-b]", "!", ".", "[a", "]", " "]
@@ -56,7 +56,7 @@ def test_what_is_hidden_is_what_git_ignores(repository, texts):
         check=False,
     )
     ignored = set(done.stdout.decode().split("\0")) - {""}
-    hidden = Hidden(repository)
+    hidden = IgnoreRules(repository)
     pairs = zip(paths, names, strict=True)
     ours = {name for path, name in pairs if hidden.hides(Path(name).parts, folder=path.is_dir())}
     assert ours == ignored
@@ -69,7 +69,7 @@ def test_rules_above_the_folder_and_gits_own_apply(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / ".gitignore").write_text("!keep.log\n")
-    hidden = Hidden(inner)
+    hidden = IgnoreRules(inner)
     shown = {
         name: not hidden.hides((name,), folder=False)
         for name in ("a.log", "keep.log", "here", "mine")
@@ -92,7 +92,7 @@ def test_rules_above_the_folder_and_gits_own_apply(tmp_path):
 )
 def test_the_last_rule_decides_unless_a_folder_is_hidden(tmp_path, text, hidden):
     (tmp_path / ".gitignore").write_text(text)
-    ours = Hidden(tmp_path)
+    ours = IgnoreRules(tmp_path)
     names = ("run.log", "keep.log", "src/a.py")
     assert {one for one in names if ours.hides(one.split("/"), folder=False)} == hidden
 

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said, Thought
+from refold.cli.chat.surface import (
+    ContextEvent,
+    RemoteMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+)
 from refold.cli.chat.terminal import markdown
 from refold.cli.chat.terminal.live import Live, Scrollback
 from refold.cli.chat.terminal.markdown import Blocks, fenced
@@ -141,7 +148,7 @@ def test_nothing_that_was_said_is_obeyed(text, cut):
     for seen in (cleaned(text), cleaner.feed(text[:cut]) + cleaner.feed(text[cut:])):
         assert not any(c in seen for c in "\x1b\x9b\r\b\x07\u202e\ud800")
     assert cleaned("a\x1b[31mb\x1b]0;title\x07c\x1b]8;;u\x1b\\d") == "abcd"
-    printed = _printed([Said(text)])
+    printed = _printed([TextDelta(text)])
     assert not any(c in printed for c in "\x1b\x9b\r\b\x07\u202e\ud800")
 
 
@@ -153,9 +160,9 @@ def test_a_sequence_is_taken_out_though_it_comes_in_pieces():
 def _printed(heard, width=80, *, settle=True):
     """Without its styles, which are all that our own sequences are for."""
     live = Live()
-    things = [one for each in heard for one in live.hear(each)]
+    things = [one for each in heard for one in live.on_event(each)]
     things += live.settle() if settle else []
-    text = Scrollback(colour=False).rendered(things, width)
+    text = Scrollback(color=False).rendered(things, width)
     for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;4m", "\x1b[1;2m", "\x1b[3m", "\x1b[9m"):
         text = text.replace(code, "")
     return text
@@ -179,7 +186,7 @@ if x:
     y
 ```
 """
-    assert _printed([Said(one) for one in text]) == (
+    assert _printed([TextDelta(one) for one in text]) == (
         "Title\n"
         "\n"
         "Some bold text with code, Vec<String> and <b>html</b>,\n"
@@ -204,23 +211,23 @@ words = st.lists(st.text("abcdefgh日é", min_size=1, max_size=6), min_size=1, m
 
 @given(words, st.integers(12, 90))
 def test_every_word_is_printed_at_any_width(said, width):
-    printed = _printed([Said(" ".join(said))], width)
+    printed = _printed([TextDelta(" ".join(said))], width)
     assert "".join(printed.split()) == "".join(said)
 
 
 def test_long_lines_of_code_are_left_to_the_terminal():
-    assert "x" * 200 in _printed([Said(f"```\n{'x' * 200}\n```\n")])
+    assert "x" * 200 in _printed([TextDelta(f"```\n{'x' * 200}\n```\n")])
 
 
 def test_calls_and_what_came_of_them():
     text = _printed(
         [
-            Said("I look."),
-            Called("1", "read_file", "path=src/app.py"),
-            Called("2", "search", "query=" + "long " * 40),
-            Returned("2", "search", "it is\x1b[2J not there", 0.4, failed=True),
-            Returned("1", "read_file", "line\n" * 120, 0.2),
-            Called("3", "wait", ""),
+            TextDelta("I look."),
+            ToolCall("1", "read_file", "path=src/app.py"),
+            ToolCall("2", "search", "query=" + "long " * 40),
+            ToolResult("2", "search", "it is\x1b[2J not there", 0.4, failed=True),
+            ToolResult("1", "read_file", "line\n" * 120, 0.2),
+            ToolCall("3", "wait", ""),
         ]
     )
     assert text.splitlines() == [
@@ -238,38 +245,38 @@ def test_calls_and_what_came_of_them():
 def test_thoughts_are_a_line_with_their_time():
     now = 0.0
     live = Live(lambda: now)
-    assert live.hear(Thought("hm")) == []
+    assert live.on_event(ThinkingDelta("hm")) == []
     assert live.busy
     now = 12.0
-    done = live.hear(Said("So."))
-    assert "Thought for 12 s" in Scrollback(colour=True).rendered(done, 80)
+    done = live.on_event(TextDelta("So."))
+    assert "Thought for 12 s" in Scrollback(color=True).rendered(done, 80)
     assert not live.busy
 
 
 def test_what_happens_to_the_conversation_is_told():
     folded = CompactionComplete("f", pre_tokens=52_000, post_tokens=1_400, messages_removed=42)
-    said = _printed([Happened(folded)], 200)
+    said = _printed([ContextEvent(folded)], 200)
     assert said == (
         "Conversation compacted: 42 messages, 52,000 → 1,400 tokens "
         "(/unfold reads it, /undo takes it back)\n"
     )
-    failed = _printed([Happened(CompactionComplete("f", error="no key"))])
+    failed = _printed([ContextEvent(CompactionComplete("f", error="no key"))])
     assert "could not be compacted: no key" in failed
     held = CompactionHeld("no progress", "It freed 0 tokens.")
-    assert held.remedy[:40] in _printed([Happened(held)])
+    assert held.remedy[:40] in _printed([ContextEvent(held)])
     assert "left out 3 older messages (40 tokens)" in _printed(
-        [Happened(Truncation(100, 90, 50, 7, 4))]
+        [ContextEvent(Truncation(100, 90, 50, 7, 4))]
     )
     silent = [CompactionStart("auto", 1, 2, 3), UsageInfo(1, 1, 1, 1, 1, 1, is_initial=True)]
-    assert _printed(map(Happened, silent)) == ""
-    assert f"From another terminal:\n{PROMPT}hi" in _printed([Elsewhere("you", "hi")])
+    assert _printed(map(ContextEvent, silent)) == ""
+    assert f"From another terminal:\n{PROMPT}hi" in _printed([RemoteMessage("you", "hi")])
 
 
 def test_what_is_coming_is_drawn_and_a_long_block_only_to_its_end():
-    live, back = Live(), Scrollback(colour=False)
-    live.hear(Said("```\n" + "".join(f"line {n}\n" for n in range(5_000))))
-    lines = back.lines(live.coming(80), 80)  # pyright: ignore[reportArgumentType] - something is
+    live, back = Live(), Scrollback(color=False)
+    live.on_event(TextDelta("```\n" + "".join(f"line {n}\n" for n in range(5_000))))
+    lines = back.lines(live.unfinished(80), 80)  # pyright: ignore[reportArgumentType] - something is
     assert lines[-1] == "line 4999"
     assert len(lines) < 1_000
     live.settle()
-    assert live.coming(80) is None
+    assert live.unfinished(80) is None

@@ -17,7 +17,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from refold.cli.chat.tools.mcp_servers import mcp_toolsets, serving
+from refold.cli.chat.tools.mcp_servers import mcp_toolsets, run_servers
 from refold.errors import InvalidInput
 
 GOOD = """
@@ -83,7 +83,7 @@ async def gone(process: int) -> None:
 async def test_those_that_start_serve_and_the_others_are_named(tmp_path):
     said: list[str] = []
     toolsets = mcp_toolsets(written(tmp_path, good=GOOD, dies=DIES, hangs=HANGS))
-    async with serving(toolsets, said.append, patience=15) as started:
+    async with run_servers(toolsets, said.append, patience=15) as started:
         assert len(started) == 1
         agent = Agent(calling("good_add", a=2, b=3), toolsets=started)
         assert (await agent.run("Add.")).output.startswith("5 of")
@@ -103,7 +103,7 @@ async def test_those_that_start_serve_and_the_others_are_named(tmp_path):
 
 async def test_a_server_that_dies_in_a_chat_does_not_end_it(tmp_path):
     said: list[str] = []
-    async with serving(mcp_toolsets(written(tmp_path, good=GOOD)), said.append) as started:
+    async with run_servers(mcp_toolsets(written(tmp_path, good=GOOD)), said.append) as started:
         agent = Agent(calling("good_pid"), toolsets=started)
         process = int((await agent.run("Who are you?")).output.partition(" ")[0])
         os.kill(process, signal.SIGKILL)
@@ -116,7 +116,7 @@ async def test_a_server_that_dies_in_a_chat_does_not_end_it(tmp_path):
 
 
 async def test_no_server_is_left_when_the_chat_ends(tmp_path):
-    async with serving(mcp_toolsets(written(tmp_path, good=GOOD)), print) as started:
+    async with run_servers(mcp_toolsets(written(tmp_path, good=GOOD)), print) as started:
         agent = Agent(calling("good_pid"), toolsets=started)
         process = int((await agent.run("Who are you?")).output.partition(" ")[0])
         os.kill(process, 0)
@@ -124,7 +124,7 @@ async def test_no_server_is_left_when_the_chat_ends(tmp_path):
 
 
 async def test_no_servers_are_no_trouble():
-    async with serving([], print) as started:
+    async with run_servers([], print) as started:
         assert started == []
 
 
@@ -163,6 +163,6 @@ async def test_a_program_that_is_not_there(tmp_path):
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"gone": {"command": "no-such-program-here"}}}))
     said: list[str] = []
-    async with serving(mcp_toolsets(file), said.append) as started:
+    async with run_servers(mcp_toolsets(file), said.append) as started:
         assert started == []
     assert "MCP server gone did not start" in said[0]

@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 from rich.table import Table
 
-from refold.cli.chat.events import Called, Elsewhere, Happened, Returned, Said
 from refold.cli.chat.plain import Plain, status_line
 from refold.cli.chat.status import Status
-from refold.cli.chat.surface import Listening, Row
+from refold.cli.chat.surface import (
+    ChatCallbacks,
+    ContextEvent,
+    RemoteMessage,
+    Row,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+)
 from refold.cli.outcome import INTERRUPTED, READER_GONE
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.session import Filled
@@ -32,7 +39,7 @@ def hosted(
     got = []
 
     async def main() -> int:
-        plain.begin(Listening(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
+        plain.begin(ChatCallbacks(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
         got.append(await asyncio.wait_for(chat(plain), 30))
         return 0
 
@@ -44,12 +51,12 @@ def test_a_turn_is_told_in_words():
     async def chat(plain: Plain) -> object:
         plain.show("Welcome [to it].")
         lines = [await plain.read()]
-        plain.hear(Called("1", "read_file", "path=a.py"))
-        plain.hear(Returned("1", "read_file", "x\n" * 120, 0.2))
-        plain.hear(Returned("2", "add", "42\x1b[2J", 0.1))
-        plain.hear(Returned("3", "write", "not allowed", 0.1, failed=True))
+        plain.on_event(ToolCall("1", "read_file", "path=a.py"))
+        plain.on_event(ToolResult("1", "read_file", "x\n" * 120, 0.2))
+        plain.on_event(ToolResult("2", "add", "42\x1b[2J", 0.1))
+        plain.on_event(ToolResult("3", "write", "not allowed", 0.1, failed=True))
         for piece in ("It is *fi", "ne*.\x1b[3", "1m\n\nReally"):
-            plain.hear(Said(piece))
+            plain.on_event(TextDelta(piece))
         plain.settle()
         return [*lines, await plain.read()]
 
@@ -75,7 +82,7 @@ def test_the_answer_is_said_as_it_comes_and_no_word_in_pieces():
     plain = Plain(stdin=StringIO(), stdout=out)
     seen = []
     for piece in ("Some", "thing is", " coming"):
-        plain.hear(Said(piece))
+        plain.on_event(TextDelta(piece))
         seen.append(out.getvalue())
     assert seen == ["", "Something ", "Something is "]
 
@@ -83,10 +90,10 @@ def test_the_answer_is_said_as_it_comes_and_no_word_in_pieces():
 def test_events_are_lines():
     out = StringIO()
     plain = Plain(stdin=StringIO(), stdout=out)
-    plain.hear(Happened(CompactionStart("auto", 1, 2, 3)))
+    plain.on_event(ContextEvent(CompactionStart("auto", 1, 2, 3)))
     done = CompactionComplete("f", pre_tokens=9_000, post_tokens=100, messages_removed=4)
-    plain.hear(Happened(done))
-    plain.hear(Elsewhere("you", "hi"))
+    plain.on_event(ContextEvent(done))
+    plain.on_event(RemoteMessage("you", "hi"))
     assert out.getvalue().splitlines() == [
         "Compacting conversation history.",
         (
@@ -97,7 +104,7 @@ def test_events_are_lines():
     ]
 
 
-def test_nothing_is_drawn_or_coloured():
+def test_nothing_is_drawn_or_colored():
     table = Table("a", "b", title="[red]t", style="red")
     table.add_row("1\x1b[2J", "█░")
 
@@ -202,7 +209,7 @@ def test_what_is_under_way_ends_though_nobody_reads_on():
     async def main() -> int:
         while (line := await plain.read()) is not None:
             for word in ("one ", "two ", "three ", "four "):
-                plain.hear(Said(word))
+                plain.on_event(TextDelta(word))
             plain.settle()
             done.append(line)
         return 0
@@ -270,7 +277,7 @@ def test_ctrl_c_interrupts_the_turn_and_twice_at_the_prompt_leaves():
             told.append(True)
             return True
 
-        plain.begin(Listening(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
+        plain.begin(ChatCallbacks(lambda: STATUS, interrupt, lambda: False, lambda _: ()))
         _interrupted()
         await until(lambda: told)
         assert told == [True]

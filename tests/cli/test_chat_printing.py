@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from refold import cli
 from refold.cli.app import app
 from refold.cli.chat import run
-from refold.cli.chat.errors import told
-from refold.cli.chat.hearing import Hearing
-from refold.cli.chat.printing import printed
+from refold.cli.chat.conversation import TurnTracker
+from refold.cli.chat.errors import describe_error
+from refold.cli.chat.printing import print_turn
 from refold.cli.outcome import FAILED, INTERRUPTED, READER_GONE
 from refold.errors import InvalidInput
 
@@ -70,8 +70,8 @@ class Output(io.StringIO):
 async def print_to(monkeypatch, output, *, as_json=False):
     chat = talking()
     monkeypatch.setattr(sys, "stdout", output)
-    code = await printed(chat.conversation, "hi", as_json=as_json)
-    assert await chat.seen() == ["hi", "".join(PIECES)], "the turn is not kept whole"
+    code = await print_turn(chat.conversation, "hi", as_json=as_json)
+    assert await chat.model_context() == ["hi", "".join(PIECES)], "the turn is not kept whole"
     return code
 
 
@@ -95,7 +95,7 @@ async def test_a_turn_that_fails_needs_nobody_to_tell(monkeypatch):
 
     monkeypatch.setattr(sys, "stdout", Output())
     monkeypatch.setattr(sys, "stderr", None)
-    assert await printed(talking(failing).conversation, "hi", as_json=False) == FAILED
+    assert await print_turn(talking(failing).conversation, "hi", as_json=False) == FAILED
 
 
 async def test_a_full_disk_is_told_after_the_turn(monkeypatch, capsys):
@@ -124,7 +124,7 @@ async def test_an_answer_that_is_a_value_is_shown(monkeypatch):
     shown = '```json\n{\n  "name": "Köln",\n  "people": 5\n}\n```'
     for as_json in (False, True):
         monkeypatch.setattr(sys, "stdout", Output())
-        assert await printed(talk, "hi", as_json=as_json) == 0
+        assert await print_turn(talk, "hi", as_json=as_json) == 0
         text = sys.stdout.getvalue()
         assert (json.loads(text)["text"] if as_json else text.removesuffix("\n")) == shown
 
@@ -141,11 +141,11 @@ async def test_an_answer_that_is_a_value_is_shown(monkeypatch):
     ],
 )
 def test_what_was_said_is_not_said_again(text, output, more):
-    hearing = Hearing()
-    hearing.heard(PartStartEvent(index=0, part=TextPart(text)))
-    heard = hearing.heard(AgentRunResultEvent(AgentRunResult(output)))
+    tracker = TurnTracker()
+    tracker.translate(PartStartEvent(index=0, part=TextPart(text)))
+    heard = tracker.translate(AgentRunResultEvent(AgentRunResult(output)))
     assert (heard.text if heard else "") == more
-    assert hearing.text == text + more
+    assert tracker.text == text + more
 
 
 @pytest.mark.parametrize(("prompt", "found"), [("hi", "hi"), (None, None)])
@@ -188,7 +188,7 @@ def test_no_key_of_the_environment_is_shown(monkeypatch, name):
         ValueError(f"wrong {KEY}"),
         ValueError(f"wrong {'x ' * 142}{KEY}, and on {'y ' * 50}"),
     ):
-        what, fix, _ = told(error, "p:m")
+        what, fix, _ = describe_error(error, "p:m")
         assert "key" not in what + fix.lower().replace("its key", "")
         assert "wrong" in what
         assert "…" in what
@@ -208,11 +208,11 @@ def test_no_key_of_the_environment_is_shown(monkeypatch, name):
     ],
 )
 def test_a_provider_is_told_in_its_own_words(body, said):
-    assert told(ModelHTTPError(503, "m", body), "p:m")[0] == f"p:m answered 503: {said}"
+    assert describe_error(ModelHTTPError(503, "m", body), "p:m")[0] == f"p:m answered 503: {said}"
 
 
 def test_what_a_model_sent_is_not_dumped():
-    what, *_ = told(UnexpectedModelBehavior("It made no sense.", '{"a": 1}'), "p:m")
+    what, *_ = describe_error(UnexpectedModelBehavior("It made no sense.", '{"a": 1}'), "p:m")
     assert what == "It made no sense."
 
 

@@ -10,11 +10,11 @@ pytest.importorskip("pydantic_ai")
 
 from chatting import chat_with
 
-from refold.cli.chat.assembly import come_back, session_to_resume, session_wanted
+from refold.cli.chat.assembly import resume_command, session_from_options, session_to_resume
 from refold.cli.chat.commands.sessions import session_names
 from refold.cli.chat.endpoint import Endpoint, EndpointNotes, endpoint_of, stored_endpoint
 from refold.cli.chat.models.providers import Choice, model_of
-from refold.cli.chat.run import Wanted
+from refold.cli.chat.run import ChatOptions
 from refold.cli.options import where_is
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Opened
@@ -30,8 +30,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def wanted(session=None, *, resume=True, store=None, tenant="default"):
-    return Wanted(where_is("") if store is None else store, tenant, session, resume)
+def chat_options(session=None, *, resume=True, store=None, tenant="default"):
+    return ChatOptions(where_is("") if store is None else store, tenant, session, resume)
 
 
 async def with_others(*names, format="openai-chat"):  # noqa: A002 - the glossary's word
@@ -54,10 +54,15 @@ async def keep(chat, *names, format):  # noqa: A002 - the glossary's word
 async def test_a_session_of_another_format_is_refused_at_the_door(format, resume, typed):  # noqa: A002
     chat = await with_others("their own", format=format)
     if typed == "their" and not resume:
-        assert await session_wanted(chat.conversation.log, wanted(typed, resume=False)) == typed
+        assert (
+            await session_from_options(chat.conversation.log, chat_options(typed, resume=False))
+            == typed
+        )
         return
     with pytest.raises(InvalidInput) as refused:
-        await session_to_resume(chat.conversation.log, wanted(typed, resume=resume), chat.surface)
+        await session_to_resume(
+            chat.conversation.log, chat_options(typed, resume=resume), chat.surface
+        )
     assert refused.value.what == (
         f"Session 'their own' holds {format} messages: a chat cannot go on with it."
     )
@@ -68,26 +73,26 @@ async def test_a_session_of_another_format_is_refused_at_the_door(format, resume
 
 async def test_the_way_on_leads_to_the_same_store():
     chat = await with_others("theirs")
-    there = wanted("theirs", store="sqlite:///o ne.db", tenant="acme")
+    there = chat_options("theirs", store="sqlite:///o ne.db", tenant="acme")
     with pytest.raises(InvalidInput) as refused:
-        await session_wanted(chat.conversation.log, there)
+        await session_from_options(chat.conversation.log, there)
     assert "`refold show theirs --store 'sqlite:///o ne.db' --tenant acme`" in refused.value.fix
 
 
 async def test_the_newest_session_is_the_newest_that_can_be_gone_on_with():
     chat = await with_others(*(f"s{nth}" for nth in range(120)))
     log = chat.conversation.log
-    assert await session_wanted(log, wanted()) == "talk"
-    assert await session_wanted(log, wanted("ta")) == "talk"
+    assert await session_from_options(log, chat_options()) == "talk"
+    assert await session_from_options(log, chat_options("ta")) == "talk"
     await keep(chat, "table", format="openai-chat")
-    assert await session_wanted(log, wanted("ta")) == "talk"
-    assert await session_wanted(log, wanted("new one", resume=False)) == "new one"
+    assert await session_from_options(log, chat_options("ta")) == "talk"
+    assert await session_from_options(log, chat_options("new one", resume=False)) == "new one"
     with pytest.raises(SessionNotFound):
-        await session_wanted(log, wanted("new one"))
+        await session_from_options(log, chat_options("new one"))
     other = chat_with()
     await keep(other, "theirs", format="openai-chat")
     with pytest.raises(SessionNotFound, match="Begin: refold chat"):
-        await session_wanted(other.conversation.log, wanted())
+        await session_from_options(other.conversation.log, chat_options())
 
 
 async def test_what_answered_is_known_by_the_note_else_by_the_newest_request():
@@ -121,15 +126,15 @@ async def test_what_answered_is_known_by_the_note_else_by_the_newest_request():
     ],
 )
 def test_the_line_to_come_back_with_leads_to_the_same_session(name, options, line):
-    assert come_back(name, wanted(**options)).endswith(line)
+    assert resume_command(name, chat_options(**options)).endswith(line)
 
 
 def test_the_line_to_come_back_with_brings_the_tools():
-    given = Wanted(
+    given = ChatOptions(
         where_is(""), "default", agent="m:a", files=Path("src"), mcp=Path("m.json"), board=False
     )
     options = "--agent m:a --mcp m.json --files src --no-board"
-    assert come_back("talk", given) == f"refold chat --resume talk {options}"
+    assert resume_command("talk", given) == f"refold chat --resume talk {options}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_an_endpoint_holds_no_key(model, url, shown):
 async def test_only_sessions_that_can_be_gone_on_with_are_offered(others):
     chat = await with_others(*(f"s{nth}" for nth in range(others)))
     chat.surface.picks = [0]
-    assert await session_to_resume(chat.conversation.log, wanted(), chat.surface) == "talk"
+    assert await session_to_resume(chat.conversation.log, chat_options(), chat.surface) == "talk"
     assert [row.label for row in chat.surface.rows] == ["one"]
     assert f"cannot go on with them: {others})" in chat.surface.titles[0]
     chat.known_sessions = (await chat.conversation.log.sessions(limit=200)).sessions

@@ -1,5 +1,7 @@
 """The status line: whole where there is room, shorter where there is not, unknown as unknown."""
 
+from dataclasses import replace
+
 import pytest
 
 from refold.cli.chat.status import Status, line
@@ -57,10 +59,12 @@ def test_a_count_that_is_not_the_models_own_is_about():
 
 @pytest.mark.req("R131")
 def test_a_fold_under_way_comes_first_with_its_time_and_how_to_cancel_it():
-    shown = text(FULL.now(folding=3.4, doing="thinking"), 100)
+    shown = text(replace(FULL, folding=3.4, doing="thinking"), 100)
     assert shown.startswith("Compacting conversation history 3 s (Esc cancels)")
     assert "50% of 200k" in shown
-    assert text(FULL.now(folding=3.4, doing=""), 50).startswith("Compacting conversation history")
+    assert text(replace(FULL, folding=3.4, doing=""), 50).startswith(
+        "Compacting conversation history"
+    )
 
 
 def test_it_says_when_it_costs_more():
@@ -69,7 +73,9 @@ def test_it_says_when_it_costs_more():
 
 
 def test_what_a_turn_is_at_comes_first():
-    assert text(FULL.now(folding=None, doing="read_file"), 130).startswith("read_file  anthropic:")
+    assert text(replace(FULL, folding=None, doing="read_file"), 130).startswith(
+        "read_file  anthropic:"
+    )
 
 
 def test_an_overfull_window_is_drawn_full():

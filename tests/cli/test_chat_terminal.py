@@ -18,9 +18,8 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from refold.cli.chat.events import Called, Returned, Said
 from refold.cli.chat.status import Status
-from refold.cli.chat.surface import Listening, Row
+from refold.cli.chat.surface import ChatCallbacks, Row, TextDelta, ToolCall, ToolResult
 from refold.cli.chat.terminal import screen
 from refold.cli.chat.terminal.input import (
     PAUSE,
@@ -80,7 +79,7 @@ class Person:
         while before != (before := self.out.getvalue()):  # noqa: ASYNC110 - it is a screen
             await asyncio.sleep(0.2)
 
-    def listening(self) -> Listening:
+    def listening(self) -> ChatCallbacks:
         def cancel() -> bool:
             self.cancelled.set()
             return True
@@ -89,7 +88,7 @@ class Person:
             names = [("/compact", "fold what is old"), ("/context", "what fills the window")]
             return [one for one in names if one[0].startswith(line)]
 
-        return Listening(
+        return ChatCallbacks(
             lambda: STATUS,
             lambda: self.interrupts.pop(0) if self.interrupts else False,
             cancel,
@@ -124,11 +123,11 @@ def test_what_is_typed_is_read_and_what_is_shown_stays_in_order():
         terminal.show("Welcome.")
         person.type(f"hello{ENTER}")
         assert await terminal.read() == "hello"
-        terminal.hear(Called("1", "read_file", "path=a.py"))
+        terminal.on_event(ToolCall("1", "read_file", "path=a.py"))
         await person.sees("read_file path=a.py 0.")
-        terminal.hear(Returned("1", "read_file", "x\ny\n", 0.2))
+        terminal.on_event(ToolResult("1", "read_file", "x\ny\n", 0.2))
         for piece in ("One", ".\n\nTw", "o *thr", "ee*"):
-            terminal.hear(Said(piece))
+            terminal.on_event(TextDelta(piece))
         terminal.settle()
         terminal.show("Bye.", gap=False)
         return 7
@@ -449,12 +448,12 @@ def test_what_libraries_print_is_shown_in_its_place():
 
 def test_a_narrower_window_leaves_nothing_behind():
     async def chat(terminal: Terminal, person: Person) -> int:
-        terminal.hear(Said("```\n" + "x" * 70))
+        terminal.on_event(TextDelta("```\n" + "x" * 70))
         await person.sees("x" * 70)
         await person.sees_nothing_new()
         person.out.truncate(0)
         person.size[0] = 40
-        terminal.hear(Said("\ny"))
+        terminal.on_event(TextDelta("\ny"))
         await person.sees("y")
         return 0
 

@@ -21,7 +21,7 @@ from terminal.pieces import Call
 from terminal.provider import Provider
 
 from refold.cli.chat.tools import mcp_servers
-from refold.cli.chat.tools.mcp_servers import mcp_toolsets, serving
+from refold.cli.chat.tools.mcp_servers import mcp_toolsets, run_servers
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
 SERVER = """
@@ -97,7 +97,7 @@ def calling(tool: str, **arguments: Any) -> FunctionModel:
 async def answered(file: Path, tool: str, **arguments: Any) -> tuple[str, list[str]]:
     """What the model hears of a call, and what the person is told."""
     told: list[str] = []
-    async with serving(mcp_toolsets(file), told.append, patience=20) as started:
+    async with run_servers(mcp_toolsets(file), told.append, patience=20) as started:
         agent = Agent(calling(tool, **arguments), toolsets=started)
         async with asyncio.timeout(60):
             return (await agent.run("Go.")).output, told
@@ -193,7 +193,7 @@ def call(name, arguments):
     return "done"
 """
     told: list[str] = []
-    async with serving(mcp_toolsets(written(tmp_path, srv=own)), told.append) as started:
+    async with run_servers(mcp_toolsets(written(tmp_path, srv=own)), told.append) as started:
         agent = Agent(calling("srv_hello"), toolsets=started)
         assert (await agent.run("Go.")).output.startswith("done")
         logs = list((tmp_path / "tmp").rglob("*.log"))

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from terminal.provider import Provider
 from terminal.steady import steady
-from terminal.tmux import PATIENCE, Terminal, Wanted
+from terminal.tmux import PATIENCE, Expected, Terminal
 
 PROMPT = "› "  # noqa: RUF001 - the chat's own mark
 _START = 120.0
@@ -60,7 +60,7 @@ class Talk:
         self.terminal.type(line)
         self.terminal.press("Enter")
 
-    def say(self, line: str, *shown: Wanted) -> str:
+    def say(self, line: str, *shown: Expected) -> str:
         """Send a line; the screen that shows all of it, when nothing goes on any more."""
         self.type(line)
         for wanted in shown:
@@ -68,7 +68,7 @@ class Talk:
         self.idle()
         return self.terminal.screen()
 
-    def run(self, command: str, *shown: Wanted) -> str:
+    def run(self, command: str, *shown: Expected) -> str:
         """Send a command on an empty screen; the screen with what it said, and nothing else."""
         self.empty()
         return self.say(command, *shown)

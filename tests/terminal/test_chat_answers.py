@@ -156,7 +156,7 @@ def test_hostile_output_does_not_reach_the_terminal(chat):
     assert "before" in shown
     assert "after" in shown
     assert f"{PROMPT}Attack me" in shown
-    raw = chat.terminal.screen(colours=True)
+    raw = chat.terminal.screen(colors=True)
     assert "\x1b[31mred" not in raw
     title = chat.terminal.title()
     assert "TITLE TAKEN" not in title

@@ -8,26 +8,26 @@ from terminal.chatting_in import PROMPT, piped
 from terminal.pieces import Refuse
 
 _CODES = re.compile(r"\x1b\[([\d;]*)m")
-_COLOUR = re.compile(r"(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])")
+_COLOR = re.compile(r"(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])")
 
 
-def coloured(screen: str) -> bool:
-    """Whether anything on it has a colour; bold and faint are none."""
+def colored(screen: str) -> bool:
+    """Whether anything on it has a color; bold and faint are none."""
     return any(
-        _COLOUR.fullmatch(one) for codes in _CODES.findall(screen) for one in codes.split(";")
+        _COLOR.fullmatch(one) for codes in _CODES.findall(screen) for one in codes.split(";")
     )
 
 
 def test_the_first_run_explains_itself_in_three_lines(talk, snapshot):
     assert talk.steady(talk.start()) == snapshot(name="80x24")
     talk.say("hello", "You said: hello")
-    assert coloured(talk.terminal.screen(colours=True))
+    assert colored(talk.terminal.screen(colors=True))
     talk.leave()
 
     greeted = talk.start(columns=200, rows=60, env={"NO_COLOR": "1"})
     assert "Every word is kept" not in greeted  # it was said the first time
     talk.say("| a | b |\n|---|---|\n| `1` | **2** |", "You said:")
-    assert not coloured(talk.terminal.screen(colours=True))
+    assert not colored(talk.terminal.screen(colors=True))
     assert talk.steady() == snapshot(name="200x60, later")
 
 
@@ -40,7 +40,7 @@ def test_plain_lines_for_those_who_cannot_see_a_screen(talk, snapshot, how):
     talk.terminal.wait_for("You:")
     talk.type("hello")
     talk.terminal.wait_for(lambda screen: screen.count("You:") == 2)
-    assert "\x1b" not in talk.terminal.everything(colours=True)
+    assert "\x1b" not in talk.terminal.everything(colors=True)
     assert talk.steady() == snapshot(name="plain")
     talk.terminal.press("C-d")
     assert talk.terminal.wait_until_ended() == 0

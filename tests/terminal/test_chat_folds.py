@@ -123,7 +123,7 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
     chat.provider.wait_for_gate("fold")
     chat.terminal.wait_for(COMPACTING)
     chat.terminal.press("C-c")
-    chat.terminal.wait_for("The fold was cancelled.")
+    chat.terminal.wait_for("The fold was canceled.")
     assert "The conversation is unchanged." in chat.idle()
     chat.provider.wait_until(lambda: chat.provider.folds[-1].left)
 

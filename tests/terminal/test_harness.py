@@ -72,9 +72,9 @@ def test_sizes_scrollback_and_a_sudden_end(terminal):
     assert not terminal.alive()
 
 
-def test_colours_pastes_and_the_cursor(terminal):
+def test_colors_pastes_and_the_cursor(terminal):
     terminal.start("printf '\\033[31mred\\033[0m\\n'; exec cat")
-    assert "\x1b[31mred" in (terminal.wait_for("red") and terminal.screen(colours=True))
+    assert "\x1b[31mred" in (terminal.wait_for("red") and terminal.screen(colors=True))
     terminal.paste("one\ntwo")
     terminal.wait_for(lambda screen: screen.count("one") == 2)  # it says a whole line again
     terminal.paste("; three")

@@ -21,7 +21,7 @@ from uuid import uuid4
 import pytest
 from needed import need
 
-Wanted = str | re.Pattern[str] | Callable[[str], object]
+Expected = str | re.Pattern[str] | Callable[[str], object]
 """What a screen is waited for to show: a text, a pattern, or whatever a function finds in it."""
 
 PATIENCE = 120.0
@@ -100,31 +100,33 @@ class Terminal:
         """Press keys by their names: Enter, Escape, Up, Tab, C-c, M-Enter."""
         self._tmux("send-keys", *keys)
 
-    def screen(self, *, colours: bool = False) -> str:
+    def screen(self, *, colors: bool = False) -> str:
         """What is to be seen now."""
-        return self._tmux("capture-pane", "-p", *(["-e"] if colours else [])).rstrip("\n")
+        return self._tmux("capture-pane", "-p", *(["-e"] if colors else [])).rstrip("\n")
 
-    def everything(self, *, colours: bool = False) -> str:
+    def everything(self, *, colors: bool = False) -> str:
         """What is to be seen, and what was scrolled away; lines that were wrapped are whole."""
-        more = ["-e"] if colours else []
+        more = ["-e"] if colors else []
         return self._tmux("capture-pane", "-p", "-J", "-S", "-", *more).rstrip("\n")
 
-    def wait_for(self, wanted: Wanted, timeout: float = PATIENCE, *, scrolled: bool = False) -> str:
+    def wait_for(
+        self, expected: Expected, timeout: float = PATIENCE, *, scrolled: bool = False
+    ) -> str:
         """The first screen that shows it; with `scrolled`, what was scrolled away counts, too."""
         look = self.everything if scrolled else self.screen
         ends = time.monotonic() + timeout
-        while not _shows(wanted, screen := look()):
+        while not _shows(expected, screen := look()):
             if time.monotonic() > ends:
-                pytest.fail(f"The terminal never showed {_named(wanted)}:\n{_framed(screen)}")
+                pytest.fail(f"The terminal never showed {_named(expected)}:\n{_framed(screen)}")
             time.sleep(_POLL)
         return screen
 
-    def wait_until_gone(self, wanted: Wanted, timeout: float = PATIENCE) -> str:
+    def wait_until_gone(self, expected: Expected, timeout: float = PATIENCE) -> str:
         """The first screen that does not show it."""
         ends = time.monotonic() + timeout
-        while _shows(wanted, screen := self.screen()):
+        while _shows(expected, screen := self.screen()):
             if time.monotonic() > ends:
-                pytest.fail(f"The terminal always showed {_named(wanted)}:\n{_framed(screen)}")
+                pytest.fail(f"The terminal always showed {_named(expected)}:\n{_framed(screen)}")
             time.sleep(_POLL)
         return screen
 
@@ -234,16 +236,16 @@ class Terminal:
         return done.stdout
 
 
-def _shows(wanted: Wanted, screen: str) -> object:
-    if isinstance(wanted, str):
-        return wanted in screen
-    return wanted.search(screen) if isinstance(wanted, re.Pattern) else wanted(screen)
+def _shows(expected: Expected, screen: str) -> object:
+    if isinstance(expected, str):
+        return expected in screen
+    return expected.search(screen) if isinstance(expected, re.Pattern) else expected(screen)
 
 
-def _named(wanted: Wanted) -> str:
-    if isinstance(wanted, re.Pattern):
-        return f"/{wanted.pattern}/"
-    return repr(wanted) if isinstance(wanted, str) else getattr(wanted, "__name__", "it")
+def _named(expected: Expected) -> str:
+    if isinstance(expected, re.Pattern):
+        return f"/{expected.pattern}/"
+    return repr(expected) if isinstance(expected, str) else getattr(expected, "__name__", "it")
 
 
 def _framed(screen: str) -> str:

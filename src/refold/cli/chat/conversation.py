@@ -1,25 +1,44 @@
-"""What a person talks with: an agent with its memory, one session of it at a time."""
+"""An agent with its memory, and the session of it that a person talks with."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from secrets import token_hex
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic_ai import Agent
+from pydantic_ai import Agent, AgentRunResultEvent
 from pydantic_ai.exceptions import UsageLimitExceeded
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolReturnPart,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
+from pydantic_core import to_json
 
 from refold.cli.chat.endpoint import Endpoint
-from refold.cli.chat.errors import told
-from refold.cli.chat.events import Happened, Heard
-from refold.cli.chat.hearing import Hearing
+from refold.cli.chat.errors import describe_error
 from refold.cli.chat.status import Status
+from refold.cli.chat.surface import (
+    ContextEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    TurnEvent,
+)
 from refold.engine.protocol import CANCELLED
 from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.fold.events import CompactionComplete, CompactionStart
@@ -32,196 +51,185 @@ from refold.session import Compacted, Session, Spent, spent
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
 
-# Names of new sessions.
+WAITING = "waiting for another terminal"
+_PATIENCE = 1.0  # seconds after which a turn that has asked no model is waiting for somebody
+_BUSY = 2.0  # seconds to wait for an answer that is given elsewhere, before a command is refused
+_EXACT = 0.03  # how far a token count may be off and still be called exact
+_MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
+
+OnEvent = Callable[[TurnEvent], None]
 
 
 def new_name() -> str:
     """A name that no other session has: the day, and some letters.
 
-    It holds no word of what is said: a name stays when words are forgotten, and stands in lists, in
-    logs and on command lines. Lists show the first words beside it, read from the log each time.
+    It holds no word of the conversation: a name stays when messages are forgotten, and appears in
+    lists, in logs and on command lines. Lists show the first words beside it, read from the log.
     """
     return f"{datetime.now().astimezone():%Y-%m-%d}-{token_hex(3)}"
 
 
-# One turn of an agent, heard to its end, and how it ended.
-
-Hear = Callable[[Heard], None]
-_MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
-
-
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """How a turn ended."""
-
     how: Literal["answered", "interrupted", "limit", "failed"]
-    text: str = ""
-    """The answer, or why there is none."""
-    fix: str = ""
-    """What to do about it."""
+    text: str = ""  # the answer, or why there is none
+    fix: str = ""  # what to do about it
     code: str = ""
-
-
-async def hear_out(
-    run: AbstractAsyncContextManager[AsyncIterable[object]],
-    hearing: Hearing,
-    hear: Hear,
-    steps: int,
-    model: str,
-) -> TurnEnd:
-    """Hear a run of the agent to its end; whatever that is, the conversation goes on."""
-    try:
-        async with run as events:
-            async for event in events:
-                if (heard := hearing.heard(event)) is not None:
-                    hear(heard)
-    except UsageLimitExceeded:
-        return TurnEnd("limit", f"The turn ended after {steps} steps.", _MORE_STEPS, "steps")
-    except Exception as error:  # noqa: BLE001 - it is told to the person
-        return TurnEnd("failed", *told(error, model))
-    return TurnEnd("answered", hearing.text)
-
-
-_BUSY = 2.0
-"""Seconds to wait for an answer that is given elsewhere, before a command is refused."""
-_EXACT = 0.03
-"""Of a count: how far it may be off and still be called exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a conversation is made of."""
-
     store: Store
     agent: Agent[Any, Any]
     model: Model
-    settings: Callable[[], Settings]
-    """Reads them anew."""
+    settings: Callable[[], Settings]  # reads them again
     model_named: Callable[[str], Model]
-    model_at: Callable[[Endpoint], Model] | None = None
-    """The model that a session is resumed with."""
+    model_at: Callable[[Endpoint], Model] | None = None  # the model a session is resumed with
     toolsets: Sequence[AbstractToolset[Any]] = field(default_factory=tuple)
-    own: Refold | None = None
-    """The memory that the agent has already."""
+    own: Refold | None = None  # the memory that the agent has already
     tenant: str = DEFAULT_TENANT
-    branch: Branch | None = None
-    """Whose board new sessions are told of."""
+    branch: Branch | None = None  # whose board new sessions receive
 
 
 class Conversation:
     """A session that a person talks with: its agent, its model, its memory."""
 
-    def __init__(self, parts: Parts, name: str, hear: Hear, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, parts: Parts, name: str, on_event: OnEvent, changed: Callable[[], None]
+    ) -> None:
         """Make one; nothing is written before the first turn.
 
         Args:
             parts: What it is made of.
-            name: The session's name, there already or not.
-            hear: Is told what happens to the folds, between turns too.
-            changed: Is told when the status has changed.
+            name: The session's name; the session may exist or not.
+            on_event: Called with what happens to the folds, between turns too.
+            changed: Called when the status has changed.
         """
         self.name = name
         self.model = parts.model
         self._parts = parts
-        self._hear = hear
+        self._on_event = on_event
         self._changed = changed
         self._settings = parts.settings()
-        self._memory = parts.own or self._made()
+        self._memory = parts.own or self._new_memory()
         self._turn: asyncio.Task[TurnEnd] | None = None
-        self._asked: asyncio.Task[Compacted] | None = None
-        self._hearing: Hearing | None = None
-        self._folding: float | None = None
+        self._compaction: asyncio.Task[Compacted] | None = None
+        self._tracker: TurnTracker | None = None
+        self._folding_since: float | None = None
         self._spent: Spent | None = None
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
 
     @property
     def memory(self) -> Refold:
-        """The memory of its agent."""
         return self._memory
 
     @property
     def log(self) -> Log:
-        """Where it is kept."""
         return self._memory.log
 
     @property
     def board(self) -> Board | None:
-        """What later sessions are told."""
         return self._memory.board
 
     @property
     def profile(self) -> Profile:
-        """By which it is managed."""
         return self._settings.profile
 
     @property
     def settings(self) -> Settings:
-        """Those that apply."""
         return self._settings
 
     @property
     def status(self) -> Status:
-        """What there is to say about it now; quick, in any thread."""
-        now, begun, hearing = self._status, self._folding, self._hearing
-        folding = None if begun is None else monotonic() - begun
-        doing = hearing.doing if hearing is not None else ""
-        return now.now(folding=folding, doing=doing)
+        """The status as of now; quick, in any thread."""
+        since, tracker = self._folding_since, self._tracker
+        return replace(
+            self._status,
+            folding=None if since is None else monotonic() - since,
+            doing=tracker.doing if tracker is not None else "",
+        )
 
     @property
     def busy(self) -> bool:
-        """Whether a turn, or a fold that was asked for, is under way."""
-        return self._turn is not None or self._asked is not None
+        """Whether a turn, or a compaction that was requested, is running."""
+        return self._turn is not None or self._compaction is not None
 
     async def session(self) -> Session | None:
-        """Its session, to steer it; None before anything was said."""
+        """Its session; None before the first message."""
         try:
             return await self._memory.session(self.name, self.model)
         except SessionNotFound:
             return None
 
-    async def turn(self, prompt: str, hear: Hear, *, run_id: str | None = None) -> TurnEnd:
-        """One turn: what the person says, and the agent's work until it answers.
+    async def turn(self, prompt: str, on_event: OnEvent, *, run_id: str | None = None) -> TurnEnd:
+        """Run one turn: the person's prompt, and the agent's work until it answers.
 
-        It can be interrupted; what was said and done by then stays, and the next turn works. The
+        It can be interrupted: everything up to then stays in the log, and the next turn works. The
         messages of the turn name its run: the one given, or one of its own.
         """
-        self._turn = asyncio.ensure_future(self._ran(prompt, hear, run_id))
+        self._turn = asyncio.ensure_future(self._run_turn(prompt, on_event, run_id))
         try:
             return await self._turn
         except asyncio.CancelledError:
-            if not self._turn.cancelled() or _cancelled():
+            if not self._turn.cancelled() or _caller_canceled():
                 raise
             return TurnEnd("interrupted")
         finally:
-            self._turn = self._hearing = None
+            self._turn = self._tracker = None
             await self.look()
 
+    async def _run_turn(self, prompt: str, on_event: OnEvent, run_id: str | None) -> TurnEnd:
+        parts, model = self._parts, self.model.model_id
+        tracker = self._tracker = TurnTracker()
+        self._changed()  # it may wait for another terminal long before its first event
+        steps = self.profile.max_steps
+        run: AbstractAsyncContextManager[AsyncIterable[object]] = parts.agent.run_stream_events(
+            prompt,
+            conversation_id=self.name,
+            run_id=run_id,
+            model=self.model,
+            toolsets=parts.toolsets,
+            capabilities=[] if parts.own else [self._memory],
+            usage_limits=UsageLimits(request_limit=steps or None),
+        )
+        try:
+            async with run as events:
+                async for event in events:
+                    if (translated := tracker.translate(event)) is not None:
+                        on_event(translated)
+                        self._changed()
+        except UsageLimitExceeded:
+            return TurnEnd("limit", f"The turn ended after {steps} steps.", _MORE_STEPS, "steps")
+        except Exception as error:  # noqa: BLE001 - shown to the person; the conversation goes on
+            return TurnEnd("failed", *describe_error(error, model))
+        return TurnEnd("answered", tracker.text)
+
     def interrupt(self) -> bool:
-        """Break off what is under way: a turn, or a fold that was asked for; was there any?"""
-        task = self._turn or self._asked
+        """Interrupt the turn or the requested compaction; whether there was one."""
+        task = self._turn or self._compaction
         return task is not None and task.cancel()
 
     async def cancel_fold(self) -> bool:
-        """Give up the fold that is under way; whether there was one."""
+        """Cancel the running fold; whether there was one."""
         session = await self.session()
         return session is not None and await session.cancel()
 
     async def compact(self, focus: str | None = None) -> Compacted:
-        """Fold now. Raises an error of the fold; FoldCancelled also when it is interrupted."""
+        """Fold now. Raises FoldError, and FoldCancelled also when it is interrupted."""
         session = await self.session()
         if session is None:
             raise SessionNotFound("Nothing was said yet.", "Say something first.")
-        self._asked = asyncio.ensure_future(session.compact(focus))
+        self._compaction = asyncio.ensure_future(session.compact(focus))
         try:
-            return await self._asked
+            return await self._compaction
         except asyncio.CancelledError:
-            if _cancelled():
+            if _caller_canceled():
                 raise
             await session.cancel()
-            raise FoldCancelled("The fold was cancelled.") from None
+            raise FoldCancelled("The fold was canceled.") from None
         finally:
-            self._asked = None
+            self._compaction = None
             await self.look()
 
     async def consolidate(self) -> Consolidated:
@@ -229,65 +237,61 @@ class Conversation:
         return await self._memory.consolidate(self.name, self.model)
 
     def model_named(self, name: str) -> Model:
-        """Another model. Raises an error that names those that are known."""
+        """The model of that name. Raises RefoldError with the nearest names."""
         return self._parts.model_named(name)
 
     async def must_fold_for(self, model: Model) -> bool:
-        """Whether the view is too large for another model, so that a switch folds first."""
+        """Whether the context is too large for another model, so that a switch folds first."""
         session = await self.session()
         return session is not None and session.must_fold_for(
             self._memory.setup_for(model, self.name)
         )
 
     async def switch(self, model: Model) -> None:
-        """Go on with another model; when its window is too small for the view, fold first."""
+        """Continue with another model; fold first if the context exceeds its window."""
         session = await self.session()
-        if session is not None:  # folded by who answered until now
+        if session is not None:  # the previous model writes the summary
             await session.switch(self._memory.setup_for(model, self.name))
         self.model = model
         await self.look()
 
     def model_at(self, endpoint: Endpoint) -> Model:
-        """The model that answers there. Raises NoModel where it cannot be had any more."""
-        if self._parts.model_at is None:
-            return self.model
-        return self._parts.model_at(endpoint)
+        """The model that answers there. Raises NoModel if it is no longer available."""
+        return self._parts.model_at(endpoint) if self._parts.model_at else self.model
 
     async def go_to(self, name: str, model: Model | None = None) -> None:
-        """Go on with another session, there already or not; with another model, if one is given."""
+        """Continue with another session, which may be new; with another model, if one is given."""
         self.name = name
         self.model = model or self.model
         self._spent = None
-        self._folding = None
+        self._folding_since = None
         await self.look()
 
     async def reload(self) -> None:
-        """Go on by the settings that apply now."""
         self._settings = self._parts.settings()
         if self._parts.own is None:
             await self._memory.close()
-            self._memory = self._made()
+            self._memory = self._new_memory()
         await self.look()
 
     async def open(self) -> None:
-        """Open its store."""
         await self._memory.open()
 
     def alone(self) -> AbstractAsyncContextManager[None]:
-        """While nobody answers in it, here or elsewhere. Raises SessionBusy when somebody does."""
+        """Hold the session between runs, here and elsewhere. Raises SessionBusy during a run."""
         return self._memory.between_runs(self.name, wait=_BUSY)
 
     async def close(self) -> None:
-        """Stop; a fold that is under way is given up, and the log says so."""
+        """Stop; a running fold is given up, and the log says so."""
         await self._memory.close()
 
     async def look(self) -> None:
         """Bring the status up to date with the log, which others may write, too."""
         with suppress(RefoldError):  # it is shown again when it can be read
-            self._status = await self._looked()
+            self._status = await self._read_status()
             self._changed()
 
-    async def _looked(self) -> Status:
+    async def _read_status(self) -> Status:
         setup = self._memory.setup_for(self.model, self.name)
         session = await self.session()
         filled = None
@@ -298,9 +302,9 @@ class Conversation:
             async with self._sums:
                 self._spent = await spent(self.log, self.name, self._spent, self._settings.models)
             if not session.folding:
-                self._folding = None
-            elif self._folding is None:
-                self._folding = monotonic()
+                self._folding_since = None
+            elif self._folding_since is None:
+                self._folding_since = monotonic()
         sums = self._spent or Spent()
         return Status(
             self.name,
@@ -313,28 +317,7 @@ class Conversation:
             saved=sums.saved,
         )
 
-    async def _ran(self, prompt: str, hear: Hear, run_id: str | None) -> TurnEnd:
-        parts, hearing = self._parts, Hearing()
-        self._hearing = hearing
-        self._changed()  # it may wait for another terminal long before anything is heard
-        steps = self.profile.max_steps
-        run = parts.agent.run_stream_events(
-            prompt,
-            conversation_id=self.name,
-            run_id=run_id,
-            model=self.model,
-            toolsets=parts.toolsets,
-            capabilities=[] if parts.own else [self._memory],
-            usage_limits=UsageLimits(request_limit=steps or None),
-        )
-
-        def told(heard: Heard) -> None:
-            hear(heard)
-            self._changed()
-
-        return await hear_out(run, hearing, told, steps, self.model.model_id)
-
-    def _made(self) -> Refold:
+    def _new_memory(self) -> Refold:
         settings, parts = self._settings, self._parts
         return Refold(
             parts.store,
@@ -348,25 +331,106 @@ class Conversation:
     def _watch(self, session: str, happening: Happening) -> None:
         if session != self.name:
             return
+        canceled = False
         match happening:
             case CompactionStart():
-                self._folding = monotonic()
+                self._folding_since = monotonic()
             case CompactionComplete():
-                self._folding = None
-            case UsageInfo() if self._hearing is not None:
-                self._hearing.asked = True
+                self._folding_since = None
+                canceled = happening.error == CANCELLED
+            case UsageInfo() if self._tracker is not None:
+                self._tracker.requested = True
             case _:
                 pass
-        if self._asked is None or not _given_up(happening):  # who asked for it says so
-            self._hear(Happened(happening))
+        if self._compaction is None or not canceled:  # /compact itself reports that
+            self._on_event(ContextEvent(happening))
         self._changed()
 
 
-def _given_up(happening: Happening) -> bool:
-    return isinstance(happening, CompactionComplete) and happening.error == CANCELLED
-
-
-def _cancelled() -> bool:
-    """Whether who waits for it was cancelled, too."""
+def _caller_canceled() -> bool:
+    """Whether the waiting task was canceled, too, and not only what it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+class TurnTracker:
+    """Translates the events of one agent run; knows which calls are open and since when."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str, float]] = {}  # call id -> tool, start
+        self._since = monotonic()
+        self.requested = False  # whether a model was asked
+        self.text = ""  # the answer so far: everything since the last tool call
+
+    @property
+    def doing(self) -> str:
+        """The running tools, or that the model is thinking, or that it is another's turn."""
+        if not self.requested and monotonic() - self._since > _PATIENCE:
+            return WAITING
+        return ", ".join(tool for tool, _ in self._open.values()) or "thinking"
+
+    def translate(self, event: object) -> TurnEvent | None:  # noqa: PLR0911 - one case a kind
+        """The event as the chat shows it; None if there is nothing to show."""
+        self.requested = True
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) if text:
+                return self._text(text)
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+                return self._text(text)
+            case PartStartEvent(part=ThinkingPart(content=text)):
+                return ThinkingDelta(text)
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+                return ThinkingDelta(text)
+            case FunctionToolCallEvent(part=call):
+                self._open[call.tool_call_id] = call.tool_name, monotonic()
+                self.text = ""
+                return ToolCall(call.tool_call_id, call.tool_name, _on_one_line(call.args))
+            case FunctionToolResultEvent(part=result):
+                return self._result(result)
+            case AgentRunResultEvent():
+                return self._output(cast("AgentRunResultEvent[object]", event).result.output)
+            case _:
+                return None
+
+    def _text(self, text: str) -> TextDelta:
+        self.text += text
+        return TextDelta(text)
+
+    def _result(self, result: ToolReturnPart | object) -> ToolResult:
+        call = str(getattr(result, "tool_call_id", ""))
+        now = monotonic()
+        tool, start = self._open.pop(call, ("", now))
+        if isinstance(result, ToolReturnPart):
+            failed = result.outcome != "success"
+            return ToolResult(call, tool, result.model_response_str(), now - start, failed)
+        return ToolResult(call, tool, str(getattr(result, "content", "")), now - start, failed=True)
+
+    def _output(self, output: object) -> TextDelta | None:
+        """The agent's output, unless the model has streamed it already."""
+        if output is None or (isinstance(output, str) and (not output or self.text.strip())):
+            return None
+        if isinstance(output, str):
+            return self._text(output)
+        value = to_json(output, indent=2, bytes_mode="base64", fallback=str).decode()
+        with suppress(ValueError):
+            if json.loads(self.text) == json.loads(value):
+                return None
+        gap = "\n\n" if self.text.strip() else ""
+        return self._text(f"{gap}```json\n{value}\n```")
+
+
+def _on_one_line(arguments: object) -> str:
+    """`path=src/app.py lines=20`; JSON for anything more complex."""
+    given: Any = arguments
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            given = json.loads(arguments)
+    if not isinstance(given, dict):
+        return "" if given in (None, "") else str(given)
+    return " ".join(f"{name}={_value(value)}" for name, value in given.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str) and value and " " not in value and value.isprintable():
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,53 +1,43 @@
-"""Why a turn failed, in words that say what to do."""
+"""Why a turn failed, and what to do about it."""
 
 import json
 import os
 import re
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, cast
+from typing import cast
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UserError
 
 from refold.errors import PromptTooLarge, RefoldError, WindowExceeded
 from refold.fold.secrets import without_secrets
 
-_UNAUTHORISED = {401, 403}
-_UNKNOWN = 404
-_TOO_MANY = 429
-_FAULT = 500
-_MOST = 300
-"""Characters of what a provider says."""
+_MAX_CHARS = 300  # of a provider's message
+_MAX_DEPTH = 4  # of a provider's message within its answer
 _KEYS = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?(?:_|\d|$)", re.IGNORECASE)
 """Names of environment variables that nobody else should read."""
-_SHORTEST = 8
-"""Characters of a key; a shorter value may be a word."""
+_MIN_KEY = 8  # characters of a key; a shorter value may be a word
 _TOO_LONG = (
     "Go on with another prompt: this one is left out of the context, and the model sees one line "
     "in its place. /undo removes that line too. To have the model read it, save it as a file in "
     "this folder and name the file."
 )
-_DEPTH = 4
-"""How deep in its answer a provider's message may lie."""
 
 
-def told(error: Exception, model: str) -> tuple[str, str, str]:
+def describe_error(error: Exception, model: str) -> tuple[str, str, str]:
     """What happened, what to do, and a code for programs."""
-    what, fix, code = _told(error, model)
-    return unkeyed(what), unkeyed(fix), code
+    what, fix, code = _describe(error, model)
+    return without_keys(what), without_keys(fix), code
 
 
-def unkeyed(text: str) -> str:
-    """The text without the keys that the environment has: some providers repeat them."""
-    named = (value.strip() for name, value in os.environ.items() if _KEYS.search(name))
-    for value in sorted({one for one in named if len(one) >= _SHORTEST}, key=len, reverse=True):
-        text = text.replace(value, "…")
-    return text
-
-
-def _told(error: Exception, model: str) -> tuple[str, str, str]:
+def _describe(error: Exception, model: str) -> tuple[str, str, str]:  # noqa: PLR0911 - one a kind
     match error:
+        case PromptTooLarge():
+            return error.what, _TOO_LONG, error.code
+        case WindowExceeded():
+            return error.what, f"{error.fix} /undo takes the prompt back.", error.code
         case RefoldError():
-            return error.what, _advice(error), error.code
+            return error.what, error.fix, error.code
         case ModelHTTPError(status_code=status):
             what = f"{model} answered {status}: {_short(_answer(error))}"
             return what, _fix(status), "provider"
@@ -61,33 +51,30 @@ def _told(error: Exception, model: str) -> tuple[str, str, str]:
             return what, "What was said is kept. Say it again, or look at the tool.", "failed"
 
 
-def _advice(error: RefoldError) -> str:
-    """What to do, with what the chat has for it."""
-    match error:
-        case PromptTooLarge():
-            return _TOO_LONG
-        case WindowExceeded():
-            return f"{error.fix} /undo takes the prompt back."
-        case _:
-            return error.fix
+def without_keys(text: str) -> str:
+    """The text without the environment's keys: some providers repeat them."""
+    values = (value.strip() for name, value in os.environ.items() if _KEYS.search(name))
+    keys = {value for value in values if len(value) >= _MIN_KEY}
+    for key in sorted(keys, key=len, reverse=True):
+        text = text.replace(key, "…")
+    return text
 
 
 def _fix(status: int) -> str:
-    if status in _UNAUTHORISED:
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return "Check its key; `refold doctor` shows which one is used."
-    if status == _UNKNOWN:
+    if status == HTTPStatus.NOT_FOUND:
         return "Check the model's name, or choose another: /model."
-    if status == _TOO_MANY:
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
         return "Its limit is reached: wait a moment and say it again, or choose another /model."
-    if status >= _FAULT:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "The fault is the provider's: say it again in a moment."
     return "Look at what it says; /explain shows what was sent."
 
 
 def _answer(error: ModelHTTPError) -> str:
-    """What the provider says; in its place, what the status means."""
-    if said := _message(error.body):
-        return said
+    if message := _message(error.body):
+        return message
     try:
         return f"{HTTPStatus(error.status_code).phrase}."
     except ValueError:
@@ -95,35 +82,26 @@ def _answer(error: ModelHTTPError) -> str:
 
 
 def _message(body: object, depth: int = 0) -> str:
-    """The words for people in the body of an answer; empty where there are none."""
-    if depth > _DEPTH:
+    """The message for people in the body of an answer, which may be JSON or a web page."""
+    if depth > _MAX_DEPTH:
         return ""
     if isinstance(body, str):
-        return _message_in(body, depth)
+        start = body.lstrip()[:1]
+        if start == "<":
+            return ""
+        if start and start in "{[":
+            with suppress(ValueError):
+                return _message(json.loads(body), depth + 1)
+        return body.strip()
+    values: list[object] = []
     if isinstance(body, list):
-        return next(
-            (said for one in cast("list[Any]", body) if (said := _message(one, depth + 1))), ""
-        )
-    if not isinstance(body, dict):
-        return ""
-    fields = cast("dict[str, Any]", body)
-    places = (fields.get(name) for name in ("error", "message", "detail"))
-    return next((said for place in places if (said := _message(place, depth + 1))), "")
-
-
-def _message_in(text: str, depth: int) -> str:
-    """The message in a text, which may be JSON or a page for a browser."""
-    start = text.lstrip()[:1]
-    if start == "<":
-        return ""
-    if start and start in "{[":
-        try:
-            return _message(json.loads(text), depth + 1)
-        except ValueError:
-            pass
-    return text.strip()
+        values = cast("list[object]", body)
+    elif isinstance(body, dict):
+        fields = cast("dict[str, object]", body)
+        values = [fields.get(name) for name in ("error", "message", "detail")]
+    return next((text for value in values if (text := _message(value, depth + 1))), "")
 
 
 def _short(text: str) -> str:
-    line = " ".join(without_secrets(unkeyed(text)).split())
-    return line if len(line) <= _MOST else f"{line[:_MOST]}…"
+    line = " ".join(without_secrets(without_keys(text)).split())
+    return line if len(line) <= _MAX_CHARS else f"{line[:_MAX_CHARS]}…"

@@ -1,4 +1,4 @@
-"""Runs a chat: opens what it needs, on a surface that is there before all that."""
+"""`refold chat`: its options, and how it runs. The surface starts before anything heavy loads."""
 
 import asyncio
 import os
@@ -26,66 +26,57 @@ from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.user_files import state_folder
 
-# What the command line asks of a chat.
-
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to talk with, and where it is kept."""
-
+class ChatOptions:
     store: str
     tenant: str
     session: str | None = None
-    resume: bool = False
-    """Go on with the session; without one, pick it."""
+    resume: bool = False  # resume the session; without one, pick it
     model: str | None = None
     base_url: str | None = None
     agent: str | None = None
     mcp: Path | None = None
     files: Path | None = None
     profile: str | None = None
-    board: bool = True
-    """Tell new sessions what the board of this branch says."""
+    board: bool = True  # give new sessions the facts on this branch's board
 
 
-def run_chat(wanted: Wanted, *, plain: bool) -> int:
-    """Talk until the person leaves; the exit code."""
+def run_chat(options: ChatOptions, *, plain: bool) -> int:
     _prepare_libraries()
     surface = surface_for(plain=plain)
-    return surface.host(lambda: _chat(wanted, surface))
+    return surface.host(lambda: _chat(options, surface))
 
 
-def run_prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
-    """Say one thing and print the answer; the exit code."""
+def run_prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
     _prepare_libraries()
-    return asyncio.run(_prompt(wanted, prompt, as_json=as_json))
+    return asyncio.run(_prompt(options, prompt, as_json=as_json))
 
 
 def _prepare_libraries() -> None:
-    """Tell libraries, before they are imported, what they would do by themselves."""
-    # Pydantic AI greets whoever has a terminal, in the middle of the first answer.
+    # Both must be set before the libraries are imported. Pydantic AI prints a banner in the middle
+    # of the first answer.
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    # FastMCP takes settings from a file .env in the current folder, which may be a clone's.
+    # FastMCP reads settings from .env in the current folder, which may be a cloned repository.
     os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
 
 
 def surface_for(*, plain: bool) -> Surface:
-    """A terminal, or plain lines."""
     if plain:
         from refold.cli.chat.plain import Plain  # noqa: PLC0415 - one of two
 
         return Plain()
     from refold.cli.chat.terminal.terminal import Terminal  # noqa: PLC0415 - one of two
 
-    return Terminal(history=state_folder() / "typed", colour=not os.environ.get("NO_COLOR"))
+    return Terminal(history=state_folder() / "typed", color=not os.environ.get("NO_COLOR"))
 
 
-async def _chat(wanted: Wanted, surface: Surface) -> int:
-    # Imported here: a terminal takes what is typed while this is read.
+async def _chat(options: ChatOptions, surface: Surface) -> int:
+    # Imported here: the terminal takes input while these modules load.
     from refold.cli.chat.assembly import (  # noqa: PLC0415 - see above
-        assembled,
-        come_back,
-        consolidates_later,
+        chat_setup,
+        consolidate_in_background,
+        resume_command,
         session_to_resume,
     )
     from refold.cli.chat.chat import Chat  # noqa: PLC0415 - see above
@@ -93,56 +84,49 @@ async def _chat(wanted: Wanted, surface: Surface) -> int:
     from refold.cli.chat.models.providers import known_models  # noqa: PLC0415 - see above
     from refold.cli.chat.printing import farewell, greeting  # noqa: PLC0415 - see above
 
-    session = partial(session_to_resume, wanted=wanted, surface=surface)
-    async with assembled(wanted, surface.show, session) as found:
-        conversation = Conversation(found.parts, "", surface.hear, surface.refresh)
+    session = partial(session_to_resume, options=options, surface=surface)
+    async with chat_setup(options, surface.show, session) as setup:
+        conversation = Conversation(setup.parts, "", surface.on_event, surface.refresh)
         try:
             await conversation.open()
             first = not (await conversation.log.sessions(limit=1)).sessions
-            surface.show(greeting(found.choice, wanted.store, first=first), gap=False)
+            surface.show(greeting(setup.choice, options.store, first=first), gap=False)
             chat = Chat(conversation, surface, known_models(os.environ))
-            if found.session:
-                await conversation.go_to(found.session)
-                if found.change:
-                    surface.show(found.change)
+            if setup.session:
+                await conversation.go_to(setup.session)
+                if setup.change:
+                    surface.show(setup.change)
                 await chat.show_tail()
             code = await chat.run()
-            later = await consolidates_later(conversation, wanted)
-            begun = conversation.name and await conversation.session() is not None
+            later = await consolidate_in_background(conversation, options)
+            exists = conversation.name and await conversation.session() is not None
         finally:
             await conversation.close()
-        if begun:
-            surface.show(farewell(come_back(conversation.name, wanted)))
+        if exists:
+            surface.show(farewell(resume_command(conversation.name, options)))
         if later:
             surface.show("What is worth it goes to the board of this branch meanwhile.", gap=False)
     return code
 
 
-async def _prompt(wanted: Wanted, prompt: str, *, as_json: bool) -> int:
-    from refold.cli.chat.assembly import assembled, session_wanted  # noqa: PLC0415 - an extra's
+async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
+    from refold.cli.chat.assembly import chat_setup, session_from_options  # noqa: PLC0415 - an extra's
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
-    from refold.cli.chat.printing import printed  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.printing import print_to_stderr, print_turn  # noqa: PLC0415 - an extra's
 
-    async with assembled(wanted, _aside, partial(session_wanted, wanted=wanted)) as found:
-        conversation = Conversation(found.parts, "", lambda _: None, lambda: None)
+    async with chat_setup(
+        options, print_to_stderr, partial(session_from_options, options=options)
+    ) as setup:
+        conversation = Conversation(setup.parts, "", lambda _: None, lambda: None)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
         try:
             await conversation.open()
-            conversation.name = found.session or ""
-            if found.change:
-                _aside(found.change)
-            return await printed(conversation, prompt, as_json=as_json)
+            conversation.name = setup.session or ""
+            if setup.change:
+                print_to_stderr(setup.change)
+            return await print_turn(conversation, prompt, as_json=as_json)
         finally:
             await conversation.close()
-
-
-def _aside(text: str) -> None:
-    from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow
-
-    sys.stderr.write(f"{cleaned(text)}\n")
-
-
-# `refold chat`.
 
 
 def chat(  # noqa: PLR0913 - an option each
@@ -211,25 +195,24 @@ def chat(  # noqa: PLR0913 - an option each
 
     Example: refold chat --files . --resume
     """
-    wanted = Wanted(
+    options = ChatOptions(
         where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
     )
     with explained(), needing("chat"):
         if prompt is not None or as_json:
-            code = run_prompt(wanted, _with_input(prompt), as_json=as_json)
+            code = run_prompt(options, _with_input(prompt), as_json=as_json)
         else:
-            code = run_chat(wanted, plain=plain or not _streams() or not able())
+            code = run_chat(options, plain=plain or not _streams() or not able())
     raise typer.Exit(code)
 
 
 def _with_input(prompt: str | None) -> str:
-    """What to say: the option, and what comes through a pipe."""
     stdin = cast("TextIO | None", sys.stdin)
     piped = "" if stdin is None or stdin.isatty() else stdin.read().strip()
-    said = "\n\n".join(part for part in (prompt, piped) if part)
-    if not said:
+    text = "\n\n".join(part for part in (prompt, piped) if part)
+    if not text:
         raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
-    return said
+    return text
 
 
 def _streams() -> bool:

@@ -1,29 +1,78 @@
-"""Where a chat is seen and typed: a terminal with a status line, or plain lines."""
+"""Where a chat is displayed and typed: a terminal with a status line, or plain lines.
+
+A chat hands its surface the events of each turn, in the order they happen.
+"""
 
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from rich.console import RenderableType
 
-from refold.cli.chat.events import Heard
 from refold.cli.chat.status import Status
+from refold.fold.events import FoldEvent
+from refold.view import Event
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    call: str  # its id, repeated by its result
+    tool: str
+    arguments: str  # on one line, for people
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    call: str
+    tool: str
+    text: str  # for people; it may be long
+    seconds: float
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEvent:
+    event: Event | FoldEvent
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMessage:
+    """A message of this session that came from another terminal."""
+
+    who: str  # `you` or `model`
+    text: str
+
+
+TurnEvent = TextDelta | ThinkingDelta | ToolCall | ToolResult | ContextEvent | RemoteMessage
 
 
 class Row(NamedTuple):
-    """Something to pick from a list."""
-
     label: str
-    detail: str = ""
-    """Beside it, fainter."""
-    preview: str = ""
-    """Shown while it is selected; also searched."""
+    detail: str = ""  # beside it, fainter
+    preview: str = ""  # shown while it is selected; also searched
 
 
-class Listening(NamedTuple):
+def matching_rows(words: str, rows: Sequence[Row]) -> list[int]:
+    """The indexes of the rows that contain all of these words."""
+    parts = words.casefold().split()
+    texts = (" ".join(row).casefold() for row in rows)
+    return [index for index, text in enumerate(texts) if all(part in text for part in parts)]
+
+
+class ChatCallbacks(NamedTuple):
     """What a surface asks and tells the chat. Each is quick, and may be called in any thread."""
 
     status: Callable[[], Status]
-    """What the status line shows now."""
     interrupt: Callable[[], bool]
     """Ctrl-C was pressed: whether there was something to interrupt."""
     cancel: Callable[[], bool]
@@ -36,19 +85,17 @@ class Surface(Protocol):
     """Shows what happens and takes what is typed. Its chat calls it on its own event loop."""
 
     @property
-    def width(self) -> int:
-        """Columns."""
-        ...
+    def width(self) -> int: ...
 
     def host(self, main: Callable[[], Coroutine[Any, Any, int]]) -> int:
-        """Run the chat to its end and give the terminal back as it was; what the chat returned.
+        """Run the chat to its end and restore the terminal; returns what the chat returned.
 
-        A terminal stays awake whatever the chat is at: it may have a thread of its own.
+        A terminal stays responsive while the chat is busy: it may have a thread of its own.
         """
         ...
 
-    def begin(self, listening: Listening) -> None:
-        """The chat is ready to listen: take the first thing that is typed."""
+    def begin(self, callbacks: ChatCallbacks) -> None:
+        """The chat is ready: take the first thing that is typed."""
         ...
 
     async def read(self) -> str | None:
@@ -56,19 +103,17 @@ class Surface(Protocol):
         ...
 
     def show(self, what: RenderableType, *, gap: bool = True) -> None:
-        """Print something that stays, after an empty line unless told."""
+        """Print something that stays, after an empty line if `gap`."""
         ...
 
-    def hear(self, heard: Heard) -> None:
-        """Show what a turn gives to hear, as it comes."""
-        ...
+    def on_event(self, event: TurnEvent) -> None: ...
 
     def settle(self) -> None:
-        """The turn is over: what was shown as it came, stays."""
+        """The turn is over: what was shown as it streamed in, stays."""
         ...
 
     def refresh(self) -> None:
-        """The status has changed."""
+        """Called whenever the status has changed."""
         ...
 
     async def ask(self, question: str, answers: Sequence[str]) -> str | None:

@@ -1,8 +1,12 @@
-"""The last words of a session that one comes back to."""
+"""The end of a session: its last messages, and new ones from other terminals.
+
+Everything is shown in the order of the log. A turn of our own waits for its place: while another
+terminal is answered, its messages are shown here, labeled, and our own answer comes after them.
+"""
 
 import asyncio
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 from uuid import uuid4
@@ -12,79 +16,70 @@ from rich.text import Text
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.conversation import Conversation
-from refold.cli.chat.events import Elsewhere, Heard
-from refold.cli.chat.surface import Surface
+from refold.cli.chat.surface import RemoteMessage, Surface, TurnEvent
 from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.log import CODEC, MAIN_SCOPE, Entry, Log, Message, Span
 from refold.wire import wire_for
 
-_LOOKED_AT = 60
-"""Entries that are looked through."""
-_SHOWN = 4
-"""Things said."""
-_LINES = 8
-"""Of each; of a longer one, the end."""
+OWN_ANSWER = "Answer to your message:"  # if others spoke between the message and the answer
+_MAX_REMOTE = 50  # messages of others shown at once; of more, the newest
+_TAIL_ENTRIES = 60  # searched for the last messages
+_TAIL_MESSAGES = 4
+_TAIL_LINES = 8  # of each message; of a longer one, the end
+_MARKS = {"prompt": "› ", "text": ""}  # noqa: RUF001 - the mark of the input
+_SPEAKERS = {"prompt": "you", "text": "model"}
 
-_WHO = {"prompt": "› ", "text": ""}  # noqa: RUF001 - the mark of the input
 
-
-async def tail(log: Log, session: str) -> RenderableType | None:
-    """What was said last there, to go on from; None where nothing was."""
+async def last_messages(log: Log, session: str) -> RenderableType | None:
+    """The last messages of a session; None if it has none."""
     info = await log.info(session)
     wire = wire_for(info.format)
-    span = Span(max(1, info.entries - _LOOKED_AT + 1), info.entries)
-    said: list[tuple[str, str]] = []
-    for entry in await log.read(session, span):
-        if entry.kind == Message.KIND and entry.scope == MAIN_SCOPE and not entry.forgotten:
+    span = Span(max(1, info.entries - _TAIL_ENTRIES + 1), info.entries)
+    shapes = [
+        shape
+        for payload in _payloads(
+            [one for one in await log.read(session, span) if not one.forgotten]
+        )
+        for shape in wire.describe(payload).shapes
+        if shape.kind in _MARKS
+    ]
+    texts: list[Text] = []
+    for shape in shapes[-_TAIL_MESSAGES:]:
+        if shape.text.strip():
+            lines = cleaned(shape.text).strip().splitlines()
+            cut = ["…"] if len(lines) > _TAIL_LINES else []
+            text = "\n".join([*cut, *lines[-_TAIL_LINES:]])
+            texts.append(Text(_MARKS[shape.kind] + text, style="dim"))
+    return Group(*texts) if texts else None
+
+
+def _payloads(entries: Sequence[Entry]) -> Iterator[bytes]:
+    for entry in entries:
+        if entry.kind == Message.KIND and entry.scope == MAIN_SCOPE:
             match CODEC.decode(entry):
                 case Message(payload):
-                    shapes = wire.describe(payload).shapes
-                    said += [(one.kind, one.text) for one in shapes if one.kind in _WHO]
+                    yield payload
                 case _:
                     pass
-    lines = [_told(_WHO[kind], text) for kind, text in said[-_SHOWN:] if text.strip()]
-    if not lines:
-        return None
-    return Group(*lines)
 
 
-def _told(mark: str, text: str) -> Text:
-    lines = cleaned(text).strip().splitlines()
-    cut = ["…"] if len(lines) > _LINES else []
-    return Text(mark + "\n".join([*cut, *lines[-_LINES:]]), style="dim")
-
-
-# What others say in the session that is open here: another terminal, another program.
-#
-# Everything is shown in the order of the log. A turn of our own waits for its place: while another
-# terminal is answered, what is said there is shown here, labeled, and our own answer comes after
-# it.
-
-OWN_ANSWER = "Answer to your message:"
-"""Stands above an answer of our own, after others spoke between the message and the answer."""
-_MOST = 50
-"""Things told of at once; of more, the newest."""
-
-
-class Newsboy:
-    """Looks at the log now and then, and tells of what was not said here."""
+class SessionTail:
+    """Polls the log, and shows messages that were not typed or answered here."""
 
     def __init__(self, conversation: Conversation, surface: Surface) -> None:
         self._conversation = conversation
         self._surface = surface
         self._session = ""
-        self._seen = 0
+        self._last_seq = 0
         self._busy = False
-        self._own: set[str] = set()
-        """The runs of turns of our own; messages name the run that they are of."""
+        self._own_runs: set[str] = set()  # messages name the run that they belong to
         self._latest_run: str | None = None
-        self.total = 0
-        """How much was told in all."""
-        self._looking = asyncio.Lock()
+        self.total = 0  # messages shown so far
+        self._lock = asyncio.Lock()
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """While turns of our own go on, whose runs nobody names; then begin anew from there."""
+        """For own turns whose runs are not registered; afterwards, start again from the head."""
         before, self._busy = self._busy, True
         try:
             yield
@@ -93,22 +88,22 @@ class Newsboy:
             self._session = ""
 
     def own_turn(self) -> "OwnTurn":
-        """A turn of our own, which is about to begin."""
+        """Register a turn of our own, which is about to begin."""
         turn = OwnTurn(self, self._surface)
-        self._own.add(turn.run_id)
+        self._own_runs.add(turn.run_id)
         return turn
 
     def hold(self, *, busy: bool) -> None:
-        """Tell nothing while an answer of our own is shown as it comes."""
+        """Show nothing while an answer of our own streams in."""
         self._busy = busy
 
     async def look(self) -> bool:
-        """Tell what is new; whether there is anything new in the log."""
-        return not self._busy and await self.tell()
+        """Show new messages unless held; whether there is anything new in the log."""
+        return not self._busy and await self.show_new()
 
-    async def tell(self) -> bool:
-        """Tell what others said since the last time; whether there is anything new in the log."""
-        async with self._looking:  # whoever looks later shows nothing earlier
+    async def show_new(self) -> bool:
+        """Show others' messages since the last time; whether there is anything new in the log."""
+        async with self._lock:  # a later look must not print earlier messages
             name, log = self._conversation.name, self._conversation.log
             if not name:
                 return False
@@ -117,86 +112,73 @@ class Newsboy:
             except (SessionNotFound, SessionForgotten):
                 return False
             if name != self._session:
-                self._session, self._seen, self._latest_run = name, head, None
+                self._session, self._last_seq, self._latest_run = name, head, None
                 return False
-            if head <= self._seen:
+            if head <= self._last_seq:
                 return False
-            span, self._seen = Span(self._seen + 1, head), head
-            others = self._others(await log.read(name, span))
-            for who, text in others[-_MOST:]:
-                self._surface.hear(Elsewhere(who, text))
-            self.total += len(others)
+            span, self._last_seq = Span(self._last_seq + 1, head), head
+            messages: list[RemoteMessage] = []
+            for payload in _payloads(await log.read(name, span)):
+                self._latest_run = _run_id(payload) or self._latest_run
+                if self._latest_run not in self._own_runs:
+                    shapes = wire_for("pydantic-ai").describe(payload).shapes
+                    messages += [
+                        RemoteMessage(_SPEAKERS[shape.kind], shape.text)
+                        for shape in shapes
+                        if shape.kind in _SPEAKERS
+                    ]
+            for message in messages[-_MAX_REMOTE:]:
+                self._surface.on_event(message)
+            self.total += len(messages)
             return True
-
-    def _others(self, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-        """What was not said here."""
-        others: list[tuple[str, str]] = []
-        for entry in entries:
-            if entry.kind == Message.KIND and entry.scope == MAIN_SCOPE:
-                match CODEC.decode(entry):
-                    case Message(payload):
-                        self._latest_run = _run_of(payload) or self._latest_run
-                        others += [] if self._latest_run in self._own else _spoken(payload)
-                    case _:
-                        pass
-        return others
 
 
 class OwnTurn:
-    """A turn of our own: what is heard of it waits until all that came before is shown."""
+    """A turn of our own: its events wait until all earlier messages are shown."""
 
-    def __init__(self, news: Newsboy, surface: Surface) -> None:
+    def __init__(self, tail: SessionTail, surface: Surface) -> None:
         self.run_id = str(uuid4())
-        self._news = news
+        self._tail = tail
         self._surface = surface
-        self._told_before = news.total
-        self._waiting: list[Heard] = []
-        self._begun: asyncio.Task[None] | None = None
+        self._total_before = tail.total
+        self._waiting: list[TurnEvent] = []
+        self._start: asyncio.Task[None] | None = None
         self._open = False
 
-    def hear(self, heard: Heard) -> None:
-        """Show it, in its place."""
+    def on_event(self, event: TurnEvent) -> None:
         if self._open:
-            self._surface.hear(heard)
+            self._surface.on_event(event)
             return
-        self._waiting.append(heard)
-        if self._begun is None:
-            self._begun = asyncio.create_task(self._begin())
+        self._waiting.append(event)
+        if self._start is None:
+            self._start = asyncio.create_task(self._begin())
 
     async def end(self) -> None:
         """The turn is over, however it ended."""
-        if self._begun is None:
-            self._begun = asyncio.create_task(self._begin())
-        await self._begun
+        if self._start is None:
+            self._start = asyncio.create_task(self._begin())
+        await self._start
         self._surface.settle()
-        self._news.hold(busy=False)
+        self._tail.hold(busy=False)
 
     async def _begin(self) -> None:
         # Our prompt is in the log by now, and nobody else speaks until we are answered: all that
         # others said before us can be read.
         with suppress(RefoldError):
-            await self._news.tell()
-        self._news.hold(busy=True)
-        if self._news.total > self._told_before and self._waiting:
+            await self._tail.show_new()
+        self._tail.hold(busy=True)
+        if self._tail.total > self._total_before and self._waiting:
             self._surface.show(Text(OWN_ANSWER, style="dim"))
         self._open = True
-        for heard in self._waiting:
-            self._surface.hear(heard)
+        for event in self._waiting:
+            self._surface.on_event(event)
         self._waiting.clear()
 
 
-def _run_of(payload: bytes) -> str | None:
-    """The run of an agent that a message is of, where it says so."""
+def _run_id(payload: bytes) -> str | None:
     try:
         message: object = json.loads(payload)
     except ValueError:
         return None
     run = cast("dict[str, Any]", message).get("run_id") if isinstance(message, dict) else None
     return run if isinstance(run, str) else None
-
-
-def _spoken(payload: bytes) -> list[tuple[str, str]]:
-    """What people read of a message: prompts and answers."""
-    kinds = {"prompt": "you", "text": "model"}
-    shapes = wire_for("pydantic-ai").describe(payload).shapes
-    return [(kinds[one.kind], one.text) for one in shapes if one.kind in kinds]

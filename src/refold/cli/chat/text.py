@@ -1,4 +1,7 @@
-"""What tools and folds did, in a line or two each."""
+"""How a chat looks: its colors, and a line or two for each tool call and context event.
+
+The colors are the terminal's own sixteen, and few of them.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,23 +13,23 @@ from rich.text import Text
 from rich.theme import Theme
 
 from refold.cli.chat.clean import cleaned
-from refold.cli.chat.events import Called, Returned
+from refold.cli.chat.surface import ToolCall, ToolResult
 from refold.cli.output import STYLES
 from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart, FoldEvent
 from refold.fold.watchdog import ReadAgain
 from refold.view import Event, Truncation, UsageInfo
 from refold.view.explanation import Piece, first_words
 
-# How a chat looks: the terminal's own sixteen colours, and few of them.
-
 PROMPT: Final = "› "  # noqa: RUF001 - no other is so calm
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 CALL: Final = "● "
 RETURN: Final = "  └ "
-WIDEST: Final = 110
-"""Columns of running text, above which lines are hard to follow."""
+_MAX_CHARS: Final = 4_000  # of a result, to say a line about it
+_ERROR_LINES: Final = 3
+_MINUTE: Final = 60
+WIDEST: Final = 110  # columns of running text, above which lines are hard to follow
 
-LOOKS: Final = Theme(
+THEME: Final = Theme(
     {
         "markdown.h1": "bold underline",
         "markdown.h2": "bold",
@@ -72,9 +75,9 @@ CODE: Final = ANSISyntaxTheme(
         Generic.Strong: Style(bold=True),
     }
 )
-"""Colours that can be read on dark and on light."""
+"""Readable on dark and on light backgrounds."""
 
-_TOOLKIT: Final = {
+_TOOLKIT_STYLES: Final = {
     "": "",
     "bold": "bold",
     "dim": "dim",
@@ -83,58 +86,54 @@ _TOOLKIT: Final = {
 }
 
 
-def tone_styles(*, colour: bool) -> dict[str, str]:
-    """For each tone of a piece of text, the style that the toolkit draws it in."""
-    styles = {tone: _TOOLKIT[style] for tone, style in STYLES.items()}
-    if colour:
+def tone_styles(*, color: bool) -> dict[str, str]:
+    """For each tone of a piece of text, the style that prompt_toolkit draws it in."""
+    styles = {tone: _TOOLKIT_STYLES[style] for tone, style in STYLES.items()}
+    if color:
         return styles
     return {tone: style if style in ("bold", "dim") else "" for tone, style in styles.items()}
 
 
-_MOST = 4_000
-"""Characters of a result that are looked at to say a line about it."""
-_ERROR_LINES = 3
-_MINUTE = 60
-
-
-def lasted(seconds: float) -> str:
-    """A time as people say it."""
+def duration(seconds: float) -> str:
     if seconds < _MINUTE:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004
     return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:.0f} s"
 
 
-def call_line(called: Called, width: int, spin: str = "", time: str = "") -> Text:
-    """The call, on one line; while it runs, with a spinner and its time."""
-    tool = _words(called.tool, width)
+def call_line(call: ToolCall, width: int, spin: str = "", time: str = "") -> Text:
+    tool = _words(call.tool, width)
     room = width - len(CALL) - len(tool) - len(time) - 3
-    arguments = _words(called.arguments, room) if room > 0 else ""
+    arguments = _words(call.arguments, room) if room > 0 else ""
     mark = (f"{spin} ", "cyan") if spin else (CALL, "dim")
     words = [(tool, "bold"), (arguments, ""), (time, "dim")]
-    return Text.assemble(mark, Text(" ").join(Text(*one) for one in words if one[0]))
+    return Text.assemble(mark, Text(" ").join(Text(*word) for word in words if word[0]))
 
 
-def return_line(returned: Returned, width: int) -> Text:
-    """What came of a call: how much, how long, or what went wrong."""
+def return_line(result: ToolResult, width: int) -> Text:
+    """The result of a call: how much, how long, or what went wrong."""
     room = width - len(RETURN)
-    if returned.failed:
-        told = _words(f"failed: {returned.text[:_MOST]}", room * _ERROR_LINES)
-        return Text.assemble((RETURN, "dim"), (told, "red"))
-    return Text.assemble((RETURN, "dim"), (summed_up(returned, room), "dim"), no_wrap=True)
+    if result.failed:
+        text = _words(f"failed: {result.text[:_MAX_CHARS]}", room * _ERROR_LINES)
+        return Text.assemble((RETURN, "dim"), (text, "red"))
+    time = duration(result.seconds)
+    if (lines := line_count(result.text)) > 1:
+        text = f"{lines:,} lines in {time}"
+    else:
+        words = _words(result.text, max(1, room - len(time) - 3))
+        text = f"{words} ({time})" if words else f"nothing in {time}"
+    return Text.assemble((RETURN, "dim"), (text, "dim"), no_wrap=True)
 
 
-def summed_up(returned: Returned, width: int) -> str:
-    """What a tool returned, in a few words."""
-    time = lasted(returned.seconds)
-    lines = returned.text.count("\n") + (not returned.text.endswith("\n"))
-    if lines > 1:
-        return f"{lines:,} lines in {time}"
-    words = _words(returned.text, max(1, width - len(time) - 3))
-    return f"{words} ({time})" if words else f"nothing in {time}"
+def line_count(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def _words(text: str, width: int) -> str:
+    return first_words(cleaned(text[:_MAX_CHARS]), width)
 
 
 def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
-    """What happened to the view or the folds, a line each; nothing where nobody need know."""
+    """What happened to the context or the folds, a line each; empty for routine events."""
     match event:
         case CompactionComplete(error=str(error)):
             return [
@@ -142,42 +141,32 @@ def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
                 Piece("Nothing is lost, and the chat goes on as it is.", "faint"),
             ]
         case CompactionComplete():
-            return _compacted(event)
+            tokens = f"{event.pre_tokens:,} → {event.post_tokens:,} tokens"
+            size = f"{event.messages_removed:,} messages, {tokens}"
+            hint = " (/unfold reads it, /undo takes it back)"
+            lines = [Piece(f"Conversation compacted: {size}{hint}", "folded")]
+            if error := event.checkpoint_error:
+                lines.append(Piece(f"Its checkpoint was not written: {error}", "cut"))
+            return lines
         case CompactionHeld():
             return [Piece(event.why, "cut"), Piece(event.remedy, "faint")]
         case ReadAgain():
-            kept = ", and is kept in sight now" if event.pinned else ""
-            said = f"{event.tool} read {event.what} again after it had been folded away{kept}."
-            return [Piece(said, "faint"), *([Piece(event.remedy, "faint")] if event.remedy else [])]
+            pinned = ", and is kept in sight now" if event.pinned else ""
+            what = f"{event.tool} read {event.what} again after it had been folded away{pinned}."
+            return [Piece(what, "faint"), *([Piece(event.remedy, "faint")] if event.remedy else [])]
         case Truncation():
-            return _left_out(event)
+            return _truncation_lines(event)
         case CompactionStart() | UsageInfo():
             return []
 
 
-def _words(text: str, width: int) -> str:
-    return first_words(cleaned(text[:_MOST]), width)
-
-
-def _left_out(event: Truncation) -> Sequence[Piece]:
+def _truncation_lines(event: Truncation) -> Sequence[Piece]:
     tokens = f"{event.tokens_removed:,} tokens"
     if not event.messages_removed:  # as of a prompt that is too long for the window
-        return [
-            Piece(f"One line stands for {tokens} that do not fit. The log keeps them.", "faint")
-        ]
-    out = f"{event.messages_removed:,} older messages ({tokens})"
+        text = f"One line stands for {tokens} that do not fit. The log keeps them."
+        return [Piece(text, "faint")]
+    older = f"{event.messages_removed:,} older messages ({tokens})"
     return [
-        Piece(f"The last request left out {out} so that it fits.", "cut"),
+        Piece(f"The last request left out {older} so that it fits.", "cut"),
         Piece("They are kept: /history counts them, /compact makes room.", "faint"),
     ]
-
-
-def _compacted(event: CompactionComplete) -> Sequence[Piece]:
-    size = (
-        f"{event.messages_removed:,} messages, {event.pre_tokens:,} → {event.post_tokens:,} tokens"
-    )
-    hint = " (/unfold reads it, /undo takes it back)"
-    lines = [Piece(f"Conversation compacted: {size}{hint}", "folded")]
-    if event.checkpoint_error:
-        lines.append(Piece(f"Its checkpoint was not written: {event.checkpoint_error}", "cut"))
-    return lines

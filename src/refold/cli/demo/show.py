@@ -19,8 +19,7 @@ from pydantic_ai.models import Model
 from rich.text import Text
 
 from refold.cli.chat.chat import Chat
-from refold.cli.chat.conversation import Conversation, Parts
-from refold.cli.chat.hearing import Hearing
+from refold.cli.chat.conversation import Conversation, Parts, TurnTracker
 from refold.cli.chat.surface import Surface
 from refold.cli.demo.model import (
     INSTRUCTIONS,
@@ -123,7 +122,7 @@ _PAUSE = 0.25
 async def on_screen(surface: Surface, address: str = "") -> int:
     """Play it, and stay for whatever is typed then; the exit code."""
     async with kept(address, SESSION) as store:
-        conversation = Conversation(_parts(store), SESSION, surface.hear, surface.refresh)
+        conversation = Conversation(_parts(store), SESSION, surface.on_event, surface.refresh)
         try:
             surface.show(_GREETING, gap=False)
             return await Chat(conversation, surface).run(lambda: _play(conversation, surface))
@@ -148,14 +147,14 @@ def _no_other_model(name: str) -> Model:
 
 
 async def _play(conversation: Conversation, surface: Surface) -> None:
-    hearing = Hearing()
+    tracker = TurnTracker()
 
     def hear(event: Asked | AgentStreamEvent | AgentRunResultEvent[str]) -> None:
         if isinstance(event, Asked):
             surface.settle()
             surface.show(Text(f"› {event.prompt}", style="bold"))  # noqa: RUF001 - the input's mark
-        elif (heard := hearing.heard(event)) is not None:
-            surface.hear(heard)
+        elif (translated := tracker.translate(event)) is not None:
+            surface.on_event(translated)
 
     looking = asyncio.create_task(_look(conversation))
     try:

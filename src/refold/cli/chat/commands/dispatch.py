@@ -1,44 +1,34 @@
 """Which commands there are, and how a typed line becomes one of them."""
 
-from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from rich.console import RenderableType
-
 from refold.cli.chat.commands.compact import compact, pin, unfold
-from refold.cli.chat.commands.context import context, context_values, history
-from refold.cli.chat.commands.explain import (
-    board,
-    board_values,
-    explain,
-    explain_values,
-    export,
-    export_values,
-    subconscious,
-)
+from refold.cli.chat.commands.context import context, history
+from refold.cli.chat.commands.explain import board, explain, export, export_values, subconscious
 from refold.cli.chat.commands.model import config, config_values, model, model_values
 from refold.cli.chat.commands.output import (
     Chat,
     Command,
     Values,
     clean,
+    draws_nothing,
     faint,
-    is_plain,
+    fixed,
     say,
     strong,
     table,
     words,
 )
-from refold.cli.chat.commands.sessions import fork, session, session_names, session_values, sessions
+from refold.cli.chat.commands.sessions import fork, session, session_names, sessions
 from refold.cli.chat.commands.undo import clear, redo, rewind, rewind_values, undo
-from refold.cli.chat.errors import unkeyed
+from refold.cli.chat.errors import without_keys
 from refold.errors import RefoldError
 
-# `/help` and `/quit`.
-
-_MOST_HELPING: Final = 20
-"""Values of a command that are listed."""
+_ALIASES: Final = {"exit": "quit", "q": "quit", "resume": "sessions", "new": "clear"}
+_MAX_COMPLETIONS: Final = 200
+_MAX_HELP_VALUES: Final = 20
+_ERROR_WIDTH: Final = 200  # columns of an unforeseen error
 _KEYS: Final = (
     ("Enter", "send"),
     ("Alt-Enter", "a new line"),
@@ -49,51 +39,28 @@ _KEYS: Final = (
 )
 
 
-def show_help(chat: Chat, commands: Mapping[str, Command], typed: str) -> None:
-    """All commands with a line each, or one of them."""
-    wanted = typed.removeprefix("/")
-    if wanted in commands:
-        one = commands[wanted]
-        say(chat, strong(one.usage), one.about, *_values(chat, one))
+async def show_help(chat: Chat, typed: str) -> None:
+    command = _BY_NAME.get(typed.removeprefix("/"))
+    if command is not None:
+        values = [*command.values(chat, "")][:_MAX_HELP_VALUES]
+        say(chat, strong(command.usage), command.about, *([table(values)] if values else []))
         return
-    rows = [(one.usage, one.about) for one in commands.values()]
     say(
         chat,
         strong("Say something, or use a command:"),
-        table(rows),
+        table((one.usage, one.about) for one in COMMANDS),
         strong("\nKeys"),
-        table(one for one in _KEYS if one[0] == "Ctrl-C" or not is_plain(chat)),
+        table(key for key in _KEYS if key[0] == "Ctrl-C" or not draws_nothing(chat)),
         faint("The log keeps this conversation until you forget it or its retention ends."),
     )
 
 
-def _values(chat: Chat, command: Command) -> list[RenderableType]:
-    found = [*command.values(chat, "")][:_MOST_HELPING]
-    return [table(found)] if found else []
-
-
 async def leave(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
-    """Leave; the session is kept."""
     await chat.leave()
 
 
-_OTHER_NAMES: Final = {"exit": "quit", "q": "quit", "resume": "sessions", "new": "clear"}
-_MOST: Final = 200
-"""Completions that anybody would look through."""
-_WHY: Final = 200
-"""Columns of an error that nobody foresaw."""
-
-
-async def _help(chat: Chat, typed: str) -> None:
-    show_help(chat, _BY_NAME, typed)
-
-
-def _names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
-    return [(one.name, one.about) for one in COMMANDS]
-
-
-def _run_only(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
-    return (("run", "read this session now"),)
+def _names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - the signature of all
+    return [(command.name, command.about) for command in COMMANDS]
 
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -102,11 +69,19 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "/context [open|N|clear]",
         "how full the window is, and of what",
         context,
-        context_values,
+        fixed(
+            ("open", "pick a part of it and read it"),
+            ("1", "read the largest part"),
+            ("clear", "begin anew; the log keeps everything"),
+        ),
     ),
     Command("history", "/history", "how long the conversation is", history),
     Command(
-        "explain", "/explain [all]", "what would be sent now, and why", explain, explain_values
+        "explain",
+        "/explain [all]",
+        "what would be sent now, and why",
+        explain,
+        fixed(("all", "every part on a line of its own")),
     ),
     Command("compact", "/compact [focus]", "fold older messages, after a preview", compact),
     Command("unfold", "/unfold [N]", "read what lies beneath a fold", unfold),
@@ -123,7 +98,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "/session [checkpoints [N]]",
         "this session, and its checkpoints",
         session,
-        session_values,
+        fixed(("checkpoints", "the folds of this session, numbered")),
     ),
     Command("fork", "/fork [name]", "go on in a copy; this session stays", fork),
     Command(
@@ -142,29 +117,27 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "/board [add|prune …]",
         "what later sessions on this branch are told",
         board,
-        board_values,
+        fixed(("add", "put a fact there"), ("prune", "take one away, by its number")),
     ),
     Command(
         "subconscious",
         "/subconscious run",
         "put what is worth it on the board",
         subconscious,
-        _run_only,
+        fixed(("run", "read this session now")),
     ),
-    Command("help", "/help [command]", "this list", _help, _names),
+    Command("help", "/help [command]", "this list", show_help, _names),
     Command("quit", "/quit", "leave; the session is kept", leave),
 )
-"""As /help shows them."""
-
-_BY_NAME: Final = {one.name: one for one in COMMANDS}
+_BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
 async def run(chat: Chat, line: str) -> None:
-    """Run what was typed; whatever goes wrong is said in words."""
+    """Run the typed command; any failure is shown, and the chat goes on."""
     name, rest = _split(line)
-    command = _BY_NAME.get(_OTHER_NAMES.get(name, name))
+    command = _BY_NAME.get(_ALIASES.get(name, name))
     if command is None and name:
-        _unknown(chat, name)
+        _show_unknown(chat, name)
         return
     command = command or _BY_NAME["help"]
     try:
@@ -173,44 +146,40 @@ async def run(chat: Chat, line: str) -> None:
         say(chat, clean(error.what), faint(clean(error.fix)))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        said = f"{where}{error.strerror or error}."
-        say(chat, clean(said), faint("Check the path, or choose another."))
+        what = f"{where}{error.strerror or error}."
+        say(chat, clean(what), faint("Check the path, or choose another."))
     except Exception as error:  # noqa: BLE001 - whatever it is, the chat goes on
-        why = words(unkeyed(f"{type(error).__name__}: {error}"), _WHY)
-        said = f"/help {command.name} says what it takes; `refold doctor` looks for faults."
-        say(chat, f"/{command.name} failed: {why}", faint(f"The chat goes on. {said}"))
+        why = words(without_keys(f"{type(error).__name__}: {error}"), _ERROR_WIDTH)
+        fix = f"/help {command.name} says what it takes; `refold doctor` looks for faults."
+        say(chat, f"/{command.name} failed: {why}", faint(f"The chat goes on. {fix}"))
     chat.surface.refresh()
 
 
 def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
-    """What the typed line could become, each with a few words about it."""
     if not line.startswith("/"):
         return []
     name, rest = _split(line)
-    if name and not line[len(name) + 1 :]:
+    if not name or not line[len(name) + 1 :]:
         return [(f"/{one.name}", one.about) for one in COMMANDS if one.name.startswith(name)]
-    if not name:
-        return [(f"/{one.name}", one.about) for one in COMMANDS]
     command = _BY_NAME.get(name)
     if command is None:
         return []
     typed = rest.lower().strip()
-    offered = command.values(chat, rest.lstrip())
-    found = [one for one in offered if one[0].lower().startswith(typed)]
-    found += [one for one in offered if one not in found and typed in one[0].lower()]
-    return [(f"/{name} {value}", about) for value, about in found[:_MOST]]
+    values = command.values(chat, rest.lstrip())
+    matches = [value for value in values if value[0].lower().startswith(typed)]
+    matches += [value for value in values if value not in matches and typed in value[0].lower()]
+    return [(f"/{name} {value}", about) for value, about in matches[:_MAX_COMPLETIONS]]
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The name of the command, and what follows it."""
     name, *rest = line.strip("\n").lstrip().removeprefix("/").split(maxsplit=1) or [""]
     return name.lower(), rest[0] if rest else ""
 
 
-def _unknown(chat: Chat, name: str) -> None:
-    near = [one.name for one in COMMANDS if name and one.name.startswith(name)]
-    near += [one for one in get_close_matches(name, _BY_NAME, n=3) if one not in near]
-    said = f"There is no command /{words(name, 40)}."
+def _show_unknown(chat: Chat, name: str) -> None:
+    near = [command.name for command in COMMANDS if command.name.startswith(name)]
+    near += [match for match in get_close_matches(name, _BY_NAME, n=3) if match not in near]
+    what = f"There is no command /{words(name, 40)}."
     if near:
-        said += f" Did you mean {' or '.join(f'/{one}' for one in near)}?"
-    say(chat, said, faint("/help lists them all."))
+        what += f" Did you mean {' or '.join(f'/{command}' for command in near)}?"
+    say(chat, what, faint("/help lists them all."))

@@ -1,4 +1,4 @@
-"""The agent a chat runs: one of yours, or a plain one."""
+"""The agent that a chat runs: the user's own, or a plain one."""
 
 import importlib
 import importlib.util
@@ -24,39 +24,35 @@ _PLAIN = (
 
 
 def agent_at(where: str) -> Agent[Any, Any]:
-    """The agent that `module:name` or `path/to/file.py:name` names.
+    """Load the agent at `module:name` or `path/to/file.py:name`.
 
-    A module that is not installed is looked for in the current folder. Without a name, the only
-    agent there is taken.
+    A module that is not installed is searched in the current folder. Without a name, the module
+    must have exactly one agent.
     """
     place, colon, path = where.rpartition(":")
     if not colon or where.endswith(".py"):
         place, path = where, ""
     if not place:
         raise InvalidInput(f"{where!r} names no agent.", _HOW)
-    module = _from_file(Path(place)) if _is_file(place) else _from_module(place)
+    is_file = place.endswith(".py") or "/" in place
+    module = _from_file(Path(place)) if is_file else _from_module(place)
     return _attribute(module, place, path) if path else _only(module, place)
 
 
 def plain_agent(model: Model, *, instructions: str | None = None) -> Agent[None, str]:
-    """An agent without tools, for those who bring none.
+    """An agent without tools.
 
     Args:
-        model: What it talks with.
-        instructions: What it is told instead of ours.
+        model: Its model.
+        instructions: Instead of the default ones.
     """
     return Agent(model, name="chat", instructions=_PLAIN if instructions is None else instructions)
 
 
 def has_refold(agent: Agent[Any, Any]) -> Refold | None:
-    """The memory that the agent carries already."""
-    found: list[AbstractCapability[Any]] = []
-    agent.root_capability.apply(found.append)
-    return next((one for one in found if isinstance(one, Refold)), None)
-
-
-def _is_file(place: str) -> bool:
-    return place.endswith(".py") or "/" in place
+    capabilities: list[AbstractCapability[Any]] = []
+    agent.root_capability.apply(capabilities.append)
+    return next((one for one in capabilities if isinstance(one, Refold)), None)
 
 
 def _from_module(name: str) -> ModuleType:
@@ -64,10 +60,10 @@ def _from_module(name: str) -> ModuleType:
         raise InvalidInput(f"{name!r} is no module's name.", _HOW)
     importlib.invalidate_caches()
     try:
-        # Only a name that nothing installed has leads to the folder: a folder that brings a module
-        # of the same name as an installed one is not asked for it, nor for anything it imports.
+        # The folder is searched only for names that nothing installed has: it must not be able to
+        # replace an installed module, or anything that one imports.
         if importlib.util.find_spec(name.partition(".")[0]) is None:
-            _importable(Path.cwd())
+            _append_to_path(Path.cwd())
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
@@ -87,36 +83,34 @@ def _from_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(full.stem, full)
     if spec is None or spec.loader is None:
         raise InvalidInput(f"{str(path)!r} is no Python file.", _HOW)
-    _importable(full.parent)
+    _append_to_path(full.parent)
     module = importlib.util.module_from_spec(spec)
-    known = sys.modules.get(full.stem)
-    if known is None:
-        sys.modules[full.stem] = module  # what it defines is looked up there by its name
+    is_new = full.stem not in sys.modules
+    if is_new:
+        sys.modules[full.stem] = module  # its classes are looked up there by name
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        if known is None:
+        if is_new:
             del sys.modules[full.stem]
         raise _broken(str(path), error) from error
     return module
 
 
-def _importable(folder: Path) -> None:
-    """Find modules in this folder, after all that are installed."""
+def _append_to_path(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def _broken(place: str, error: BaseException) -> InvalidInput:
-    """It failed when it was loaded: say with what, and where in it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = f" (line {trace.tb_lineno} of {trace.tb_frame.f_code.co_filename})" if trace else ""
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     missing = isinstance(error, ModuleNotFoundError)
     return InvalidInput(
-        f"{place} could not be loaded: {said}{where}.",
+        f"{place} could not be loaded: {what}{where}.",
         "Install what it needs in this environment." if missing else "Correct it and try again.",
     )
 
@@ -127,34 +121,32 @@ def _attribute(module: ModuleType, place: str, path: str) -> Agent[Any, Any]:
         try:
             value = getattr(value, name)
         except AttributeError:
-            raise InvalidInput(
-                f"{place} has no {path}.", _there(module, place, like=path)
-            ) from None
+            raise InvalidInput(f"{place} has no {path}.", _hint(module, place, like=path)) from None
     if isinstance(value, Agent):
         return cast("Agent[Any, Any]", value)
     raise InvalidInput(
         f"{place}:{path} is a {type(value).__name__}, not a Pydantic AI agent.",
-        _there(module, place),
+        _hint(module, place),
     )
 
 
 def _only(module: ModuleType, place: str) -> Agent[Any, Any]:
-    found = _agents_in(module)
-    if len(found) == 1:
-        return next(iter(found.values()))
+    agents = _agents_in(module)
+    if len(agents) == 1:
+        return next(iter(agents.values()))
     raise InvalidInput(
-        f"{place} has {len(found)} agents: name one." if found else f"{place} has no agent.",
-        _there(module, place),
+        f"{place} has {len(agents)} agents: name one." if agents else f"{place} has no agent.",
+        _hint(module, place),
     )
 
 
 def _agents_in(module: ModuleType) -> dict[str, Agent[Any, Any]]:
-    return {name: one for name, one in vars(module).items() if isinstance(one, Agent)}
+    return {name: value for name, value in vars(module).items() if isinstance(value, Agent)}
 
 
-def _there(module: ModuleType, place: str, like: str = "") -> str:
-    found = list(_agents_in(module))
-    if not found:
+def _hint(module: ModuleType, place: str, like: str = "") -> str:
+    agents = list(_agents_in(module))
+    if not agents:
         return "Make one there: agent = Agent(…)."
-    near = get_close_matches(like, found, n=1)
-    return "There is: " + ", ".join(f"{place}:{name}" for name in dict.fromkeys([*near, *found]))
+    near = get_close_matches(like, agents, n=1)
+    return "There is: " + ", ".join(f"{place}:{name}" for name in dict.fromkeys([*near, *agents]))

@@ -1,7 +1,7 @@
-"""Model servers of this machine, and any other that speaks OpenAI's language.
+"""Model servers on this machine, and any other that speaks OpenAI's protocol.
 
-Only what a person named is asked beyond this machine. Everything is asked for a moment only: a
-port may belong to another program.
+Beyond this machine, only servers that the user named are contacted. Every request has a short
+timeout: a port may belong to another program.
 """
 
 import http.client
@@ -19,12 +19,10 @@ from urllib.parse import urlsplit
 from refold.errors import InvalidInput, NoModel
 
 WELL_KNOWN: Final = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
-"""Where model servers listen when nobody tells them otherwise."""
-_MOMENT = 0.3
-"""Seconds that a port of this machine may take to answer."""
-_PATIENCE = 3.0
-"""Seconds that a server which somebody named may take."""
-_MOST = 1 << 20
+"""The default ports of model servers."""
+_LOCAL_TIMEOUT = 0.3  # seconds for a port of this machine
+_NAMED_TIMEOUT = 3.0  # seconds for a server that the user named
+_MAX_BYTES = 1 << 20
 _NO_CHAT = re.compile(r"embed|rerank|whisper|moderation|tts|(?:^|/)(?:bge|gte|e5)-", re.IGNORECASE)
 
 Answer = Mapping[str, object]
@@ -32,66 +30,59 @@ Answer = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answered."""
-
-    url: str
-    """Its address, up to and with `/v1`."""
-    models: tuple[str, ...]
-    """Those one can talk with; the first is the one that is loaded, where it says so."""
+    url: str  # up to and with `/v1`
+    models: tuple[str, ...]  # those for chats; the first is loaded, if the server says so
     kind: str = "server"
-    windows: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Tokens that a request to a model may have, where the server says so."""
+    windows: Mapping[str, int] = field(default_factory=dict[str, int])  # where it reports them
 
 
 def running_here(ports: Iterable[int] = WELL_KNOWN) -> list[Server]:
-    """The servers that answer on this machine."""
-    listed = list(ports)
-    with ThreadPoolExecutor(max(1, len(listed))) as pool:
-        found = pool.map(_on_port, listed)
-        return [one for one in found if one is not None]
+    def probe(port: int) -> Server | None:
+        client = _Client(f"http://127.0.0.1:{port}/v1", None, _LOCAL_TIMEOUT)
+        return _probe(client, WELL_KNOWN.get(port, "server"))
+
+    ports = list(ports)
+    with ThreadPoolExecutor(max(1, len(ports))) as pool:
+        return [server for server in pool.map(probe, ports) if server is not None]
 
 
 def server_at(url: str, key: str | None = None) -> Server:
-    """The server that somebody named, or an error that says what is wrong with it.
+    """The server that the user named. Raises an error that says what is wrong with it.
 
     Args:
         url: Its address.
-        key: What it asks for, if it does.
+        key: Its API key, if it has one.
     """
-    _check(url)
-    ask = _Asking(url.rstrip("/"), key, _PATIENCE)
-    found = _asked(ask, "server")
-    if found is None:
-        raise _unlisted(public(url), ask.status, with_key=key is not None)
-    if not found.models:
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidInput(
+            "That is no address of a model server.", "Write it like http://127.0.0.1:8080/v1."
+        )
+    client = _Client(url.rstrip("/"), key, _NAMED_TIMEOUT)
+    server = _probe(client, "server")
+    if server is None:
+        raise _no_models(public(url), client.status, with_key=key is not None)
+    if not server.models:
         raise NoModel(
             f"The server at {public(url)} has no model to talk with.",
             "Load one there (with Ollama: `ollama pull NAME`).",
         )
-    return found
+    return server
 
 
 def public(url: str) -> str:
-    """An address without the name, password or key that may stand in it."""
+    """An address without the name, password or key that it may contain."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
-def _check(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        right = False
-    if not right:
-        raise InvalidInput(
-            "That is no address of a model server.", "Write it like http://127.0.0.1:8080/v1."
-        )
-
-
-def _unlisted(url: str, status: int | None, *, with_key: bool) -> NoModel:
-    """Why a server that somebody named shows no models, as far as it tells."""
+def _no_models(url: str, status: int | None, *, with_key: bool) -> NoModel:
+    """Why a server that the user named lists no models, as far as its answer tells."""
     if status is None:
         return NoModel(
             f"No model server answers at {url}.",
@@ -114,95 +105,87 @@ def _unlisted(url: str, status: int | None, *, with_key: bool) -> NoModel:
     )
 
 
-def _on_port(port: int) -> Server | None:
-    ask = _Asking(f"http://127.0.0.1:{port}/v1", None, _MOMENT)
-    return _asked(ask, WELL_KNOWN.get(port, "server"))
-
-
-def _asked(ask: "_Asking", kind: str) -> Server | None:
-    """What the server says of itself; None when it is no model server."""
-    rows = _rows(ask.get(f"{urlsplit(ask.url).path}/models"))
+def _probe(client: "_Client", kind: str) -> Server | None:
+    """The server's models and their windows; None if it is no model server."""
+    rows = _models(client.get(f"{urlsplit(client.url).path}/models"))
     if rows is None:
         return None
-    windows = {name: size for name, row in rows.items() if (size := _size_in(row))}
+    # Beside the name (vLLM) or one level below (llama.cpp); not the window of the training.
+    windows = _sizes(
+        (name, row.get("max_model_len"), _table(row.get("meta")).get("n_ctx"))
+        for name, row in rows.items()
+    )
     names = [name for name in rows if not _NO_CHAT.search(name)]
     if len(windows) < len(names):
-        windows |= _told_elsewhere(ask, names)
+        reported = _vendor_windows(client, names)
+        windows |= {name: size for name, size in reported.items() if name in names}
     names.sort(key=lambda name: name not in windows)
-    return Server(ask.url, tuple(names), kind, windows)
+    return Server(client.url, tuple(names), kind, windows)
 
 
-def _rows(answer: Answer | None) -> dict[str, Answer] | None:
-    """The models of an answer, by name; None when it is no list of models."""
-    listed = (answer or {}).get("data")
-    if not isinstance(listed, list):
+def _models(answer: Answer | None) -> dict[str, Answer] | None:
+    """The models of an answer, by name; None if it is no list of models."""
+    data = (answer or {}).get("data")
+    if not isinstance(data, list):
         return None
-    rows = [_table(one) for one in cast("list[object]", listed)]
-    named = [(_name(row.get("id")), row) for row in rows]
-    return {name: row for name, row in named if name}
+    models: dict[str, Answer] = {}
+    for row in map(_table, cast("list[object]", data)):
+        name = row.get("id")
+        if isinstance(name, str) and name and name.isprintable():
+            # llama.cpp reports its file, and takes any name.
+            models[PurePath(name).stem if name.endswith(".gguf") else name] = row
+    return models
 
 
-def _name(given: object) -> str:
-    """A model's name; empty when it has none. llama.cpp says its file, and takes any name."""
-    if not isinstance(given, str) or not given.isprintable():
-        return ""
-    return PurePath(given).stem if given.endswith(".gguf") else given
-
-
-def _size_in(row: Answer) -> int | None:
-    """Beside the name (vLLM) or one level below (llama.cpp): not what it was trained with."""
-    return _size(row.get("max_model_len")) or _size(_table(row.get("meta")).get("n_ctx"))
-
-
-def _told_elsewhere(ask: "_Asking", names: list[str]) -> dict[str, int]:
-    """Windows that a server tells in its own way: llama.cpp, LM Studio, Ollama."""
-    props = ask.get("/props") or {}
+def _vendor_windows(client: "_Client", names: list[str]) -> dict[str, int]:
+    """The windows that a server reports in its own way: llama.cpp, LM Studio, Ollama."""
+    props = client.get("/props") or {}
     own = _table(props.get("default_generation_settings")).get("n_ctx") or props.get("n_ctx")
-    if (size := _size(own)) and len(names) == 1:
-        return {names[0]: size}
-    if rows := _rows(ask.get("/api/v0/models")):
-        sizes = {name: _size(row.get("loaded_context_length")) for name, row in rows.items()}
-        return {name: size for name, size in sizes.items() if size and name in names}
-    loaded = (ask.get("/api/ps") or {}).get("models")
-    if not isinstance(loaded, list):
-        return {}
-    tables = [_table(one) for one in cast("list[object]", loaded)]
-    sizes = {str(row.get("name")): _size(row.get("context_length")) for row in tables}
-    return {name: size for name, size in sizes.items() if size and name in names}
+    if len(names) == 1 and (sizes := _sizes([(names[0], own)])):
+        return sizes
+    if rows := _models(client.get("/api/v0/models")):
+        return _sizes((name, row.get("loaded_context_length")) for name, row in rows.items())
+    loaded = (client.get("/api/ps") or {}).get("models")
+    tables = map(_table, cast("list[object]", loaded)) if isinstance(loaded, list) else ()
+    return _sizes((str(row.get("name")), row.get("context_length")) for row in tables)
 
 
-def _size(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _sizes(rows: Iterable[tuple[str, *tuple[object, ...]]]) -> dict[str, int]:
+    """For each name the first value that is a size."""
+    sizes: dict[str, int] = {}
+    for name, *values in rows:
+        for value in reversed(values):
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                sizes[name] = value
+    return sizes
 
 
 def _table(value: object) -> Answer:
     return cast("Answer", value) if isinstance(value, Mapping) else {}
 
 
-class _Asking:
-    """Asks one server. No proxies and no redirects: nobody else is asked."""
+class _Client:
+    """Talks to one server, without proxies and redirects: no other host is contacted."""
 
-    def __init__(self, url: str, key: str | None, wait: float) -> None:
+    def __init__(self, url: str, key: str | None, timeout: float) -> None:
         self.url = url
-        self.status: int | None = None
-        """That of the last answer; None when there was none."""
-        self._at = urlsplit(url)
-        self._wait = wait
+        self.status: int | None = None  # of the last answer; None if there was none
+        self._parts = urlsplit(url)
+        self._timeout = timeout
         self._headers = {"Accept": "application/json"}
         if key and key.isascii() and key.isprintable():
             self._headers["Authorization"] = f"Bearer {key}"
 
     def get(self, path: str) -> Answer | None:
-        """The JSON object that it answers with; None when it does not."""
-        secure = self._at.scheme == "https"
+        secure = self._parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        connection = kind(self._at.hostname or "", self._at.port, timeout=self._wait)
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
         self.status = None
         try:
             connection.request("GET", path, headers=self._headers)
             answer = connection.getresponse()
             self.status = answer.status
-            text = self._whole(answer) if answer.status == HTTPStatus.OK else None
+            text = self._read(answer) if answer.status == HTTPStatus.OK else None
             value: object = json.loads(text) if text else None
         except (OSError, http.client.HTTPException, ValueError, RecursionError):
             return None
@@ -210,12 +193,12 @@ class _Asking:
             connection.close()
         return cast("Answer", value) if isinstance(value, dict) else None
 
-    def _whole(self, answer: http.client.HTTPResponse) -> bytes | None:
-        """All of an answer that is neither too long nor too slow."""
-        until = time.monotonic() + self._wait
+    def _read(self, answer: http.client.HTTPResponse) -> bytes | None:
+        """The whole answer, unless it is too long or too slow."""
+        until = time.monotonic() + self._timeout
         text = b""
-        while time.monotonic() < until and len(text) <= _MOST:
-            more = answer.read1(_MOST)
+        while time.monotonic() < until and len(text) <= _MAX_BYTES:
+            more = answer.read1(_MAX_BYTES)
             if not more:
                 return text
             text += more

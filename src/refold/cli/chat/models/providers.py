@@ -1,4 +1,4 @@
-"""Which model a chat talks with, why that one, and how it is made."""
+"""Which model a chat uses, and why that one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider as ModelProvider
 
 
-# The providers that a key in the environment chooses, and the model to begin with.
+VARIABLE: Final = "REFOLD_MODEL"  # names the model unless the command line does
+ASKED: Final = "you asked for it"
+LOCAL: Final = "local"
+_BASE_URLS: Final = {"OPENAI_BASE_URL": "OPENAI_API_KEY", "OLLAMA_BASE_URL": "OLLAMA_API_KEY"}
+"""The variables that name a server, and those of its key."""
+_OPENAI: Final = "api.openai.com"
+_MIN_LETTERS: Final = 3  # of a part of a model's name that is worth matching
+_CHAT: Final = 'Install what a chat needs: pip install "refold[chat]".'
 
 
 class Provider(NamedTuple):
-    """A provider that a key in the environment chooses."""
-
     name: str
     keys: tuple[str, ...]
-    default: str
-    """The model to begin with."""
-    package: str = "openai"
-    """What must be importable to talk with it."""
+    default: str  # the model to begin with
+    package: str = "openai"  # must be importable
 
     @property
     def installed(self) -> bool:
-        """Whether it is."""
         try:
             return find_spec(self.package) is not None
         except ImportError:  # the package above is missing
@@ -54,38 +56,21 @@ PROVIDERS: Final = (
     Provider("cerebras", ("CEREBRAS_API_KEY",), "gpt-oss-120b"),
     Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
 )
-"""The first whose key is set is talked with."""
+"""The first whose key is set is used."""
 
 
 def keys_found(environ: Mapping[str, str]) -> list[str]:
-    """The names of the variables that hold a key."""
-    return [key for one in PROVIDERS for key in one.keys if environ.get(key, "").strip()]
-
-
-VARIABLE: Final = "REFOLD_MODEL"
-"""Names the model where the command line does not."""
-ASKED: Final = "you asked for it"
-LOCAL: Final = "local"
-_BASE_URLS: Final = {"OPENAI_BASE_URL": "OPENAI_API_KEY", "OLLAMA_BASE_URL": "OLLAMA_API_KEY"}
-"""The variables that name a server, and what holds its key."""
-_OPENAI: Final = "api.openai.com"
-_TELLING: Final = 3
-"""So many letters say something about a model's name."""
-_CHAT: Final = 'Install what a chat needs: pip install "refold[chat]".'
+    return [key for provider in PROVIDERS for key in provider.keys if environ.get(key, "").strip()]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model to talk with. It holds no key."""
+    """A model for a chat. It holds no key."""
 
-    name: str
-    """With its provider: "anthropic:claude-sonnet-4-5"; "local:NAME" of a server."""
-    why: str
-    """One short sentence, for people."""
-    base_url: str | None = None
-    """The server's address, where it is not the provider's own."""
-    window: int | None = None
-    """What the server says of its window."""
+    name: str  # with its provider: "anthropic:claude-sonnet-4-5"; "local:NAME" of a server
+    why: str  # one short sentence, for people
+    base_url: str | None = None  # the server's address, where it is not the provider's own
+    window: int | None = None  # what the server says of its window
 
 
 def chosen_model(
@@ -95,51 +80,52 @@ def chosen_model(
     *,
     base_url: str | None = None,
 ) -> Choice:
-    """The model that applies: the one asked for, REFOLD_MODEL's, a key's, a local server's.
+    """The requested model, or REFOLD_MODEL's, or one with a key, or a local server's.
 
     Args:
         asked: `provider:model`, or `local` or `local:NAME` for a server.
-        settings: What is known better of models.
-        environ: Where keys and servers are named.
+        settings: With the user's own facts about models.
+        environ: With the keys and the addresses of servers.
         base_url: The server's address.
     """
     named = asked or environ.get(VARIABLE) or (LOCAL if base_url else None)
     if named:
         why = ASKED if asked else f"{VARIABLE} names it"
-        return _named(named, why, base_url, settings, environ)
-    if provider := _with_key(environ):
+        return _named_choice(named, why, base_url, settings, environ)
+    if provider := _provider_with_key(environ):
         key = next(key for key in keys_found(environ) if key in provider.keys)
         return Choice(f"{provider.name}:{provider.default}", f"{key} is set")
     for variable, key in _BASE_URLS.items():
-        if url := _foreign(environ.get(variable)):
+        url = environ.get(variable)
+        if url and is_foreign(url):
             server = server_at(_with_version(variable, url), environ.get(key))
-            return _of(server, server.models[0], f"{variable} is set", settings)
+            return _server_choice(server, server.models[0], f"{variable} is set", settings)
     for server in running_here():
         if server.models:
             why = f"{server.kind} answers at {public(server.url)}"
-            return _of(server, server.models[0], why, settings)
+            return _server_choice(server, server.models[0], why, settings)
     raise NoModel("There is no model to talk with: no key is set and no local server answers.")
 
 
 def known_models(environ: Mapping[str, str]) -> list[str]:
-    """Every model that has a name here, those of providers whose key is set first."""
+    """The names of all models, those of providers whose key is set first."""
     try:
         from pydantic_ai.models import known_model_names  # noqa: PLC0415 - slow, and an extra
     except ImportError:
         return []
-    defaults = [f"{one.name}:{one.default}" for one in PROVIDERS]
+    defaults = [f"{provider.name}:{provider.default}" for provider in PROVIDERS]
     names = dict.fromkeys([*defaults, *known_model_names()])
-    found = set(keys_found(environ))
-    ranked = sorted(PROVIDERS, key=lambda one: not found & set(one.keys))
-    order = {one.name: at for at, one in enumerate(ranked)}
+    keys = set(keys_found(environ))
+    ranked = sorted(PROVIDERS, key=lambda provider: not keys & set(provider.keys))
+    order = {provider.name: index for index, provider in enumerate(ranked)}
     listed = [name for name in names if ":" in name and not name.startswith("gateway/")]
     return sorted(listed, key=lambda name: order.get(name.partition(":")[0], len(order)))
 
 
 def model_of(choice: Choice, environ: Mapping[str, str]) -> "Model":
-    """The model itself, or an error that says what is missing."""
+    """The model itself. Raises an error that says what is missing."""
     try:
-        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - slow, and comes with an extra
+        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - slow, and an extra
         from pydantic_ai.models import infer_model  # noqa: PLC0415 - see above
     except ImportError as error:
         raise NoModel("Pydantic AI is not installed.", _CHAT) from error
@@ -148,15 +134,23 @@ def model_of(choice: Choice, environ: Mapping[str, str]) -> "Model":
         raise _unknown(choice.name, environ)
     try:
         if choice.base_url is not None:
-            return _served(provider, name, choice, environ)
-        return infer_model(choice.name, lambda one: _provider(one, choice.name, environ))
+            return _served_model(provider, name, choice, environ)
+        return infer_model(choice.name, lambda key: _provider(key, choice.name, environ))
     except ImportError as error:
-        raise _not_installed(provider, str(error)) from error
-    except UserError as error:
-        raise _refused(choice.name, str(error), environ) from None  # its text may quote a value
+        group = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(error))
+        package = f"pydantic-ai-slim[{group[1] if group else provider}]"
+        raise NoModel(
+            f"What is needed to talk with {provider} is not installed.",
+            f'Run: pip install "{package}"',
+        ) from error
+    except UserError as error:  # its text may quote a value, so it is no cause
+        variables = re.findall(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", str(error))
+        if variables:
+            raise _no_key(choice.name, variables) from None
+        raise _unknown(choice.name, environ) from None
 
 
-def _named(
+def _named_choice(
     name: str, why: str, base_url: str | None, settings: Settings, environ: Mapping[str, str]
 ) -> Choice:
     if name.startswith(("http://", "https://")):
@@ -165,27 +159,35 @@ def _named(
         )
     provider, _, model = name.partition(":")
     if provider == LOCAL:
-        return _local(model, why, base_url, settings, environ)
-    if base_url is not None and provider != "openai":
+        return _local_choice(model, why, base_url, settings, environ)
+    if provider == "openai":
+        own = environ.get("OPENAI_BASE_URL")
+        return Choice(name, why, base_url or (own if is_foreign(own) else None))
+    if base_url is not None:
         raise InvalidInput(
             f"--base-url goes with a local server, and {name} is none.",
             f"Write -m local --base-url {public(base_url)}, or leave --base-url out.",
         )
-    if provider != "openai":
-        return Choice(name, why)
-    return Choice(name, why, base_url or _foreign(environ.get("OPENAI_BASE_URL")))
+    return Choice(name, why)
 
 
-def _local(
+def _local_choice(
     model: str, why: str, base_url: str | None, settings: Settings, environ: Mapping[str, str]
 ) -> Choice:
-    """A model of the server that was named, or of one that answers here."""
-    servers = (
-        [server_at(base_url, _key_for(base_url, environ))] if base_url else _configured(environ)
-    )
+    """A model of the named server, or of one that answers here."""
+    if base_url:
+        servers = [server_at(base_url, _key_for(base_url, environ))]
+    else:
+        servers = [
+            server_at(_with_version(variable, url), environ.get(key))
+            for variable, key in _BASE_URLS.items()
+            if (url := environ.get(variable))
+        ] or running_here()
     for server in servers:
-        if found := _listed(model, server.models):
-            return _of(server, found, why, settings)
+        # Without a name, the server's first.
+        names = [one for one in server.models if not model or one in (model, f"{model}:latest")]
+        if names:
+            return _server_choice(server, names[0], why, settings)
     if not servers:
         raise NoModel(
             "No local server answers.",
@@ -198,51 +200,29 @@ def _local(
     )
 
 
-def _configured(environ: Mapping[str, str]) -> list[Server]:
-    named = [
-        (one, url, environ.get(key)) for one, key in _BASE_URLS.items() if (url := environ.get(one))
-    ]
-    return [server_at(_with_version(one, url), key) for one, url, key in named] or running_here()
-
-
-def _listed(model: str, models: Sequence[str]) -> str | None:
-    """The server's own name of a model; its first when none is named."""
-    if not model:
-        return next(iter(models), None)
-    return next((one for one in models if one in (model, f"{model}:latest")), None)
-
-
-def _of(server: Server, model: str, why: str, settings: Settings) -> Choice:
+def _server_choice(server: Server, model: str, why: str, settings: Settings) -> Choice:
     name = f"{LOCAL}:{model}"
-    window = facts_of(name, settings.models).window if _is_set(name, settings) else None
+    is_set = bool({name, model} & settings.models.keys())
+    window = facts_of(name, settings.models).window if is_set else None
     return Choice(name, why, server.url, window or server.windows.get(model))
 
 
-def _is_set(name: str, settings: Settings) -> bool:
-    return bool({name, name.partition(":")[2]} & settings.models.keys())
-
-
-def _with_key(environ: Mapping[str, str]) -> Provider | None:
+def _provider_with_key(environ: Mapping[str, str]) -> Provider | None:
     """The first provider with a key; one that is not installed only if there is no other.
 
-    The key of OpenAI is that of another server, where one is named.
+    OPENAI_API_KEY belongs to another server if OPENAI_BASE_URL names one.
     """
-    elsewhere = _foreign(environ.get("OPENAI_BASE_URL")) is not None
-    having = [
-        one
-        for one in PROVIDERS
-        if set(keys_found(environ)) & set(one.keys) and not (one.name == "openai" and elsewhere)
-    ]
-    return next((one for one in having if one.installed), next(iter(having), None))
+    keys = set(keys_found(environ))
+    if is_foreign(environ.get("OPENAI_BASE_URL")):
+        keys.discard("OPENAI_API_KEY")
+    providers = [provider for provider in PROVIDERS if keys & set(provider.keys)]
+    installed = (provider for provider in providers if provider.installed)
+    return next(installed, next(iter(providers), None))
 
 
 def is_foreign(url: str | None) -> bool:
     """Whether an address is not OpenAI's own."""
-    return _foreign(url) is not None
-
-
-def _foreign(url: str | None) -> str | None:
-    return url if url and _OPENAI not in url else None
+    return bool(url) and _OPENAI not in url
 
 
 def _with_version(variable: str, url: str) -> str:
@@ -251,8 +231,8 @@ def _with_version(variable: str, url: str) -> str:
     return f"{bare}/v1" if variable == "OLLAMA_BASE_URL" and not bare.endswith("/v1") else bare
 
 
-def _key_for(url: str | None, environ: Mapping[str, str]) -> str | None:
-    """The key that belongs to an address: no other server is shown it."""
+def _key_for(url: str, environ: Mapping[str, str]) -> str | None:
+    """The key that belongs to an address: it is sent to no other server."""
     for variable, key in _BASE_URLS.items():
         own = environ.get(variable)
         if url and own and _with_version(variable, own) == url.rstrip("/"):
@@ -260,18 +240,18 @@ def _key_for(url: str | None, environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def _served(provider: str, name: str, choice: Choice, environ: Mapping[str, str]) -> "Model":
-    """A model behind an address that speaks OpenAI's older language, as all servers do."""
+def _served_model(provider: str, name: str, choice: Choice, environ: Mapping[str, str]) -> "Model":
+    """A model behind an address, by the Chat Completions API, which all servers have."""
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - slow, and an extra
     from pydantic_ai.providers.openai_compatible import (  # noqa: PLC0415 - see above
         OpenAICompatibleProvider,
     )
 
     url = choice.base_url or ""
-    made = OpenAICompatibleProvider(provider, base_url=url, api_key=_key_for(url, environ))
+    server = OpenAICompatibleProvider(provider, base_url=url, api_key=_key_for(url, environ))
     if choice.window is None:
-        return OpenAIChatModel(name, provider=made)
-    return OpenAIChatModel(name, provider=made, profile={"context_window": choice.window})
+        return OpenAIChatModel(name, provider=server)
+    return OpenAIChatModel(name, provider=server, profile={"context_window": choice.window})
 
 
 def _provider(name: str, model: str, environ: Mapping[str, str]) -> "ModelProvider[Any]":
@@ -280,16 +260,16 @@ def _provider(name: str, model: str, environ: Mapping[str, str]) -> "ModelProvid
         infer_provider_class,
     )
 
-    known = next((one for one in PROVIDERS if one.name == name), None)
+    provider = next((one for one in PROVIDERS if one.name == name), None)
     try:
         kind: Any = infer_provider_class(name)
     except ValueError as error:
         raise _unknown(model, environ) from error
-    if known is None:
+    if provider is None:
         return infer_provider(name)
-    key = next((environ[key] for key in known.keys if environ.get(key, "").strip()), None)
+    key = next((environ[key] for key in provider.keys if environ.get(key, "").strip()), None)
     if key is None:
-        raise _no_key(model, known.keys)
+        raise _no_key(model, provider.keys)
     return kind(api_key=key)
 
 
@@ -298,27 +278,14 @@ def _no_key(model: str, variables: Sequence[str]) -> NoModel:
     return NoModel(f"{model} needs a key, and {first} is not set.", f"Set it: export {first}=…")
 
 
-def _not_installed(provider: str, said: str) -> NoModel:
-    group = re.search(r"pydantic-ai-slim\[([\w-]+)\]", said)
-    package = f"pydantic-ai-slim[{group[1] if group else provider}]"
-    return NoModel(
-        f"What is needed to talk with {provider} is not installed.", f'Run: pip install "{package}"'
-    )
-
-
-def _refused(model: str, said: str, environ: Mapping[str, str]) -> NoModel:
-    variables = re.findall(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", said)
-    return _no_key(model, variables) if variables else _unknown(model, environ)
-
-
 def _unknown(model: str, environ: Mapping[str, str]) -> NoModel:
     known = known_models(environ)
-    wanted = model.lower()
-    bare = {name.partition(":")[2]: name for name in reversed(known)}
-    near = [bare[wanted]] if wanted in bare else []
-    near += get_close_matches(wanted, known, n=3, cutoff=0.6)
-    near += [bare[one] for one in get_close_matches(wanted, bare, n=2, cutoff=0.7)]
-    near += [name for name in known if len(wanted) >= _TELLING and wanted in name]
+    name = model.lower()
+    bare = {one.partition(":")[2]: one for one in reversed(known)}
+    near = [bare[name]] if name in bare else []
+    near += get_close_matches(name, known, n=3, cutoff=0.6)
+    near += [bare[one] for one in get_close_matches(name, bare, n=2, cutoff=0.7)]
+    near += [one for one in known if len(name) >= _MIN_LETTERS and name in one]
     names = ", ".join(list(dict.fromkeys(near))[:3])
     return NoModel(
         f"No provider has a model that is named {model!r}.",

@@ -1,4 +1,4 @@
-"""An application at the bottom of a terminal, that others can print above."""
+"""An application at the bottom of a terminal, with output printed above it, and its keys."""
 
 import os
 import select
@@ -19,39 +19,38 @@ from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.prompt_toolkit_compat import ResizableApplication
 
 _HOLD, _RELEASE = "\x1b[?2026h", "\x1b[?2026l"
-"""Terminals that know these show what is between them at once, without a flicker."""
+"""Terminals that know these show everything between them at once, without flicker."""
 
 
-class Inline(ResizableApplication):
-    """Draws below what was printed; survives a change of the window's size."""
+class InlineApplication(ResizableApplication):
+    """Draws below the printed output; survives a change of the window's size."""
 
-    def __init__(self, layout: Layout, keys: KeyBindings, *, colour: bool) -> None:
+    def __init__(self, layout: Layout, keys: KeyBindings, *, color: bool) -> None:
         super().__init__(
             layout=layout,
             key_bindings=keys,
             erase_when_done=True,
-            color_depth=ColorDepth.DEPTH_4_BIT if colour else ColorDepth.DEPTH_1_BIT,
+            color_depth=ColorDepth.DEPTH_4_BIT if color else ColorDepth.DEPTH_1_BIT,
             before_render=lambda _: self._before(),
             after_render=lambda _: self._after(),
         )
-        # It asks the terminal where the cursor is; answers that come late are seen as typed.
+        # Otherwise it asks the terminal where the cursor is, and a late answer would look typed.
         self.renderer.cpr_support = CPR_Support.NOT_SUPPORTED
         self.ttimeoutlen = 0.05
         self.timeoutlen = 0.15
         self._real = self.output.get_size
         self._size = self._real()
-        self._held = False
+        self._holding = False
         self._used: dict[int, int] = {}
-        """For each row of the drawing, how many columns count when the terminal breaks it anew."""
+        """For each row of the drawing, its columns that count when the terminal reflows it."""
 
     @property
     def columns(self) -> int:
-        """How wide the terminal is now."""
         return self.output.get_size().columns
 
     @contextmanager
     def steady(self) -> Generator[None]:
-        """Let the size change only between two drawings, whenever the window does."""
+        """Let the size change only between two drawings, even if the window changes earlier."""
         real = self._real = self.output.get_size
         object.__setattr__(self.output, "get_size", lambda: self._size)
         try:
@@ -61,7 +60,8 @@ class Inline(ResizableApplication):
 
     def print_above(self, text: str) -> None:
         """Print lines for good where the drawing is, and draw it again below them."""
-        self._hold()
+        self._holding = True
+        self.output.write_raw(_HOLD)
         self._refit()
         self.renderer.erase()
         self.output.write_raw(text.replace("\n", "\r\n"))
@@ -71,7 +71,6 @@ class Inline(ResizableApplication):
             self._release()
 
     def has_input(self) -> bool:
-        """Whether a whole line was typed already."""
         try:
             return bool(select.select([self.input.fileno()], [], [], 0)[0])
         except (OSError, ValueError, NotImplementedError):
@@ -85,7 +84,7 @@ class Inline(ResizableApplication):
         self.invalidate()
 
     def scroll_away(self) -> None:
-        """Begin again at the top of an empty screen; what was there can be scrolled back to."""
+        """Start at the top of an empty screen; the old content can be scrolled back to."""
         self._refit()
         self.renderer.erase()
         self.output.write_raw("\r\n" * self.output.get_size().rows)
@@ -94,18 +93,14 @@ class Inline(ResizableApplication):
         self.output.flush()
         self.invalidate()
 
-    def _hold(self) -> None:
-        self._held = True
-        self.output.write_raw(_HOLD)
-
     def _release(self) -> None:
-        if self._held:
-            self._held = False
+        if self._holding:
+            self._holding = False
             self.output.write_raw(_RELEASE)
             self.output.flush()
 
     def _refit(self) -> None:
-        """After the window became another: erase what was drawn, wherever it went."""
+        """After a resize: erase the drawing, wherever the terminal moved it."""
         before, self._size = self._size.columns, self._real()
         width = self._size.columns
         if width == before:
@@ -114,21 +109,15 @@ class Inline(ResizableApplication):
         if screen is None or self.renderer.full_screen:
             return
         more = 0
-        if width < before and _wraps_again():
+        reflows = not ("XTERM_VERSION" in os.environ or "STY" in os.environ)  # as nearly all do
+        if width < before and reflows:
             with suppress(KeyError):  # nothing has the focus yet
-                more = self._wrapped(width)
+                cursor = screen.get_cursor_position(self.layout.current_window)
+                rows = (self._used.get(row, 0) for row in range(cursor.y))
+                more = cursor.x // width + sum(max(0, used - 1) // width for used in rows)
         self.output.write_raw("\r")
         self.output.cursor_up(more)
         self.renderer.erase()
-
-    def _wrapped(self, width: int) -> int:
-        """How many more rows the drawing takes down to the cursor, its lines broken at a width."""
-        screen = self.renderer.last_rendered_screen
-        if screen is None:
-            return 0
-        cursor = screen.get_cursor_position(self.layout.current_window)
-        rows = (self._used.get(row, 0) for row in range(cursor.y))
-        return cursor.x // width + sum(max(0, used - 1) // width for used in rows)
 
     def _before(self) -> None:
         self._refit()
@@ -147,77 +136,30 @@ class Inline(ResizableApplication):
 
 
 def _columns(row: Mapping[int, Char]) -> int:
-    return max((at + cell.width for at, cell in row.items() if cell.char != " "), default=0)
+    return max((x + cell.width for x, cell in row.items() if cell.char != " "), default=0)
 
 
-def _wraps_again() -> bool:
-    """Whether the terminal breaks lines anew when it becomes narrower, as nearly all do."""
-    return not ("XTERM_VERSION" in os.environ or "STY" in os.environ)
-
-
-# What the keys do.
-
-
-class Typed(Protocol):
-    """What keys act upon."""
-
+class KeyTarget(Protocol):
     buffer: Buffer
     picker: Picker | None
 
-    def send(self) -> None:
-        """Give what was typed to the chat."""
-        ...
-
-    def line_feed(self) -> None:
-        """Ctrl-J."""
-        ...
-
-    def take_back(self) -> bool:
-        """Put a line that waits back into the input: whether there was one."""
-        ...
-
-    def interrupt(self) -> None:
-        """Ctrl-C."""
-        ...
-
-    def escape(self) -> None:
-        """Escape."""
-        ...
-
-    def leave(self) -> None:
-        """Ctrl-D on an empty input."""
-        ...
-
-    def clear(self) -> None:
-        """Ctrl-L."""
-        ...
-
-    def paste(self, text: str) -> None:
-        """A text was pasted into the input line."""
-        ...
-
-    def typed_ahead(self, text: str) -> None:
-        """A key was pressed before the list could be seen."""
-        ...
-
-    def pick(self) -> None:
-        """Enter was pressed in the list."""
-        ...
+    def send(self) -> None: ...
+    def line_feed(self) -> None: ...
+    def take_back(self) -> bool: ...
+    def interrupt(self) -> None: ...
+    def escape(self) -> None: ...
+    def leave(self) -> None: ...
+    def clear(self) -> None: ...
+    def paste(self, text: str) -> None: ...
+    def typed_ahead(self, text: str) -> None: ...
+    def pick(self) -> None: ...
 
 
 Handler = Callable[[KeyPressEvent], None]
 
 
-class Bind(Protocol):
-    """Has a key do something."""
-
-    def __call__(self, *names: str, to: Handler, when: Filter) -> None:
-        """Under a condition."""
-        ...
-
-
-def bindings(on: Typed) -> KeyBindings:
-    """All keys that are not those of every editor."""
+def bindings(on: KeyTarget) -> KeyBindings:
+    """All keys beyond those of every editor."""
     keys = KeyBindings()
     picking = Condition(lambda: on.picker is not None)
     unseen = Condition(lambda: on.picker is not None and on.picker.visible is None)
@@ -226,6 +168,13 @@ def bindings(on: Typed) -> KeyBindings:
 
     def bind(*names: str, to: Handler, when: Filter = typing) -> None:
         keys.add(*names, filter=when)(to)
+
+    def move(by: int, *, pages: bool = False) -> Handler:
+        def handler(_: KeyPressEvent) -> None:
+            if on.picker:
+                (on.picker.page if pages else on.picker.move)(by)
+
+        return handler
 
     bind("c-c", to=lambda _: on.interrupt(), when=Always())
     bind("<sigint>", to=lambda _: on.interrupt(), when=Always())
@@ -240,30 +189,17 @@ def bindings(on: Typed) -> KeyBindings:
     bind("s-tab", to=lambda _: on.buffer.complete_previous())
     bind("up", to=lambda _: _up(on))
     bind("down", to=lambda _: _down(on.buffer))
-
     bind(Keys.BracketedPaste, to=lambda event: on.paste(event.data))
 
-    _bind_list(on, bind, picking)
-    # Last, so that it goes before the list's own keys.
-    for name in (Keys.Any, Keys.BracketedPaste, Keys.Enter):
-        bind(name, to=lambda event: on.typed_ahead(event.data), when=unseen)
-    return keys
-
-
-def _bind_list(on: Typed, bind: Bind, picking: Filter) -> None:
-    def moved(by: int, *, pages: bool = False) -> Handler:
-        def move(_: KeyPressEvent) -> None:
-            if on.picker:
-                (on.picker.page if pages else on.picker.move)(by)
-
-        return move
-
     bind("enter", to=lambda _: on.pick(), when=picking)
-    for names, by in ((("up", "c-p"), -1), (("down", "c-n"), 1)):
-        for name in names:
-            bind(name, to=moved(by), when=picking)
-    bind("pageup", to=moved(-1, pages=True), when=picking)
-    bind("pagedown", to=moved(1, pages=True), when=picking)
+    for name, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1)):
+        bind(name, to=move(by), when=picking)
+    bind("pageup", to=move(-1, pages=True), when=picking)
+    bind("pagedown", to=move(1, pages=True), when=picking)
+    # Last, so that it wins over the list's own keys.
+    for key in (Keys.Any, Keys.BracketedPaste, Keys.Enter):
+        bind(key, to=lambda event: on.typed_ahead(event.data), when=unseen)
+    return keys
 
 
 def _complete(buffer: Buffer) -> None:
@@ -273,7 +209,7 @@ def _complete(buffer: Buffer) -> None:
         buffer.start_completion(insert_common_part=True)
 
 
-def _up(on: Typed) -> None:
+def _up(on: KeyTarget) -> None:
     if on.buffer.complete_state:
         on.buffer.complete_previous()
     elif on.buffer.text or not on.take_back():

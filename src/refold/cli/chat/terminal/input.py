@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit.history import History
@@ -25,31 +26,33 @@ from rich.text import Text
 
 from refold.cli.chat.clean import cleaned
 
-PAUSE = 0.3
-"""Seconds without a key after which a person has seen what is on the screen."""
+PAUSE = 0.3  # seconds without a key after which a person has seen what is on the screen
+_MAX_HISTORY = 2_000  # texts that are kept; a file with twice as many is shortened
+
+Reader = Future[str | None]
 
 
 def letters(answers: Sequence[str]) -> list[str]:
     """For each answer the key that chooses it: its first letter that no other has."""
-    taken: list[str] = []
+    keys: list[str] = []
     for answer in answers:
-        own = (one for one in answer.casefold() if one.isalnum() and one not in taken)
-        taken.append(next(own, ""))
-    return taken
+        own = (letter for letter in answer.casefold() if letter.isalnum() and letter not in keys)
+        keys.append(next(own, ""))
+    return keys
 
 
 def offered(answers: Sequence[str]) -> str:
     """The answers with their keys: `[Y]es / [n]o`; the default's key is a capital."""
     shown: list[str] = []
     for answer, key in zip(answers, letters(answers), strict=True):
-        at = answer.casefold().find(key) if key else -1
+        index = answer.casefold().find(key) if key else -1
         mark = key if shown else key.upper()
-        shown.append(f"{answer[:at]}[{mark}]{answer[at + 1 :]}" if at >= 0 else answer)
+        shown.append(f"{answer[:index]}[{mark}]{answer[index + 1 :]}" if index >= 0 else answer)
     return " / ".join(shown)
 
 
 def chosen(typed: str, answers: Sequence[str]) -> str | None:
-    """The answer that was meant by a key, a word or nothing, which means the first."""
+    """The answer with this key or word; the first for an empty line."""
     typed = typed.strip().casefold()
     if not typed:
         return answers[0]
@@ -60,14 +63,11 @@ def chosen(typed: str, answers: Sequence[str]) -> str | None:
 
 
 class KeyboardPause:
-    """Knows how long no key was pressed."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._newest = self._before = float("-inf")
 
     def key_pressed(self, _: object = None) -> None:
-        """A key is about to be handled."""
         self._before, self._newest = self._newest, self.clock()
 
     def before_this_key(self, since: float) -> float:
@@ -75,29 +75,28 @@ class KeyboardPause:
         return self._newest - max(since, self._before)
 
     def until_now(self) -> float:
-        """Seconds since the newest key."""
         return self.clock() - self._newest
 
 
-class Asking:
+class Question:
     """A question that waits for its answer.
 
     Args:
-        question: The question.
-        answers: What may be answered; the first is the default.
-        answer: Where the answer goes.
+        text: The question.
+        answers: The possible answers; the first is the default.
+        answer: Receives the answer.
         unsent: Whether there is something in the input line already.
     """
 
     def __init__(
         self,
-        question: str,
+        text: str,
         answers: Sequence[str],
         answer: "Future[str | None]",
         *,
         unsent: bool = False,
     ) -> None:
-        self.question = question
+        self.text = text
         self.answers = answers
         self.answer = answer
         self._visible: float | None = None
@@ -106,23 +105,25 @@ class Asking:
         self._other_typed = unsent
 
     @property
-    def shown(self) -> str:
-        """The question, on one line."""
-        return f"{cleaned(self.question)} {offered(self.answers)}"
+    def line(self) -> str:
+        return f"{cleaned(self.text)} {offered(self.answers)}"
 
     @property
     def choices(self) -> str:
         """What to type, in words: `y or n`."""
-        named = zip(letters(self.answers), self.answers, strict=True)
-        return " or ".join(key or answer for key, answer in named)
+        keyed = zip(letters(self.answers), self.answers, strict=True)
+        return " or ".join(key or answer for key, answer in keyed)
+
+    def transcript(self, answer: str | None) -> Text:
+        """What stays on the screen when the question is over."""
+        return Text.assemble((f"{cleaned(self.text)} ", "dim"), answer or "–")  # noqa: RUF001
 
     def drawn(self, now: float) -> None:
-        """It is on the screen, and no key is left that was typed before."""
+        """It is on the screen, and no key is left unread that was typed before."""
         if self._visible is None:
             self._visible = now
 
     def line_changed(self, line: str, pause: float, *, queued: bool) -> None:
-        """The input line has become another."""
         if self._line_empty and line:
             in_flow = queued and pause < PAUSE
             self._line_is_message = self._visible is None or in_flow
@@ -130,38 +131,27 @@ class Asking:
         self._other_typed |= bool(line) and self._line_is_message
 
     def pasted(self) -> None:
-        """What is in the line was not typed."""
+        """The content of the line was pasted, not typed."""
         self._line_is_message = self._other_typed = True
         self._line_empty = False
 
     def answer_in(self, line: str, pause: Callable[[float], float]) -> str | None:
-        """The answer that a sent line is; None where it is a message, or a hasty Enter."""
+        """The answer in a sent line; None if it is a message, or a hasty Enter."""
         self._line_empty = True
         if line.strip():
             is_message = self._line_is_message or "\n" in line
-            found = None if is_message else chosen(line, self.answers)
-            self._other_typed |= found is None
-            return found
+            answer = None if is_message else chosen(line, self.answers)
+            self._other_typed |= answer is None
+            return answer
         if self._visible is None or self._other_typed or pause(self._visible) < PAUSE:
             return None
         return self.answers[0]
 
 
-def answered(asking: Asking, answer: str | None) -> Text:
-    """What stays of it."""
-    return Text.assemble((f"{cleaned(asking.question)} ", "dim"), answer or "–")  # noqa: RUF001
-
-
-# What was typed before, kept in a file that only its owner can read.
-
-_MOST = 2_000
-"""Things remembered; a file with twice as many is shortened."""
-
-
 class TypedHistory(History):
-    """One line of the file for each thing typed; what begins with a space is not kept.
+    """Earlier input, in a file that only its owner can read; text after a space is not kept.
 
-    A file that cannot be read or written is no reason to stop: then nothing is kept.
+    Without a readable and writable file, nothing is kept.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -169,22 +159,19 @@ class TypedHistory(History):
         self._path = path
 
     def load_history_strings(self) -> Iterable[str]:
-        """The newest first."""
-        kept = self._read()
-        if len(kept) > 2 * _MOST:
-            kept = kept[-_MOST:]
-            self._write(kept, os.O_TRUNC)
-        return reversed(kept[-_MOST:])
+        texts = self._read()
+        if len(texts) > 2 * _MAX_HISTORY:
+            texts = texts[-_MAX_HISTORY:]
+            self._write(texts, os.O_TRUNC)
+        return reversed(texts[-_MAX_HISTORY:])
 
     def store_string(self, string: str) -> None:
-        """Keep one more."""
         self._write([string], os.O_APPEND)
 
     def keep(self, text: str) -> None:
-        """Remember what was typed, unless it is not to be."""
-        if text.startswith(" ") or text == (self.get_strings() or [""])[-1]:
-            return
-        self.append_string(text)
+        """Keep a text unless it begins with a space or repeats the last one."""
+        if not text.startswith(" ") and text != (self.get_strings() or [""])[-1]:
+            self.append_string(text)
 
     def _read(self) -> list[str]:
         if self._path is None:
@@ -193,7 +180,13 @@ class TypedHistory(History):
             lines = self._path.read_text("utf-8", "replace").splitlines()
         except OSError:
             return []
-        return [text for line in lines if (text := _text(line))]
+        texts: list[str] = []
+        for line in lines:
+            with suppress(ValueError):
+                value: object = json.loads(line)
+                if isinstance(value, str) and value:
+                    texts.append(value)
+        return texts
 
     def _write(self, texts: list[str], how: int) -> None:
         if self._path is None:
@@ -210,49 +203,32 @@ class TypedHistory(History):
             self._path = None
 
 
-def _text(line: str) -> str:
-    try:
-        value: object = json.loads(line)
-    except ValueError:
-        return ""
-    return value if isinstance(value, str) else ""
-
-
-# Lines between who types them and who reads them: in order, and kept while nobody reads.
-
-Reader = Future[str | None]
-
-
 class TypedLines:
-    """Gives each line to the reader that waits; without one, the line waits.
+    """Gives each line to the reader that waits; without one, the line is queued.
 
     Args:
-        taken: Told each line when it is read.
+        on_read: Called with each line when it is read.
     """
 
-    def __init__(self, taken: Callable[[str], None]) -> None:
-        self._taken = taken
+    def __init__(self, on_read: Callable[[str], None]) -> None:
+        self._on_read = on_read
         self._reader: Reader | None = None
         self.queued: list[str] = []
-        self.over = False
-        """Whether the person has left."""
+        self.over = False  # whether the person has left
 
     def want(self, reader: Reader) -> None:
-        """Somebody waits for a line."""
         self._reader = reader
         self._give()
 
     def add(self, line: str) -> None:
-        """A line was typed."""
         self.queued.append(line)
         self._give()
 
     def take_back(self) -> str:
-        """The newest line that nobody has read, to be changed."""
+        """The newest queued line, to be edited."""
         return self.queued.pop() if self.queued else ""
 
     def leave(self) -> None:
-        """Nothing more is typed."""
         self.over = True
         self._give()
 
@@ -265,5 +241,5 @@ class TypedLines:
             return
         line = None if self.over else self.queued.pop(0)
         if line is not None:
-            self._taken(line)
+            self._on_read(line)
         reader.set_result(line)

@@ -1,4 +1,4 @@
-"""What is heard of a turn: what is finished, to be printed for good, and what is still coming."""
+"""A turn while it streams in: finished items, to be printed for good, and the rest, still drawn."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -6,35 +6,40 @@ from io import StringIO
 from typing import Literal, NamedTuple
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.segment import Segment
+from rich.segment import Segment, Segments
 from rich.text import Text
 
-from refold.cli.chat.clean import Cleaned, Cleaner, cleaned
-from refold.cli.chat.events import Called, Elsewhere, Happened, Heard, Returned, Said, Thought
+from refold.cli.chat.clean import Cleaner, cleaned
+from refold.cli.chat.surface import (
+    ContextEvent,
+    RemoteMessage,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    ToolResult,
+    TurnEvent,
+)
 from refold.cli.chat.terminal.markdown import Blocks, block
 from refold.cli.chat.text import (
-    LOOKS,
     PROMPT,
     RETURN,
     SPINNER,
+    THEME,
     call_line,
+    duration,
     event_lines,
-    lasted,
     return_line,
 )
 from refold.cli.output import STYLES
 
 Sort = Literal["text", "work", "event"]
 
-_UNFINISHED = 6_000
-"""Characters of an unfinished block that are drawn, the newest."""
-_SPINS = 8
-"""Pictures of the spinner in a second."""
-_SHOWN_THOUGHT = 1.0
-"""Seconds of thinking that are worth a line."""
+_MAX_UNFINISHED = 6_000  # characters of an unfinished block that are drawn, the newest
+_SPINS = 8  # frames of the spinner in a second
+_MIN_THINKING = 1.0  # seconds of thinking that are worth a line
 
 
-class Printed(NamedTuple):
+class ScrollbackItem(NamedTuple):
     """Something that stays. Works (calls, thoughts) stand together, without empty lines."""
 
     what: RenderableType
@@ -42,217 +47,180 @@ class Printed(NamedTuple):
     gap: bool = True
 
 
-class Running(NamedTuple):
-    """A call that has not returned."""
-
-    called: Called
-    since: float
-
-
 class Live:
-    """Takes what is heard and gives what is finished, in the order it was heard."""
+    """Takes the events of a turn and returns the finished items, in the order of the events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._blocks = Blocks()
         self._cleaner = Cleaner()
-        self._calls: dict[str, Running] = {}
-        self._thinks: float | None = None
+        self._calls: dict[str, tuple[ToolCall, float]] = {}  # without a result, and their start
+        self._thinking_since: float | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether something is shown whose time goes on."""
-        return bool(self._calls) or self._thinks is not None
+        return bool(self._calls) or self._thinking_since is not None
 
-    def hear(self, heard: Heard) -> list[Printed]:
-        """What is finished now."""
-        match heard:
-            case Said(text):
-                return [*self._thought(), *map(_block, self._blocks.feed(self._cleaner.feed(text)))]
-            case Thought():
-                done = [] if self._thinks is not None else self._said()
-                self._thinks = self._clock() if self._thinks is None else self._thinks
-                return done
-            case Called():
-                self._calls[heard.call] = Running(heard, self._clock())
-                return [*self._thought(), *self._said()]
-            case Returned():
-                running = self._calls.pop(heard.call, None)
-                called = running.called if running else Called(heard.call, heard.tool, "")
-                return [*self._thought(), *self._said(), Printed(_Work(called, heard), "work")]
-            case Happened(event):
-                lines = event_lines(event)
+    def on_event(self, event: TurnEvent) -> list[ScrollbackItem]:  # noqa: PLR0911 - one a kind
+        match event:
+            case TextDelta(text):
+                blocks = self._blocks.feed(self._cleaner.feed(text))
+                return [*self._end_thinking(), *map(_text_block, blocks)]
+            case ThinkingDelta():
+                if self._thinking_since is not None:
+                    return []
+                self._thinking_since = self._clock()
+                return self._end_text()
+            case ToolCall():
+                self._calls[event.call] = event, self._clock()
+                return [*self._end_thinking(), *self._end_text()]
+            case ToolResult():
+                call, _ = self._calls.pop(event.call, (ToolCall(event.call, event.tool, ""), 0.0))
+                work = ScrollbackItem(_Work(call, event), "work")
+                return [*self._end_thinking(), *self._end_text(), work]
+            case ContextEvent(change):
+                lines = event_lines(change)
                 text = Text("\n").join(Text(cleaned(line), STYLES[tone]) for line, tone in lines)
-                return [Printed(text, "event")] if lines else []
-            case Elsewhere(who, text):
-                return [_elsewhere(who, cleaned(text))]
+                return [ScrollbackItem(text, "event")] if lines else []
+            case RemoteMessage(who, text):
+                note, what = "Answer in another terminal:", block(cleaned(text))
+                if who == "you":
+                    note, what = "From another terminal:", typed(text, faint=True).what
+                return [ScrollbackItem(Group(Text(note, "dim"), what), "event")]
 
-    def settle(self) -> list[Printed]:
-        """The turn is over: all the rest."""
-        stopped = [Printed(_Work(one.called, None), "work") for one in self._calls.values()]
+    def settle(self) -> list[ScrollbackItem]:
+        """The turn is over: the remaining items."""
+        stopped = [ScrollbackItem(_Work(call, None), "work") for call, _ in self._calls.values()]
         self._calls.clear()
-        return [*self._thought(), *self._said(), *stopped]
+        return [*self._end_thinking(), *self._end_text(), *stopped]
 
-    def coming(self, width: int) -> RenderableType | None:
-        """What is not finished, as it looks now."""
-        parts = [*self._coming(width)]
+    def unfinished(self, width: int) -> RenderableType | None:
+        parts = [*self._unfinished(width)]
         return Group(*parts) if parts else None
 
-    def _coming(self, width: int) -> Iterator[RenderableType]:
+    def _unfinished(self, width: int) -> Iterator[RenderableType]:
         if rest := self._blocks.rest.strip("\n"):
-            yield block(_newest(rest, fence=self._blocks.in_fence))
+            yield block(_end_of(rest, fence=self._blocks.in_fence))
             if self._calls:
                 yield ""
         now = self._clock()
-        if self._thinks is not None:
-            yield Text.assemble(
-                (f"{spinner()} ", "cyan"), (f"Thinking {lasted(now - self._thinks)}", "dim")
-            )
-        for called, since in self._calls.values():
-            yield call_line(called, width, spinner(), lasted(now - since))
+        if self._thinking_since is not None:
+            seconds = duration(now - self._thinking_since)
+            yield Text.assemble((f"{spinner()} ", "cyan"), (f"Thinking {seconds}", "dim"))
+        for call, since in self._calls.values():
+            yield call_line(call, width, spinner(), duration(now - since))
 
-    def _said(self) -> list[Printed]:
-        return [*map(_block, self._blocks.finish())]
+    def _end_text(self) -> list[ScrollbackItem]:
+        return [*map(_text_block, self._blocks.finish())]
 
-    def _thought(self) -> list[Printed]:
-        if self._thinks is None:
+    def _end_thinking(self) -> list[ScrollbackItem]:
+        if self._thinking_since is None:
             return []
-        took = self._clock() - self._thinks
-        self._thinks = None
-        line = Text(f"Thought for {lasted(took)}", "dim")
-        return [Printed(line, "work")] if took >= _SHOWN_THOUGHT else []
+        seconds = self._clock() - self._thinking_since
+        self._thinking_since = None
+        line = Text(f"Thought for {duration(seconds)}", "dim")
+        return [ScrollbackItem(line, "work")] if seconds >= _MIN_THINKING else []
 
 
 def spinner() -> str:
-    """The picture of now."""
     return SPINNER[int(time.monotonic() * _SPINS) % len(SPINNER)]
 
 
-def typed(text: str, *, faint: bool = False) -> Printed:
-    """What a person typed, as it stays above."""
+def typed(text: str, *, faint: bool = False) -> ScrollbackItem:
     lines = f"\n{' ' * len(PROMPT)}".join(cleaned(text).split("\n"))
     style = "dim" if faint else "bold"
-    return Printed(Text.assemble((PROMPT, "cyan"), (lines, style)), "text")
+    return ScrollbackItem(Text.assemble((PROMPT, "cyan"), (lines, style)), "text")
 
 
 class _Work:
-    """A call and what came of it."""
+    """A tool call and its result, at the width of the terminal."""
 
-    def __init__(self, called: Called, returned: Returned | None) -> None:
-        self._called = called
-        self._returned = returned
+    def __init__(self, call: ToolCall, result: ToolResult | None) -> None:
+        self._call = call
+        self._result = result
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         del console
-        yield call_line(self._called, options.max_width)
-        if self._returned:
-            yield return_line(self._returned, options.max_width)
+        yield call_line(self._call, options.max_width)
+        if self._result:
+            yield return_line(self._result, options.max_width)
         else:
             yield Text.assemble((RETURN, "dim"), ("interrupted", "yellow"))
 
 
-def _block(text: str) -> Printed:
-    return Printed(block(text), "text")
+def _text_block(text: str) -> ScrollbackItem:
+    return ScrollbackItem(block(text), "text")
 
 
-def _elsewhere(who: str, text: str) -> Printed:
-    if who == "you":
-        note = Text("From another terminal:", "dim")
-        return Printed(Group(note, typed(text, faint=True).what), "event")
-    note = Text("Answer in another terminal:", "dim")
-    return Printed(Group(note, block(text)), "event")
-
-
-def _newest(rest: str, *, fence: bool) -> str:
+def _end_of(rest: str, *, fence: bool) -> str:
     """The end of a long block, which is all there is room for."""
-    if len(rest) <= _UNFINISHED:
+    if len(rest) <= _MAX_UNFINISHED:
         return rest
-    end = rest[-_UNFINISHED:]
+    end = rest[-_MAX_UNFINISHED:]
     end = end[end.find("\n") + 1 :]
     return f"{rest.partition(chr(10))[0]}\n{end}" if fence else end
 
 
-# What is printed for good: as wide as the terminal is now, with room between what is apart.
-
-
 class Scrollback:
-    """Makes text with colours of what is to be printed, and knows what was printed last."""
+    """Renders what is printed for good, with empty lines between unrelated items."""
 
-    def __init__(self, *, colour: bool) -> None:
-        self._colour = colour
+    def __init__(self, *, color: bool) -> None:
+        self._color = color
         self._last: Sort | None = None
 
-    def rendered(self, things: Iterable[Printed], width: int) -> str:
-        """All these, one after the other."""
-        return "".join(self._after_gap(one, width) for one in things)
+    def rendered(self, items: Iterable[ScrollbackItem], width: int) -> str:
+        text = ""
+        for item in items:
+            if not (lines := self.lines(item.what, width)):
+                continue
+            together = item.sort == "work" == self._last
+            gap = [""] if item.gap and self._last is not None and not together else []
+            self._last = item.sort
+            text += "".join(f"{line}\n" for line in (*gap, *lines))
+        return text
 
     def lines(self, what: RenderableType, width: int) -> list[str]:
-        """Something as lines, without those that are empty at its edges."""
-        console = _console(width, colour=self._colour)
-        console.print(_Trimmed(Cleaned(what)), crop=False, end="")
-        file = console.file
-        return file.getvalue().split("\n")[:-1] if isinstance(file, StringIO) else []
+        """Something as lines, without empty ones at its edges.
 
-    def _after_gap(self, one: Printed, width: int) -> str:
-        lines = self.lines(one.what, width)
-        if not lines:
-            return ""
-        together = one.sort == "work" == self._last
-        gap = [""] if one.gap and self._last is not None and not together else []
-        self._last = one.sort
-        return "".join(f"{line}\n" for line in (*gap, *lines))
+        No line ends in spaces, so that a narrower window does not break it.
+        """
+        file = StringIO()
+        console = Console(
+            file=file,
+            force_terminal=True,
+            color_system="standard",
+            no_color=not self._color,
+            width=max(1, width),
+            theme=THEME,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+        segments = _clean(console.render(what, console.options))
+        lines = [_stripped(line) for line in Segment.split_lines(segments)]
+        filled = [index for index, line in enumerate(lines) if line]
+        lines = lines[filled[0] : filled[-1] + 1] if filled else []
+        printed = [segment for line in lines for segment in (*line, Segment.line())]
+        console.print(Segments(printed), crop=False, end="")
+        return file.getvalue().split("\n")[:-1]
 
 
-class _Trimmed:
-    """Without the spaces that end a line, so that a narrower window does not break it."""
-
-    def __init__(self, what: RenderableType) -> None:
-        self._what = what
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = [
-            _stripped(line) for line in Segment.split_lines(console.render(self._what, options))
-        ]
-        for line in _without_edges(lines):
-            yield from line
-            yield Segment.line()
+def _clean(segments: Iterable[Segment]) -> Iterator[Segment]:
+    for text, style, control in segments:
+        if not control:
+            yield Segment(cleaned(text), style.update_link(None) if style else None)
 
 
 def _stripped(line: list[Segment]) -> list[Segment]:
-    while line and _blank(line[-1]):
+    while line and not line[-1].text.strip() and not _has_visible_spaces(line[-1]):
         line = line[:-1]
-    if line and not line[-1].text[-1:].strip():
+    if line and not line[-1].text[-1:].strip() and not _has_visible_spaces(line[-1]):
         text, style, _ = line[-1]
-        if not _seen(line[-1]):
-            line = [*line[:-1], Segment(text.rstrip(), style)]
+        line = [*line[:-1], Segment(text.rstrip(), style)]
     return line
 
 
-def _blank(segment: Segment) -> bool:
-    return not segment.text.strip() and not _seen(segment)
-
-
-def _seen(segment: Segment) -> bool:
-    """Whether even its spaces are seen."""
+def _has_visible_spaces(segment: Segment) -> bool:
     style = segment.style
     return bool(style and (style.bgcolor or style.reverse or style.underline))
-
-
-def _without_edges(lines: list[list[Segment]]) -> Iterator[list[Segment]]:
-    filled = [at for at, line in enumerate(lines) if line]
-    return iter(lines[filled[0] : filled[-1] + 1] if filled else [])
-
-
-def _console(width: int, *, colour: bool) -> Console:
-    return Console(
-        file=StringIO(),
-        force_terminal=True,
-        color_system="standard",
-        no_color=not colour,
-        width=max(1, width),
-        theme=LOOKS,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )

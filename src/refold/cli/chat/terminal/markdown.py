@@ -1,4 +1,4 @@
-"""What a model says, as Rich prints it: nothing of it left out, no boxes around it."""
+"""Markdown from a model, cut into finished blocks while it streams in, and printed by Rich."""
 
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -12,12 +12,11 @@ from rich.text import Text
 
 from refold.cli.chat.text import CODE, WIDEST
 
-# Markdown as it comes, cut into blocks that cannot change any more.
-
-_PARSER_MARKDOWN_STREAM: Final = (
-    MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+_BLOCK_PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+"""Only blocks; their content is not parsed."""
+_PARSER: Final = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
 )
-"""Blocks alone: what stands within them is not looked at."""
 _ENDED_BY_EMPTY_LINE: Final = {"blockquote_open", "paragraph_open", "table_open"}
 _ONE_LINE: Final = {"heading_open", "hr"}
 _EFFORT: Final = 16
@@ -26,26 +25,22 @@ it; in a list of hundreds of lines, not every line is parsed, and its end is see
 
 
 class Blocks:
-    """Takes a text in pieces and gives its blocks."""
+    """Takes a text in pieces and returns the blocks that cannot change any more."""
 
     def __init__(self) -> None:
         self._line = ""
-        self._lines: list[str] = []
-        """Whole lines of what is not finished."""
+        self._lines: list[str] = []  # whole lines of what is not finished
         self._size = 0
         self._effort = 0
         """Characters that may still be parsed, so that the time grows with the text and not with
         the square of its longest block."""
-        self.in_fence = False
-        """Whether what is not finished is code in a fence."""
+        self.in_fence = False  # whether what is not finished is code in a fence
 
     @property
     def rest(self) -> str:
-        """What is not finished."""
         return "".join(self._lines) + self._line
 
     def feed(self, text: str) -> list[str]:
-        """The blocks that are finished now."""
         finished: list[str] = []
         *lines, last = text.split("\n")
         for line in lines:
@@ -55,7 +50,6 @@ class Blocks:
         return finished
 
     def finish(self) -> list[str]:
-        """What is left, for nothing more comes."""
         lines = [*self._lines, self._line] if self._line else self._lines
         self._lines, self._line, self._size, self.in_fence = [], "", 0, False
         starts = _starts(_top_level(lines)) if lines else []
@@ -92,8 +86,8 @@ def fenced(block: str) -> tuple[str, str] | None:
 
 
 def _top_level(lines: list[str]) -> list[Token]:
-    """What begins the blocks. A carriage return is no line end here, as it is to markdown-it."""
-    tokens = _PARSER_MARKDOWN_STREAM.parse("".join(lines).replace("\r", " "))
+    """The first token of each block. To markdown-it a carriage return ends a line; not here."""
+    tokens = _BLOCK_PARSER.parse("".join(lines).replace("\r", " "))
     return [token for token in tokens if token.level == 0 and token.nesting >= 0]
 
 
@@ -103,40 +97,29 @@ def _starts(tokens: list[Token]) -> list[int]:
 
 
 def _is_finished(token: Token, *, empty_line: bool) -> bool:
-    """Whether the last block cannot go on."""
     if token.type == "fence" and token.map:
         first, end = token.map
         return end - first - token.content.count("\n") > 1  # the line that closes it
     return token.type in _ONE_LINE or (empty_line and token.type in _ENDED_BY_EMPTY_LINE)
 
 
-_PARSER = (
-    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
-)
-
-
 def block(text: str) -> RenderableType:
-    """One block of Markdown, or some together."""
     code = fenced(text)
     return Code(code[1], code[0]) if code else Prose(text)
 
 
 class _Heading(Heading):
-    """At the left, where one begins to read."""
-
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
 class _CodeBlock(CodeBlock):
-    """Code within a list or a quotation."""
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
         yield Syntax(code, self.lexer_name, theme=CODE, word_wrap=True, background_color="default")
 
 
 class Prose(Markdown):
-    """Markdown where a line ends where it ended, and HTML is shown as it was written."""
+    """Markdown with its own line breaks, and HTML shown as it was written."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = Markdown.elements | {
         "heading_open": _Heading,
@@ -149,7 +132,7 @@ class Prose(Markdown):
         self.parsed = _PARSER.parse(text.expandtabs(4))
         for token in self.parsed:
             if token.children:
-                token.children = _whole(token.children)
+                token.children = _with_breaks(token.children)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = any(token.type == "table_open" for token in self.parsed)
@@ -158,7 +141,7 @@ class Prose(Markdown):
 
 
 class Code:
-    """Code in its colours; long lines are the terminal's to wrap, so that they are copied whole."""
+    """Colored code; long lines are left to the terminal to wrap, so that they are copied whole."""
 
     def __init__(self, code: str, language: str = "") -> None:
         self._code = code.expandtabs(4)
@@ -173,13 +156,13 @@ class Code:
         yield from console.render(text, options)
 
 
-def _whole(tokens: list[Token]) -> list[Token]:
-    """Lines end where they ended; an address that is its own text is shown once."""
+def _with_breaks(tokens: list[Token]) -> list[Token]:
+    """Keep line breaks; show a link whose text is its address once."""
     bare: set[int] = set()
-    for at, (opens, text) in enumerate(pairwise(tokens)):
+    for index, (opens, text) in enumerate(pairwise(tokens)):
         if opens.type == "link_open" and text.content == opens.attrs.get("href"):
-            bare |= {at, at + 2}
+            bare |= {index, index + 2}
     for token in tokens:
         if token.type == "softbreak":
             token.type = "hardbreak"
-    return [token for at, token in enumerate(tokens) if at not in bare]
+    return [token for index, token in enumerate(tokens) if index not in bare]

@@ -1,6 +1,6 @@
-"""Tools that let a model look at the files of a folder, and change nothing.
+"""Tools that let a model read the files of a folder, and change nothing.
 
-What goes wrong is told as the tool's result: an error that ends a turn would help nobody.
+Errors are returned as the tool's result: an exception would end the turn.
 """
 
 import asyncio
@@ -14,14 +14,13 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset
 
 from refold.cli.chat.tools.folder import (
-    Entry,
-    Refused,
-    ShownFolder,
-    Walked,
+    PathRefused,
+    VisibleFolder,
+    WalkState,
     as_bytes,
     between_slashes,
     matches,
-    shown,
+    printable,
     size_of,
     with_notes,
 )
@@ -31,19 +30,17 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Limits(NamedTuple):
-    """How much one call may bring, and how long it may take."""
+    """How much one call may return, and how long it may take."""
 
     entries: int = 300
     lines: int = 1_000
     characters: int = 40_000
     matches: int = 100
-    files: int = 20_000
-    """Files that one search looks into."""
+    files: int = 20_000  # files that one search looks into
     seconds: float = 8.0
 
 
 def file_tools(folder: Path, limits: Limits = Limits()) -> FunctionToolset[Any]:  # noqa: B008 - a constant
-    """Tools to list, read and search the files of a folder."""
     tools = _Tools(folder, limits)
     return FunctionToolset(
         [tools.list_files, tools.read_file, tools.search_files],
@@ -69,7 +66,7 @@ class _Tools:
         """
         try:
             return self._list(path, pattern, depth)
-        except Refused as refused:
+        except PathRefused as refused:
             return str(refused)
 
     def read_file(self, path: str, first_line: Count = 1, lines: Count = 300) -> str:
@@ -81,9 +78,9 @@ class _Tools:
             lines: How many lines to read.
         """
         try:
-            found = ShownFolder(self._folder).find(path)
+            found = VisibleFolder(self._folder).find(path)
             if found.is_dir():
-                return f"{shown(path)!r} is a folder: list_files lists it."
+                return f"{printable(path)!r} is a folder: list_files lists it."
             page = Page(
                 first_line,
                 min(lines, self._limits.lines),
@@ -91,10 +88,10 @@ class _Tools:
                 seconds=self._limits.seconds,
             )
             return page.of(found, path)
-        except Refused as refused:
+        except PathRefused as refused:
             return str(refused)
         except OSError as error:
-            return f"{shown(path)!r} cannot be read: {error.strerror or 'it failed'}."
+            return f"{printable(path)!r} cannot be read: {error.strerror or 'it failed'}."
 
     async def search_files(
         self, pattern: str, path: str = ".", files: str = "*", *, ignore_case: bool = True
@@ -109,66 +106,64 @@ class _Tools:
         """
         if not pattern:
             return "Say what to look for: pattern is empty."
-        walked = Walked(self._limits.seconds)
+        walk = WalkState(self._limits.seconds)
         try:
-            names = await asyncio.to_thread(self._to_search, path, files, walked)
-        except Refused as refused:
+            names = await asyncio.to_thread(self._files_to_search, path, files, walk)
+        except PathRefused as refused:
             return str(refused)
         search = Search(
             pattern,
             ignore_case=ignore_case,
-            most=self._limits.matches,
+            max_matches=self._limits.matches,
             seconds=self._limits.seconds,
         )
-        return await search.through(names, self._folder.resolve(), walked)
+        return await search.through(names, self._folder.resolve(), walk)
 
     def _list(self, path: str, pattern: str, depth: int) -> str:
-        folder = ShownFolder(self._folder)
+        folder = VisibleFolder(self._folder)
         top = folder.find(path)
         if not top.is_dir():
-            return f"{shown(path)!r} is a file: read_file reads it."
-        walked = Walked(self._limits.seconds)
-        wanted = _wanted(pattern, len(top.relative_to(folder.root).parts))
-        found = (one for one in folder.walk(top, depth, walked) if wanted(one.path))
-        rows = [_row(one) for one in islice(found, self._limits.entries)]
+            return f"{printable(path)!r} is a file: read_file reads it."
+        walk = WalkState(self._limits.seconds)
+        matcher = _matcher(pattern, len(top.relative_to(folder.root).parts))
+        entries = (entry for entry in folder.walk(top, depth, walk) if matcher(entry.path))
+        rows: list[str] = []
+        for entry in islice(entries, self._limits.entries):
+            name = printable("/".join(entry.path))
+            rows.append(f"{name}/" if entry.is_folder else f"{name}  {size_of(entry.size)}")
         left_out = {
             f"Only the first {len(rows)} are listed: look into one folder, or use a pattern.": next(
-                found, None
+                entries, None
             ),
-            "Deeper folders were not looked into: raise depth, or list one of them.": walked.deeper,
-            "A folder with very many entries is listed in part.": walked.crowded,
-            "It took too long and was stopped: look into one folder.": walked.late,
-            walked.closed_note: walked.closed,
+            "Deeper folders were not looked into: raise depth, or list one of them.": walk.deeper,
+            "A folder with very many entries is listed in part.": walk.crowded,
+            "It took too long and was stopped: look into one folder.": walk.late,
+            walk.closed_note: walk.closed,
         }
-        text = "\n".join(rows) or f"Nothing here matches {shown(pattern)!r}."
-        return with_notes(text, [note for note, so in left_out.items() if so])
+        text = "\n".join(rows) or f"Nothing here matches {printable(pattern)!r}."
+        return with_notes(text, [note for note, applies in left_out.items() if applies])
 
-    def _to_search(self, path: str, files: str, walked: Walked) -> list[str]:
-        folder = ShownFolder(self._folder)
+    def _files_to_search(self, path: str, files: str, walk: WalkState) -> list[str]:
+        folder = VisibleFolder(self._folder)
         top = folder.find(path)
         if not top.is_dir():
             return [str(top)]
-        wanted = _wanted(files, len(top.relative_to(folder.root).parts))
+        matcher = _matcher(files, len(top.relative_to(folder.root).parts))
         names: list[str] = []
-        for entry in folder.walk(top, sys.maxsize, walked):
-            if not entry.is_folder and wanted(entry.path):
+        for entry in folder.walk(top, sys.maxsize, walk):
+            if not entry.is_folder and matcher(entry.path):
                 names.append(str(folder.root.joinpath(*entry.path)))
             if len(names) >= self._limits.files:
-                walked.crowded = True
+                walk.crowded = True
                 break
         return names
 
 
-def _wanted(pattern: str, above: int) -> Callable[[tuple[str, ...]], bool]:
-    """Whether a path matches; a pattern with a slash begins where the search does."""
+def _matcher(pattern: str, above: int) -> Callable[[tuple[str, ...]], bool]:
+    """Tells whether a path matches; a pattern with a slash is relative to the start folder."""
     bare = pattern.strip().removeprefix("./")
     segments = between_slashes(as_bytes(bare.strip("/") or "*"))
     anchored = "/" in bare.strip("/")
     return lambda path: matches(
-        segments, [as_bytes(one) for one in (path[above:] if anchored else path[-1:])]
+        segments, [as_bytes(name) for name in (path[above:] if anchored else path[-1:])]
     )
-
-
-def _row(entry: Entry) -> str:
-    name = shown("/".join(entry.path))
-    return f"{name}/" if entry.is_folder else f"{name}  {size_of(entry.size)}"

@@ -1,9 +1,8 @@
-"""Looks for a pattern in files, as a process of its own.
+"""Searches files for a pattern, as a process of its own.
 
-A pattern can be written so that it takes years to match, and then nothing stops it but the end of
-its process. So it is matched in one that can be ended. Run by its path, it reads what to look for
-as JSON from standard input and prints what it finds as JSON lines. It needs the standard library
-alone.
+A pattern can take years to match, and then only the end of its process stops it. So it runs in one
+that can be killed. Run by its path, it reads the request as JSON from standard input and prints
+what it finds as JSON lines. It needs only the standard library.
 """
 
 import codecs
@@ -17,16 +16,11 @@ import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
-HEAD = 8_192
-"""Bytes by which text is told from other files."""
-LONGEST = 2_000
-"""Characters of a line that are shown."""
-LARGEST = 64_000_000
-"""Bytes of a file that is searched."""
-WHOLE = 16_000_000
-"""Characters of a line that are searched."""
-_LONG = 10_000
-"""Characters of a line that waits until the others are searched: it may take long."""
+HEAD = 8_192  # bytes by which text is distinguished from other files
+LONGEST = 2_000  # characters of a line that are shown
+LARGEST = 64_000_000  # bytes of a file that is searched
+WHOLE = 16_000_000  # characters of a line that are searched
+_LONG = 10_000  # characters of a line that waits until the others are searched: it may take long
 _SHOWN = 240
 _MEMORY = 1 << 30
 _MARKS = (
@@ -39,7 +33,7 @@ _MARKS = (
 
 
 def opened(path: str) -> io.BufferedReader | None:
-    """A regular file, open to read; None when it is something else. No link is followed."""
+    """Open a regular file; None if it is something else. No link is followed."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     number = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -49,7 +43,7 @@ def opened(path: str) -> io.BufferedReader | None:
 
 
 def encoding_of(head: bytes) -> str | None:
-    """How the text is written that begins so; None when it is no text."""
+    """The encoding of a text that begins so; None if it is no text."""
     marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
     if marked or b"\0" in head:
         return marked
@@ -63,7 +57,7 @@ def encoding_of(head: bytes) -> str | None:
 def lines_of(
     file: io.BufferedReader, encoding: str, longest: int = LONGEST
 ) -> Generator[tuple[str, bool], None, None]:
-    """Its lines without their ends, however long they are: as much as is wanted, and if cut."""
+    """The lines without their ends, cut to a length, and whether each was cut."""
     with io.TextIOWrapper(file, encoding, errors="replace") as text:
         while line := text.readline(longest + 1):
             more = line
@@ -73,13 +67,13 @@ def lines_of(
             yield bare[:longest], len(bare) > longest
 
 
-def _pattern(wanted: str, *, ignore_case: bool) -> tuple[re.Pattern[str], bool]:
+def _compile(pattern: str, *, ignore_case: bool) -> tuple[re.Pattern[str], bool]:
     """The pattern, and whether it is meant literally because it is no regular expression."""
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
     try:
-        return re.compile(wanted, flags), False
+        return re.compile(pattern, flags), False
     except (re.error, RecursionError, OverflowError):
-        return re.compile(re.escape(wanted), flags), True
+        return re.compile(re.escape(pattern), flags), True
 
 
 class _Skipped(Exception):
@@ -100,28 +94,27 @@ def _lines(path: str, longest: int) -> Iterator[tuple[int, str, bool]]:
             yield number, line, cut
 
 
-class _Looking:
-    """A search through files: first all their lines but the long ones, then these."""
+class _Search:
+    """Searches all lines of the files but the long ones first, then the long ones."""
 
-    def __init__(self, pattern: re.Pattern[str], most: int) -> None:
+    def __init__(self, pattern: re.Pattern[str], max_matches: int) -> None:
         self._pattern = pattern
-        self._left = most
+        self._left = max_matches
 
     def through(self, files: list[str]) -> bool:
-        """Print what is found and what is left out; whether all files were looked into."""
-        later = [at for at, path in enumerate(files) if self._left and self._short(at, path)]
-        for at in later:
+        """Print matches and skipped files; whether all files were searched."""
+        later = [nth for nth, path in enumerate(files) if self._left and self._short(nth, path)]
+        for nth in later:
             if self._left:
-                self._long(at, files[at])
+                self._long(nth, files[nth])
         return self._left > 0
 
-    def _short(self, at: int, path: str) -> bool:
-        """Look into a file; whether it has long lines."""
+    def _short(self, nth: int, path: str) -> bool:
         long = False
         try:
             for number, line, cut in _lines(path, _LONG):
                 long = long or cut
-                if not cut and not self._look(at, number, line):
+                if not cut and not self._look(nth, number, line):
                     break
         except _Skipped as skipped:
             _print({"skipped": str(skipped)})
@@ -130,34 +123,32 @@ class _Looking:
             _print({"skipped": "link" if link else "unreadable"})
         return long
 
-    def _long(self, at: int, path: str) -> None:
+    def _long(self, nth: int, path: str) -> None:
         try:
             for number, line, cut in _lines(path, WHOLE):
                 if len(line) <= _LONG:
                     continue
-                if not self._look(at, number, line):
+                if not self._look(nth, number, line):
                     break
                 if cut:
                     _print({"skipped": "end"})
         except (_Skipped, OSError, UnicodeError):
             _print({"skipped": "unreadable"})
 
-    def _look(self, at: int, number: int, line: str) -> int:
-        """How many more may be found, after this line."""
+    def _look(self, nth: int, number: int, line: str) -> int:
         if match := self._pattern.search(line):
-            _print([at, number, _around(line, match.start())])
+            _print([nth, number, _around(line, match.start())])
             self._left -= 1
         return self._left
 
 
-def _around(line: str, at: int) -> str:
-    begin = max(0, min(at - _SHOWN // 3, len(line) - _SHOWN))
+def _around(line: str, index: int) -> str:
+    begin = max(0, min(index - _SHOWN // 3, len(line) - _SHOWN))
     part = line[begin : begin + _SHOWN].strip()
     return f"{'…' if begin else ''}{part}{'…' if begin + _SHOWN < len(line) else ''}"
 
 
-def _bounded() -> None:
-    """A pattern may also take all memory there is."""
+def _limit_memory() -> None:
     try:
         import resource  # noqa: PLC0415 - not on every system
 
@@ -172,12 +163,11 @@ def _print(value: object) -> None:
 
 
 def main() -> None:
-    """Look for what standard input says."""
-    _bounded()
-    asked: dict[str, Any] = json.loads(sys.stdin.buffer.read())
-    pattern, literal = _pattern(asked["pattern"], ignore_case=asked["ignore_case"])
+    _limit_memory()
+    request: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    pattern, literal = _compile(request["pattern"], ignore_case=request["ignore_case"])
     _print({"literal": literal})
-    if _Looking(pattern, asked["most"]).through(asked["files"]):
+    if _Search(pattern, request["most"]).through(request["files"]):
         _print({"done": True})
 
 

@@ -18,7 +18,6 @@ _LAST_ERRORS = 1 << 12
 
 
 def main(max_line: int, command: list[str]) -> int:
-    """Run the server; its exit code."""
     try:
         # The server reads the chat's requests itself.
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - the user's own command

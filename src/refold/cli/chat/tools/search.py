@@ -1,4 +1,4 @@
-"""A search through files, made by a process that can be ended."""
+"""Searching files, in a process that can be killed, and reading pages of them, for a model."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from refold.cli.chat.tools import line_search
-from refold.cli.chat.tools.folder import Walked, shown, size_of, with_notes
+from refold.cli.chat.tools.folder import WalkState, printable, size_of, with_notes
 from refold.cli.chat.tools.line_search import HEAD, LONGEST, encoding_of, lines_of, opened
 
 _WHY: Final = {
@@ -22,23 +22,21 @@ _WHY: Final = {
     "special": "not regular",
     "unreadable": "unreadable",
 }
-_END: Final = "end"
-"""Of a line that was searched in part."""
+_END: Final = "end"  # of a line that was searched in part
 
 
 class Search:
-    """One search, and what it has found so far."""
-
-    def __init__(self, pattern: str, *, ignore_case: bool, most: int, seconds: float) -> None:
-        self._asked = {"pattern": pattern, "ignore_case": ignore_case, "most": most}
-        self._most = most
+    def __init__(
+        self, pattern: str, *, ignore_case: bool, max_matches: int, seconds: float
+    ) -> None:
+        self._request = {"pattern": pattern, "ignore_case": ignore_case, "most": max_matches}
+        self._max_matches = max_matches
         self._seconds = seconds
-        self._found: list[tuple[int, int, str]] = []
-        self._told: dict[str, object] = {}
+        self._matches: list[tuple[int, int, str]] = []
+        self._state: dict[str, object] = {}
         self._skipped = Counter[str]()
 
-    async def through(self, files: Sequence[str], root: Path, walked: Walked) -> str:
-        """What the files hold, named from the root on."""
+    async def through(self, files: Sequence[str], root: Path, walk: WalkState) -> str:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-IS",
@@ -52,68 +50,64 @@ class Search:
                 await self._listen(process, files)
                 await process.wait()
         except (TimeoutError, ConnectionError):
-            walked.late = True
+            walk.late = True
         finally:
-            await _stopped(process)
-        return self._text(files, root, walked)
+            await _stop(process)
+        return self._text(files, root, walk)
 
     async def _listen(self, process: asyncio.subprocess.Process, files: Sequence[str]) -> None:
         assert process.stdin is not None  # noqa: S101 - it was asked for
         assert process.stdout is not None  # noqa: S101 - it was asked for
-        process.stdin.write(json.dumps(self._asked | {"files": files}).encode())
+        process.stdin.write(json.dumps(self._request | {"files": files}).encode())
         process.stdin.write_eof()
         async for line in process.stdout:
             value: object = json.loads(line)
-            if isinstance(value, dict):
-                self._hear(cast("dict[str, object]", value))
+            if not isinstance(value, dict):
+                index, number, text = cast("list[Any]", value)
+                self._matches.append((index, number, text))
+                continue
+            report = cast("dict[str, object]", value)
+            if "skipped" in report:
+                self._skipped[str(report["skipped"])] += 1
             else:
-                at, number, text = cast("list[Any]", value)
-                self._found.append((at, number, text))
+                self._state |= report
 
-    def _hear(self, told: dict[str, object]) -> None:
-        if "skipped" in told:
-            self._skipped[str(told["skipped"])] += 1
-        else:
-            self._told |= told
-
-    def _text(self, files: Sequence[str], root: Path, walked: Walked) -> str:
+    def _text(self, files: Sequence[str], root: Path, walk: WalkState) -> str:
         rows = [
-            f"{shown(str(Path(files[at]).relative_to(root)))}:{number}: {text}"
-            for at, number, text in sorted(self._found)
+            f"{printable(str(Path(files[index]).relative_to(root)))}:{number}: {text}"
+            for index, number, text in sorted(self._matches)
         ]
-        full = len(rows) >= self._most
-        late = walked.late or not (full or "done" in self._told)
+        full = len(rows) >= self._max_matches
+        late = walk.late or not (full or "done" in self._state)
         left_out = {
             f"Only the first {len(rows)} matches are shown: narrow it with path or files.": full,
-            "That is no regular expression, so it was looked for as it stands.": self._told.get(
+            "That is no regular expression, so it was looked for as it stands.": self._state.get(
                 "literal"
             ),
-            "Not all files were looked into: narrow it with path or files.": walked.crowded,
+            "Not all files were looked into: narrow it with path or files.": walk.crowded,
             "It took too long and was stopped: use a simpler pattern, or narrow it.": late,
         }
-        notes = [note for note, so in left_out.items() if so]
-        none = "No match so far." if late else f"No match in {_files(self._searched(files))}."
-        return with_notes("\n".join(rows) or none, [*notes, *self._not_searched(walked)])
+        notes = [note for note, applies in left_out.items() if applies]
+        searched = len(files) - sum(self._skipped[why] for why in _WHY)
+        none = "No match so far." if late else f"No match in {_files(searched)}."
+        return with_notes("\n".join(rows) or none, [*notes, *self._not_searched(walk)])
 
-    def _searched(self, files: Sequence[str]) -> int:
-        return len(files) - sum(self._skipped[why] for why in _WHY)
-
-    def _not_searched(self, walked: Walked) -> list[str]:
-        """What was not looked at, so that nobody takes it for looked through."""
-        why = [f"{self._skipped[one]:,} {said}" for one, said in _WHY.items() if self._skipped[one]]
-        count, ends = sum(self._skipped[one] for one in _WHY), self._skipped[_END]
+    def _not_searched(self, walk: WalkState) -> list[str]:
+        reasons = [(self._skipped[why], text) for why, text in _WHY.items() if self._skipped[why]]
+        why = [f"{count:,} {text}" for count, text in reasons]
+        count, ends = sum(count for count, _ in reasons), self._skipped[_END]
         were = "was" if count == 1 else "were"
         notes = {
             f"{_files(count)} {were} not searched: {', '.join(why)}.": count,
             f"Of very long lines ({ends:,}) only the first {line_search.WHOLE:,} characters "
             "were searched.": ends,
-            walked.closed_note: walked.closed,
+            walk.closed_note: walk.closed,
         }
-        return [note for note, so in notes.items() if so]
+        return [note for note, applies in notes.items() if applies]
 
 
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    """End it, unless it ended: to kill what is ending takes its end away from who waits for it."""
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Kill it unless it ended: killing an ending process would take its exit from the waiter."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
@@ -124,11 +118,8 @@ def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
 
 
-# A page of a text file, for a model.
-
-
 class Page:
-    """Lines that are taken one by one, until there are enough or the time is up."""
+    """Part of a text file: lines until there are enough or the time is up."""
 
     def __init__(self, first: int, lines: int, *, characters: int, seconds: float) -> None:
         self._first = first
@@ -141,21 +132,21 @@ class Page:
         self._more = False
 
     def of(self, path: Path, name: str) -> str:
-        """What the file at the path, known by this name, has on the page."""
-        called = shown(name)
+        """The page of the file at a path; the model knows the file by this name."""
+        shown = printable(name)
         file = opened(str(path))
         if file is None:
-            return f"{called!r} is no regular file and cannot be read."
+            return f"{shown!r} is no regular file and cannot be read."
         with file:
             encoding = encoding_of(file.peek(HEAD)[:HEAD])
             size = os.fstat(file.fileno()).st_size
             if encoding is None:
-                return f"{called!r} is a binary file of {size_of(size)}: it cannot be shown."
+                return f"{shown!r} is a binary file of {size_of(size)}: it cannot be shown."
             if not size:
-                return f"{called!r} is empty."
+                return f"{shown!r} is empty."
             with closing(lines_of(file, encoding)) as lines:
                 self._take(lines)
-        return self._text(called)
+        return self._text(shown)
 
     def _take(self, lines: Iterable[tuple[str, bool]]) -> None:
         for line, cut in lines:
