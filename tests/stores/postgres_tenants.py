@@ -87,7 +87,7 @@ async def rows(postgres, postgres_database):
             await told(log, f"{tenant} gone")
             await log.fork(f"{tenant} gone", f"{tenant} heir")
             await log.forget(f"{tenant} gone")
-            with mock.patch.object(outline, "MOST_SEGMENTS", 1):
+            with mock.patch.object(outline, "MAX_SEGMENTS", 1):
                 await fork_twice(log, f"{tenant}'s")
             with mock.patch.object(search, "CHUNK_WORDS", 2):
                 await log.search(WORD)

@@ -48,7 +48,7 @@ async def test_by_address(postgres_address):
 
 
 async def test_an_exhausted_pool_refuses_soon(postgres_address):
-    pool = Pool(least=1, most=1, queue=1, wait=0.3)
+    pool = Pool(min_size=1, max_size=1, queue=1, wait=0.3)
     async with PostgresStore(postgres_address, pool=pool) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
@@ -69,7 +69,7 @@ async def test_an_exhausted_pool_refuses_soon(postgres_address):
 
 
 async def test_a_statement_that_takes_too_long(postgres_address):
-    async with PostgresStore(postgres_address, pool=Pool(most=1, statement=0.2)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, statement=0.2)) as store:
         with pytest.raises(StoreBusy, match="longer than a statement may"):
             await store.read("default", sleeping)
         await store.log().append("s", opened(), expected=0)
@@ -78,7 +78,7 @@ async def test_a_statement_that_takes_too_long(postgres_address):
 async def test_a_server_that_does_not_answer(postgres_address, monkeypatch):
     """The limit of our own ends it, if the server's does not."""
     monkeypatch.setattr("refold.stores.postgres.connection._SLACK", -59.0)
-    async with PostgresStore(postgres_address, pool=Pool(most=1, statement=60.0)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, statement=60.0)) as store:
         with pytest.raises(StoreBusy, match="does not answer"):
             await store.read("default", sleeping)
         await store.log().append("s", opened(), expected=0)
@@ -86,7 +86,7 @@ async def test_a_server_that_does_not_answer(postgres_address, monkeypatch):
 
 async def test_without_prepared_statements(postgres_address):
     """As behind a pooler that gives each transaction another connection."""
-    async with PostgresStore(postgres_address, pool=Pool(most=1, prepare=False)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, prepare=False)) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
         for at in range(1, 8):
@@ -265,7 +265,7 @@ async def test_wrong_addresses_say_what_is_wrong(postgres):
     for error in (refused.value, unread.value):
         assert "hunter2" not in f"{error}{error.__cause__}"
     with pytest.raises(InvalidInput):
-        Pool(least=3, most=2)
+        Pool(min_size=3, max_size=2)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ async def whose(connection):
 
 
 async def test_a_connection_forgets_whose_it_was(postgres_address):
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(min_size=1, max_size=1)) as store:
         log = store.log("A")
         run = store._connections.run
         await log.append("s", [Author().draft(Opened("f", "p"))], expected=0)

@@ -199,7 +199,7 @@ async def test_locks_are_taken_again_after_a_restart(postgres, store):
 
 async def test_cancelled_calls_give_their_connections_back(postgres_address):
     """Also when they are cancelled once more while they do, and others wait for a connection."""
-    async with PostgresStore(postgres_address, pool=Pool(least=2, most=2)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(min_size=2, max_size=2)) as store:
 
         async def sleeping(tx):
             await tx.run("SELECT 1")
@@ -226,7 +226,9 @@ async def test_cancelled_calls_give_their_connections_back(postgres_address):
 
 async def test_a_call_that_is_cancelled_as_it_fails_gives_its_connection_back(postgres_address):
     """Another waits for the connection, and the pool is busy."""
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
+    async with PostgresStore(
+        postgres_address, pool=Pool(min_size=1, max_size=1, wait=SOON)
+    ) as store:
         began, done = asyncio.Event(), asyncio.Event()
 
         async def failing(tx):  # noqa: ARG001 - it is work
@@ -249,7 +251,9 @@ async def test_a_call_that_is_cancelled_as_it_fails_gives_its_connection_back(po
 
 async def test_a_call_that_is_cancelled_as_its_connection_comes_ends_cancelled(postgres_address):
     """In whichever moment: what waits for a connection may be done, and who waits not yet know."""
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
+    async with PostgresStore(
+        postgres_address, pool=Pool(min_size=1, max_size=1, wait=SOON)
+    ) as store:
         for turns in range(12):
             began, done = asyncio.Event(), asyncio.Event()
 

@@ -88,7 +88,7 @@ async def test_numbers_that_no_column_can_hold(store, number):
     await sessions_of(log)
     assert len(await log.search("bill7", limit=number)) == (4 if number > 0 else 0)
     assert len(await log.search("bill7", session="bill0", limit=number)) == (number > 0)
-    found = await log.matches([(("bill7",),)], most=number)
+    found = await log.matches([(("bill7",),)], max_matches=number)
     assert len(found.matches) == (4 if number > 0 else 0)
     shown = await log.sessions(page=page_after(number, number))
     assert len(shown.sessions) == (13 if number > 0 else 0)

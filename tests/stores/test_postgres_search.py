@@ -90,7 +90,7 @@ async def test_it_finds_what_every_store_finds(store, seed, chunk, monkeypatch):
                 assert ours == theirs, query
             for most in (5, 2_000):
                 ours, theirs = [
-                    await log.matches(terms, session=session, most=most) for log in logs
+                    await log.matches(terms, session=session, max_matches=most) for log in logs
                 ]
                 assert (ours.holding, ours.messages, ours.sessions) == (
                     theirs.holding,
@@ -226,12 +226,15 @@ async def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(stor
     await begun(log, "secret", "harmless")
     forgets = [partial(log.forget, "s", span)]
 
-    async def write(work):
-        while forgets:
-            await forgets.pop()()
-        return await store.write(log.tenant, work)
+    class Forgetful:
+        read = store.read
 
-    await search.index(partial(store.read, log.tenant), write)
+        async def write(self, tenant, work):
+            while forgets:
+                await forgets.pop()()
+            return await store.write(tenant, work)
+
+    await search.index(Forgetful(), log.tenant)
     assert await words_of(owner) == (["harmless"] if span else [])
 
 

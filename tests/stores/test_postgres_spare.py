@@ -23,7 +23,7 @@ def said():
 
 
 def one(connections):
-    return Pool(least=connections, most=connections, wait=SOON)
+    return Pool(min_size=connections, max_size=connections, wait=SOON)
 
 
 async def test_a_connection_is_handed_on_without_the_pool(postgres_address, monkeypatch):
@@ -87,7 +87,7 @@ async def test_a_server_that_lets_in_fewer_than_the_pool_wants(
     try:
         await migrate(owner, roles=[name])
         address = postgres.address(postgres_database, user=name)
-        async with PostgresStore(address, pool=Pool(most=8, wait=SOON)) as store:
+        async with PostgresStore(address, pool=Pool(max_size=8, wait=SOON)) as store:
             log = store.log()
             await log.append("s", opened(), expected=0)
             async with asyncio.timeout(SOON):
@@ -140,7 +140,7 @@ async def test_waiting_for_a_connection_counts(postgres_address):
 @pytest.mark.parametrize("prepare", [True, False])
 async def test_what_was_prepared_may_be_gone(postgres_address, prepare):
     """As the driver sees to when a transaction is rolled back, or a pooler at any time."""
-    settings = Pool(least=1, most=1, prepare=prepare)
+    settings = Pool(min_size=1, max_size=1, prepare=prepare)
     async with PostgresStore(postgres_address, pool=settings) as store:
         log, run = store.log(), store._connections.run
         await log.append("s", opened(), expected=0)
