@@ -111,7 +111,7 @@ def test_a_fork_reads_what_its_source_did(lengths, data):
     assert held == expected
 
 
-def test_a_fork_copies_the_cheapest_neighbours():
+def test_a_fork_copies_the_cheapest_neighbors():
     segments = [Segment(1, 1, 1_000_000)]
     segments += [Segment(at, 1_000_000 + at - 1, 1_000_000 + at - 1) for at in range(2, 40)]
     fork = plan_fork(segments, segments[-1].last, 1000)

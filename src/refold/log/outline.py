@@ -140,6 +140,10 @@ class Segment:
     first: int
     last: int
 
+    @property
+    def span(self) -> Span:
+        return Span(self.first, self.last)
+
     def __len__(self) -> int:
         return self.last - self.first + 1
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any, Self
 
 from refold.errors import MigrationGap, StoreTooNew
 from refold.log.artifact import Hole
@@ -124,9 +125,20 @@ class SessionSpans:
 
     by_key: dict[int, tuple[Span, ...]] = field(default_factory=dict[int, tuple[Span, ...]])
 
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> Self:
+        """Of rows with a session's key, a first seq and a last one."""
+        spans = cls()
+        for key, first, last in rows:
+            spans.add(key, [Span(first, last)])
+        return spans
+
+    def get(self, key: int) -> tuple[Span, ...]:
+        return self.by_key.get(key, ())
+
     def add(self, key: int, spans: Iterable[Span]) -> None:
         if more := tuple(spans):
-            self.by_key[key] = union((*self.by_key.get(key, ()), *more))
+            self.by_key[key] = union((*self.get(key), *more))
 
     def segments(self) -> list[Segment]:
         return [

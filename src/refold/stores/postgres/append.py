@@ -29,7 +29,6 @@ from refold.stores.postgres.read import (
     entries_with_ids,
     find_session,
     forgotten_at,
-    info,
     packed,
     require_session,
     segments,
@@ -264,13 +263,13 @@ async def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionIn
     at = source.state.head if at is None else at
     row = await find_session(tx, new)
     if row is not None and (row.forked_from, row.forked_at) == (session, at):
-        return info(row, new)
+        return row.info(new)
     if row is None:
         if not 1 <= at <= source.state.head:
             raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
         row = await _add_fork(tx, session, source, new, at)
         if row is not None:
-            return info(row, new)
+            return row.info(new)
     raise SessionExists(f"There is a session {new!r} already.")
 
 
@@ -278,7 +277,7 @@ async def _add_fork(
     tx: Writing, session: str, source: SessionRow, new: str, at: int
 ) -> SessionRow | None:
     """The new session; None when one of the name was begun meanwhile."""
-    shared = await segments(tx, source, Span(1, at))
+    shared = await segments(tx, source, [Span(1, at)])
     found = await tx.first(_SQL_FORK["messages_at"], (tx.tenant, shared[-1].source, at))
     messages = found[0] if found else 0
     at_head = at == source.state.head

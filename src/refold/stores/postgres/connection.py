@@ -325,7 +325,6 @@ _REFUSALS: Final = (
 )
 """A refused connection has no code, only a message."""
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
-_AGAIN: Final = {"40001", "40P01"}
 _POOL_FIX: Final = (
     "Try again later; if it stays so, give `Pool(max_size=…)` more, or use fewer tasks."
 )
@@ -344,11 +343,6 @@ def is_lost(error: BaseException) -> bool:
         return False
     code = error.sqlstate or _refusal_code(error)
     return code.startswith(_LOST) if code else isinstance(error, OperationalError)
-
-
-def is_passing(error: psycopg.Error) -> bool:
-    """Whether two transactions were in each other's way, so that one may try again."""
-    return error.sqlstate in _AGAIN
 
 
 def explained(where: object, error: BaseException) -> StoreError:

@@ -7,6 +7,7 @@ PostgreSQL leaves behind are noted, and the owner's `scrub` removes them.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -145,7 +146,8 @@ async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
     await _hold(tx, session)
     row = await require_session(tx, session)
     own = Span(row.own_from, LAST_SEQ)
-    named = await _living(tx, await segments(tx, row, span or own))
+    parts = await segments(tx, row, [span or own])
+    named = SessionSpans.of(await tx.all(SQL["living"], (tx.tenant, *columns(parts))))
     family = _Family(tx)
     erased, derived = await _with_dependents(tx, family, named)
     eraser = Eraser(tx)
@@ -154,9 +156,7 @@ async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
         # Of the session that is removed, only what forks go on reading becomes tombstones.
         read = await _still_read(tx, [row.key])
         left = SessionSpans(dict(erased.by_key))
-        left.by_key[row.key] = intersect(
-            erased.by_key.get(row.key, ()), read.by_key.get(row.key, ())
-        )
+        left.by_key[row.key] = intersect(erased.get(row.key), read.get(row.key))
         await eraser.make_tombstones(left.segments())
         await _replay(tx, family, erased)
         await _remove_session(tx, session, row, eraser)
@@ -222,16 +222,14 @@ class _Family:
         found: list[tuple[int, Entry]] = []
         for parts in self.reading.values():
             lost = [
-                span
-                for part in parts
-                for span in intersect([_span(part)], erased.by_key.get(part.source, ()))
+                span for part in parts for span in intersect([part.span], erased.get(part.source))
             ]
             if lost:
                 derived = {
                     entry.seq: (part.source, entry)
                     for part in parts
                     for entry in self._derived.get(part.source, ())
-                    if entry.seq in _span(part)
+                    if entry.seq in part.span
                 }
                 entries = [entry for _, entry in derived.values()]
                 found += [derived[entry.seq] for entry in dependents(lost, entries)]
@@ -241,11 +239,9 @@ class _Family:
         """Read which of these entries are derived from others, unless that was read before."""
         new = SessionSpans()
         for part in parts:
-            new.add(
-                part.source, subtract([_span(part)], self._looked_at.by_key.get(part.source, ()))
-            )
+            new.add(part.source, subtract([part.span], self._looked_at.get(part.source)))
         for part in new.segments():
-            self._looked_at.add(part.source, [_span(part)])
+            self._looked_at.add(part.source, [part.span])
         values = (self._tx.tenant, *columns(new.segments()))
         for row in await self._tx.all(SQL["derived"], values):
             self._derived.setdefault(row[0], []).append(entry_of(row))
@@ -255,13 +251,6 @@ async def _hold(tx: Writing, session: str) -> None:
     """Lock the session, those whose entries it reads, and its forks."""
     if session.isprintable():
         await tx.run(SQL["hold_family"], (tx.tenant, session))
-
-
-async def _living(tx: Writing, parts: Iterable[Segment]) -> SessionSpans:
-    living = SessionSpans()
-    for key, first, last in await tx.all(SQL["living"], (tx.tenant, *columns(parts))):
-        living.add(key, [Span(first, last)])
-    return living
 
 
 async def _with_dependents(
@@ -287,25 +276,24 @@ async def _add_copies(tx: Writing, erased: SessionSpans) -> None:
     while todo:
         new = SessionSpans()
         for key, first, last in await tx.all(SQL["copies"], (tx.tenant, *columns(todo))):
-            new.add(key, subtract([Span(first, last)], erased.by_key.get(key, ())))
+            new.add(key, subtract([Span(first, last)], erased.get(key)))
         todo = new.segments()
         for part in todo:
-            erased.add(part.source, [_span(part)])
+            erased.add(part.source, [part.span])
 
 
 async def _replay(tx: Writing, family: _Family, erased: SessionSpans) -> None:
     """Replay the outlines of all readers, and let no append rest on what they were."""
     where = SessionSpans()
-    for parts in family.reading.values():
-        for part in parts:
-            where.add(part.source, [_span(part)])
+    for part in chain.from_iterable(family.reading.values()):
+        where.add(part.source, [part.span])
     rows = await tx.all(SQL_READ["controls"], (tx.tenant, *columns(where.segments())))
     controls: dict[int, list[Entry]] = {}
     for row, entry in zip(rows, await whole(tx, map(entry_of, rows)), strict=True):
         controls.setdefault(row[0], []).append(entry)
     outlines: list[bytes] = []
     for parts in family.reading.values():
-        read = [e for part in parts for e in controls.get(part.source, ()) if e.seq in _span(part)]
+        read = [e for part in parts for e in controls.get(part.source, ()) if e.seq in part.span]
         outlines.append(dump(replay(sorted(read, key=lambda entry: entry.seq))))
     await tx.run(SQL["set_outlines"], (tx.tenant, list(family.reading), outlines))
     others = erased.by_key.keys() - family.reading.keys()
@@ -331,7 +319,7 @@ async def _sweep(tx: Writing, keys: Collection[int], eraser: Eraser) -> None:
     read = await _still_read(tx, [key for key, _ in nameless])
     unread = SessionSpans()
     for key, head in nameless:
-        unread.add(key, subtract([Span(1, head)], read.by_key.get(key, ())))
+        unread.add(key, subtract([Span(1, head)], read.get(key)))
     await eraser.remove(unread.segments())
     for key, _ in nameless:
         if key in read.by_key:
@@ -342,11 +330,5 @@ async def _sweep(tx: Writing, keys: Collection[int], eraser: Eraser) -> None:
 
 
 async def _still_read(tx: Writing, keys: Sequence[int]) -> SessionSpans:
-    read = SessionSpans()
-    for key, first, last in await tx.all(SQL["still_read"], (tx.tenant, keys)):
-        read.add(key, [Span(first, last)])
-    return read
-
-
-def _span(part: Segment) -> Span:
-    return Span(part.first, part.last)
+    """What forks read of these sessions."""
+    return SessionSpans.of(await tx.all(SQL["still_read"], (tx.tenant, keys)))

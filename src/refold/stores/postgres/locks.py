@@ -62,33 +62,33 @@ class LockConnection:
         if key in self._held:  # the server would give it to the same connection twice
             return None
         self._held.add(key)
-        asked: list[Connection] = []
+        tried: list[Connection] = []
 
-        async def ask(connection: Connection) -> Row | None:
-            asked.append(connection)
+        async def try_lock(connection: Connection) -> Row | None:
+            tried.append(connection)
             return await (await execute(connection, _TAKE, (key,))).fetchone()
 
         try:
-            row = await self._run(ask)
+            row = await self._run(try_lock)
         except BaseException:
-            if asked:  # the server may have given it, to nobody now
-                self.release(asked[-1], key)
+            if tried:  # the server may have given the lock, to nobody now
+                self.release(tried[-1], key)
             else:
                 self._held.discard(key)
             raise
         if not row or not row[0]:
             self._held.discard(key)
             return None
-        return asked[-1]
+        return tried[-1]
 
     async def attempt(self, tenant: str, session: str, fold: UUID) -> int:
         """Record that a fold is about to be made; how often that was recorded so far."""
 
-        async def ask(connection: Connection) -> Row | None:
-            noted = await execute(connection, _ATTEMPT, (tenant, session, fold))
-            return await noted.fetchone()
+        async def record(connection: Connection) -> Row | None:
+            cursor = await execute(connection, _ATTEMPT, (tenant, session, fold))
+            return await cursor.fetchone()
 
-        row = await self._run(ask)
+        row = await self._run(record)
         return row[0] if row else 1
 
     def release(self, connection: Connection, key: int) -> None:
@@ -120,18 +120,13 @@ class LockConnection:
         while True:
             connection, key = await releasing.get()
             try:
-                await self._release(connection, key)
+                async with asyncio.timeout(self._pool.limit):
+                    await execute(connection, _RELEASE, (key,))
+            except (psycopg.Error, TimeoutError):
+                await connection.close()  # and with it goes the lock
             finally:
+                self._held.discard(key)
                 releasing.task_done()
-
-    async def _release(self, connection: Connection, key: int) -> None:
-        try:
-            async with asyncio.timeout(self._pool.limit):
-                await execute(connection, _RELEASE, (key,))
-        except (psycopg.Error, TimeoutError):
-            await connection.close()  # and with it goes the lock
-        finally:
-            self._held.discard(key)
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do the work on the connection, or on a new one if it is lost."""

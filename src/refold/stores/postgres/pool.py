@@ -16,7 +16,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
-from refold.errors import StoreClosed, StoreError
+from refold.errors import StoreClosed
 from refold.stores.postgres.connection import (
     Address,
     Connection,
@@ -27,7 +27,6 @@ from refold.stores.postgres.connection import (
     explained,
     give_up,
     is_lost,
-    is_passing,
     parameters,
     unreachable,
 )
@@ -38,6 +37,7 @@ Waiter = asyncio.Future[Connection | None]
 PsycopgPool = AsyncConnectionPool[Connection]
 _LOOKS: Final = 8
 _REASONS: Final = {"40001": "serialization", "40P01": "deadlock"}
+"""Two transactions were in each other's way, and one of them may try again."""
 _PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.5)
 _REST: Final = 1.0
 _RECONNECT: Final = 2.0
@@ -256,16 +256,19 @@ class Connections:
 
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         until = monotonic() + self._wait
-        tries, canceled = 0, _cancelled()
+        tries, canceled = 0, _cancel_count()
         while True:
             try:
                 return await self._once(work)
             except (psycopg.Error, TimeoutError) as error:
-                if _cancelled() > canceled:  # a connection that is closed by it says so instead
+                if _cancel_count() > canceled:  # a connection that is closed by it says so instead
                     raise asyncio.CancelledError from error
                 if not await self._may_retry(error) or monotonic() > until:
-                    raise self._explained(error) from error
-                self._measuring.retried(_REASONS.get(_sqlstate(error), "lost connection"))
+                    if isinstance(error, PoolTimeout) and self._has_room():
+                        raise unreachable(self.address, "no connection can be made") from error
+                    raise explained(self.address, error) from error
+                code = getattr(error, "sqlstate", None) or ""
+                self._measuring.retried(_REASONS.get(code, "lost connection"))
                 pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
             tries += 1
             await asyncio.sleep(uniform(pause / 2, pause))  # noqa: S311 - so that not all come at once
@@ -292,7 +295,7 @@ class Connections:
             self._asking += 1
         elif (connection := await self._wait_for_idle(pool)) is not None:
             return connection
-        before = _cancelled()
+        before = _cancel_count()
         try:
             connection = await pool.getconn()
         except BaseException:
@@ -302,7 +305,7 @@ class Connections:
         self._used += 1
         if self._rest is None:
             self._rest = asyncio.get_running_loop().call_later(_REST, self._let_rest)
-        if _cancelled() > before:
+        if _cancel_count() > before:
             await self._give_back(pool, connection)
             raise asyncio.CancelledError
         return connection
@@ -378,8 +381,8 @@ class Connections:
         if pool is None:
             return False
         if isinstance(error, PoolTimeout):
-            return self._is_away()
-        if isinstance(error, psycopg.Error) and is_passing(error):
+            return self._has_room()
+        if isinstance(error, psycopg.Error) and error.sqlstate in _REASONS:
             return True
         if not is_lost(error):
             return False
@@ -389,14 +392,9 @@ class Connections:
             await pool.check()
         return True
 
-    def _is_away(self) -> bool:
-        """Whether no connection came because none can be made, not because all are in use."""
+    def _has_room(self) -> bool:
+        """If no connection came all the same, then because none can be made."""
         return self._used < self.settings.max_size
-
-    def _explained(self, error: BaseException) -> StoreError:
-        if isinstance(error, PoolTimeout) and self._is_away():
-            return unreachable(self.address, "no connection can be made")
-        return explained(self.address, error)
 
 
 async def _reconnect_for_waiters(pool: PsycopgPool) -> None:
@@ -405,15 +403,11 @@ async def _reconnect_for_waiters(pool: PsycopgPool) -> None:
         await pool.check()
 
 
-def _cancelled() -> int:
-    """How often this task was told to stop.
+def _cancel_count() -> int:
+    """How often this task was asked to cancel.
 
     On Python 3.11 `asyncio.wait_for`, by which the pool waits, loses a cancellation that comes in
     the moment in which what it waits for does.
     """
     task = asyncio.current_task()
     return task.cancelling() if task else 0
-
-
-def _sqlstate(error: BaseException) -> str:
-    return (isinstance(error, psycopg.Error) and error.sqlstate) or ""

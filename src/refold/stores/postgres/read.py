@@ -29,7 +29,7 @@ MINUTE: Final = 60_000
 _MAX_CACHED: Final = 10_000
 _MAX_ENTRIES: Final = 1_000
 _KEY, _OWN_FROM, _REVISION = 0, 9, 11  # the columns of a session's row
-_seq = attrgetter("seq")
+_ALL: Final = Span(1, LAST_SEQ)
 
 Name = tuple[str, str]
 """A tenant and the name of one of its sessions."""
@@ -89,7 +89,7 @@ class Packed:
     async def _make(self, connection: Connection, what: Statement) -> None:
         connection.pgconn.send_prepare(what.name, what.sql)
         result = await _answer(connection)
-        if _code(result) != _IS_PREPARED:  # by a call that was cancelled before it noted that
+        if _code(result) != _IS_PREPARED:  # by a call that was canceled before it noted that
             _check(connection, result)
         self._prepared.setdefault(connection, set()).add(what.name)
 
@@ -132,6 +132,9 @@ class SessionRow(NamedTuple):
     def forked_at(self) -> int | None:
         """The last entry it shares with the session it was forked from."""
         return None if self.forked_from is None else self.own_from - 1
+
+    def info(self, session: str) -> SessionInfo:
+        return self.state.info(session, self.forked_from, self.forked_at)
 
 
 class SessionCache:
@@ -240,16 +243,8 @@ async def forgotten_at(tx: Reading, session: str) -> int:
     return found[0] if found else 0
 
 
-def info(row: SessionRow, session: str) -> SessionInfo:
-    return row.state.info(session, row.forked_from, row.forked_at)
-
-
-async def segments(tx: Reading, row: SessionRow, span: Span | None = None) -> list[Segment]:
-    return await _segments(tx, row, [span or Span(1, LAST_SEQ)])
-
-
-async def _segments(tx: Reading, row: SessionRow, spans: Sequence[Span]) -> list[Segment]:
-    """Where the entries of the spans lie, which are in order."""
+async def segments(tx: Reading, row: SessionRow, spans: Sequence[Span] = (_ALL,)) -> list[Segment]:
+    """Where the entries of the spans lie; the spans are in order and do not meet."""
     found: list[Segment] = []
     if spans and spans[0].first < row.own_from:
         ends = spans[0].first, min(spans[-1].last, LAST_SEQ)
@@ -261,32 +256,24 @@ async def _segments(tx: Reading, row: SessionRow, spans: Sequence[Span]) -> list
 
 
 async def read(
-    tx: Reading, row: SessionRow, span: Span | None, *, is_whole: bool = True
-) -> list[Entry]:
-    return await _read_many(tx, row, [span or Span(1, LAST_SEQ)], is_whole=is_whole)
-
-
-async def _read_many(
-    tx: Reading, row: SessionRow, spans: Sequence[Span], *, is_whole: bool = True
+    tx: Reading, row: SessionRow, spans: Sequence[Span] = (_ALL,), *, is_whole: bool = True
 ) -> list[Entry]:
     """The entries of the spans that exist; the spans are in order and do not meet."""
-    parts = await _segments(tx, row, spans)
+    parts = await segments(tx, row, spans)
     if len(parts) == 1:
-        entries = await entries_in(tx, parts[0])
+        values = tx.tenant, parts[0].source, parts[0].first, parts[0].last
+        entries = _in_order(await tx.all(SQL["entries"], values))
     else:
-        entries = _complete(parts, await _of_many(tx, SQL["entries_of_many"], parts))
+        entries = await _of_many(tx, SQL["entries_of_many"], parts)
+    expected = sum(map(len, parts))
+    if len(entries) != expected:
+        raise StoreCorrupt(f"Of {expected} entries of a session, {len(entries)} are there.")
     return await whole(tx, entries) if is_whole else entries
-
-
-async def entries_in(tx: Reading, segment: Segment) -> list[Entry]:
-    ends = segment.source, segment.first, segment.last
-    found = await tx.all(SQL["entries"], (tx.tenant, *ends))
-    return _complete([segment], sorted(map(entry_of, found), key=_seq))
 
 
 async def controls(tx: Reading, row: SessionRow, upto: int = LAST_SEQ) -> list[Entry]:
     """The control entries up to a seq, request records without their bodies."""
-    parts = await segments(tx, row, Span(1, upto))
+    parts = await segments(tx, row, [Span(1, upto)])
     return await whole(tx, await _of_many(tx, SQL["controls"], parts))
 
 
@@ -322,27 +309,23 @@ async def visible(tx: Reading, session: str, last: int | None) -> Visible:
     row = await require_session(tx, session)
     outline = row.state.outline
     needed = outline.needed(row.state.head, last)
-    entries = {entry.seq: entry for entry in await _read_many(tx, row, needed)}
+    entries = {entry.seq: entry for entry in await read(tx, row, needed)}
     if outline.record is not None:
         chain = subtract(spans_of(chain_of(entries[outline.record])), needed)
         if chain:
-            entries |= {entry.seq: entry for entry in await _read_many(tx, row, chain)}
-    return Visible(info(row, session), outline, tuple(entries[seq] for seq in sorted(entries)))
+            entries |= {entry.seq: entry for entry in await read(tx, row, chain)}
+    return Visible(row.info(session), outline, tuple(entries[seq] for seq in sorted(entries)))
 
 
 async def _of_many(tx: Reading, sql: str, parts: Sequence[Segment], *more: object) -> list[Entry]:
     """The entries that one statement finds in the segments, in the order of their seqs."""
     if not parts:
         return []
-    found = await tx.all(sql, (tx.tenant, *columns(parts), *more))
-    return sorted(map(entry_of, found), key=_seq)
+    return _in_order(await tx.all(sql, (tx.tenant, *columns(parts), *more)))
 
 
-def _complete(parts: Sequence[Segment], entries: list[Entry]) -> list[Entry]:
-    expected = sum(len(part) for part in parts)
-    if len(entries) != expected:
-        raise StoreCorrupt(f"Of {expected} entries of a session, {len(entries)} are there.")
-    return entries
+def _in_order(rows: Iterable[Row]) -> list[Entry]:
+    return sorted(map(entry_of, rows), key=attrgetter("seq"))
 
 
 async def _artifacts(tx: Reading, hashes: Iterable[str]) -> dict[str, Artifact]:

@@ -36,7 +36,6 @@ from refold.stores.postgres.read import (
     MINUTE,
     columns,
     entry_of,
-    info,
     require_session,
     segments,
     session_of,
@@ -362,7 +361,7 @@ async def sessions(tx: Reading, search: str | None, limit: int, page: str | None
         for name, *row in rows:
             if len(shown) >= limit:
                 return SessionPage(tuple(shown), last or None)
-            shown.append(info(await session_of(tx, tuple(row)), name))
+            shown.append((await session_of(tx, tuple(row))).info(name))
             after = row[_UPDATED_AT], row[0]
             last = page_after(*after)
         if len(rows) < count:

@@ -300,7 +300,8 @@ class PostgresLog:
                 row = cached
             else:
                 row = await self._row(tx, session)
-            return await reading.read(tx, row, span, is_whole=whole)
+            spans = [span or Span(1, reading.LAST_SEQ)]
+            return await reading.read(tx, row, spans, is_whole=whole)
 
         return await self._store.glance(self.tenant, read)
 
@@ -363,7 +364,7 @@ class PostgresLog:
     async def _outlined(self, session: str) -> Outlined:
         async def outlined(tx: Reading) -> Outlined:
             row = await self._row(tx, session)
-            return Outlined(reading.info(row, session), row.state.outline, row.revision)
+            return Outlined(row.info(session), row.state.outline, row.revision)
 
         return await self._store.glance(self.tenant, outlined)
 

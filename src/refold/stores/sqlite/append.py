@@ -25,7 +25,6 @@ from refold.stores.sqlite.read import (
     entries_in,
     find_session,
     forgotten_at,
-    info,
     key_of,
     place,
     read,
@@ -198,7 +197,7 @@ def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
     existing = find_session(tx, new)
     if existing is not None:
         if (existing.forked_from, existing.forked_at) == (session, at):
-            return info(existing, new)
+            return existing.info(new)
         raise SessionExists(f"There is a session {new!r} already.")
     if not 1 <= at <= source.state.head:
         raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
@@ -217,7 +216,7 @@ def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
     for segment in plan.copies:
         _copy(tx, segment, forked.key)
     tx.reach("fork.written")
-    return info(forked, new)
+    return forked.info(new)
 
 
 def _copy(tx: Writing, segment: Segment, key: int) -> None:

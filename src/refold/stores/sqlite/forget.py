@@ -143,11 +143,10 @@ def _add_copies(tx: Writing, erased: SessionSpans) -> None:
     todo = erased.segments()
     while todo:
         segment = todo.pop()
-        span = Span(segment.first, segment.last)
         values = {"key": segment.source, "first": segment.first, "last": segment.last}
         for other, first, last in tx.db.execute(SQL["copies"], values).fetchall():
-            copied = intersect([span], [Span(first, last)])
-            new = subtract(copied, erased.by_key.get(other, ()))
+            copied = intersect([segment.span], [Span(first, last)])
+            new = subtract(copied, erased.get(other))
             erased.add(other, new)
             todo += [Segment(other, piece.first, piece.last) for piece in new]
 
@@ -175,8 +174,7 @@ def _dependents(tx: Writing, row: SessionRow, erased: SessionSpans) -> list[tupl
     lost: list[Span] = []
     derived: dict[int, tuple[int, Entry]] = {}
     for segment in segments(tx, row):
-        span = Span(segment.first, segment.last)
-        lost += intersect([span], erased.by_key.get(segment.source, ()))
+        lost += intersect([segment.span], erased.get(segment.source))
         for found in tx.db.execute(SQL["derived"], ends(segment)):
             entry = entry_of(found)
             derived[entry.seq] = segment.source, entry

@@ -74,6 +74,9 @@ class SessionRow(NamedTuple):
         """The last entry it shares with the session it was forked from."""
         return None if self.forked_from is None else self.own_from - 1
 
+    def info(self, session: str) -> SessionInfo:
+        return self.state.info(session, self.forked_from, self.forked_at)
+
 
 Name = tuple[str, str]
 """A tenant and the name of one of its sessions."""
@@ -292,10 +295,6 @@ def forgotten_at(tx: Reading, session: str) -> int:
     return found[0] if found else 0
 
 
-def info(row: SessionRow, session: str) -> SessionInfo:
-    return row.state.info(session, row.forked_from, row.forked_at)
-
-
 def segments(tx: Reading, row: SessionRow, span: Span | None = None) -> list[Segment]:
     """Where the session's entries lie, or those of the span, in the order of their seqs."""
     span = span or Span(1, LAST_SEQ)
@@ -351,7 +350,7 @@ def artifact(tx: Reading, hash_: str) -> Artifact:
 
 def outlined(tx: Reading, session: str) -> Outlined:
     row = require_session(tx, session)
-    return Outlined(info(row, session), row.state.outline)
+    return Outlined(row.info(session), row.state.outline)
 
 
 def visible(tx: Reading, session: str, last: int | None) -> Visible:
@@ -363,4 +362,4 @@ def visible(tx: Reading, session: str, last: int | None) -> Visible:
         chain = spans_of(chain_of(entries[outline.record]))
         for span in subtract(chain, needed):
             entries |= {entry.seq: entry for entry in read(tx, row, span)}
-    return Visible(info(row, session), outline, tuple(entries[seq] for seq in sorted(entries)))
+    return Visible(row.info(session), outline, tuple(entries[seq] for seq in sorted(entries)))

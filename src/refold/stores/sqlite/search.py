@@ -31,7 +31,6 @@ from refold.stores.sqlite.read import (
     ends,
     entries_in,
     entry_of,
-    info,
     key_of,
     place,
     require_session,
@@ -232,6 +231,6 @@ def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> S
         if search is None or row_key in matching or name.startswith(search):
             if len(shown) >= limit:
                 return SessionPage(tuple(shown), last or None)
-            shown.append(info(require_session(tx, name), name))
+            shown.append(require_session(tx, name).info(name))
             last = page_after(updated, row_key)
     return SessionPage(tuple(shown))

@@ -132,7 +132,7 @@ class _Job:
         self.error: Exception | None = None
 
     def settle(self) -> None:
-        if self.future.done():  # its caller was cancelled; what was written stays written
+        if self.future.done():  # its caller was canceled; what was written stays written
             return
         if self.error is None:
             self.future.set_result(self.result)
