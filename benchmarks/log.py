@@ -12,7 +12,7 @@ from benchmarks.figures import Figure
 from benchmarks.log_work import BODY, DEEP, PER_BLOCK, VIEW, fill, fork_deep, in_turns, our_block
 from refold.log import Author, Log, Message, Opened, Span
 from refold.stores import SqliteStore
-from refold.stores.sqlite.read import Reading, read, the_session, visible
+from refold.stores.sqlite.read import Reading, read, require_session, visible
 
 
 def figures(*, quick: bool) -> list[Figure]:
@@ -155,7 +155,7 @@ class _Work:
         if span is None:
             visible(tx, session, None)
         else:
-            row = the_session(tx, session)
+            row = require_session(tx, session)
             read(tx, row, Span(row.state.head - span + 1, row.state.head))
         db.close()
 

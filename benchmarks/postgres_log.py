@@ -52,7 +52,7 @@ async def _appends(cluster: Cluster, sessions: int, blocks: int) -> list[Figure]
     bare_address = cluster.database(f"bare_{sessions}")
     address = await _migrated(cluster, f"ours_{sessions}")
     names = [f"session {at}" for at in range(sessions)]
-    pool = Pool(least=CONNECTIONS, most=CONNECTIONS)
+    pool = Pool(min_size=CONNECTIONS, max_size=CONNECTIONS)
     author = Author()
     async with Bare(bare_address, CONNECTIONS) as bare, PostgresStore(address, pool=pool) as store:
         log = store.log()
@@ -172,7 +172,7 @@ async def _work(address: str, work: Work) -> Touched:
 
 
 async def _with_store(address: str, work: Work) -> None:
-    async with PostgresStore(address, pool=Pool(least=1, most=1)) as store:
+    async with PostgresStore(address, pool=Pool(min_size=1, max_size=1)) as store:
         await work(store.log())
 
 

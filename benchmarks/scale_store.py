@@ -26,7 +26,7 @@ async def appending(server: Server, rounds: int) -> dict[str, float]:
     """The best of some rounds: whatever else the machine does can only slow them down."""
     address = server.cluster.database("appends")
     await migrate(address)
-    async with PostgresStore(address, pool=Pool(least=32, most=32)) as store:
+    async with PostgresStore(address, pool=Pool(min_size=32, max_size=32)) as store:
         log = store.log()
         author = Author()
         for at in range(32):

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from refold.engine import Ended, Engine, LoggedSteps
-from refold.engine.locks import Held, Locks
+from refold.engine.locks import LockHandle, Locks
 from refold.engine.steps import look_beneath
 from refold.fold.job import Job
 from refold.log import CODEC, Author, FoldStepped, Log, Message, Opened, Span
@@ -45,7 +45,7 @@ async def folded(engine: Engine, job: Job = JOB) -> Ended:
     return await end(engine, job)
 
 
-async def taken(locks: Locks, session: str = "s") -> Held:
+async def taken(locks: Locks, session: str = "s") -> LockHandle:
     """The session's lock, which must be free."""
     held = await locks.take(session)
     assert held is not None

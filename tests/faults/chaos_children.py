@@ -37,7 +37,7 @@ FOLD = 6.0
 
 
 def store_at(address: str) -> PostgresStore:
-    return PostgresStore(address, pool=Pool(most=4), wait=60.0)
+    return PostgresStore(address, pool=Pool(max_size=4), wait=60.0)
 
 
 def work(report: Report, address: str, journal: str, executor: str) -> None:

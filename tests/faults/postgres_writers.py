@@ -20,7 +20,7 @@ PATIENCE = 120.0
 
 def store_at(address: str) -> PostgresStore:
     """A store whose clock stands still, as that of the drafts."""
-    return PostgresStore(address, pool=Pool(most=3), wait=PATIENCE, clock=lambda: TODAY)
+    return PostgresStore(address, pool=Pool(max_size=3), wait=PATIENCE, clock=lambda: TODAY)
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ from refold.log import (
     Titled,
     Value,
 )
-from refold.log.outline import MOST_SEGMENTS
+from refold.log.outline import MAX_SEGMENTS
 from refold.stores import SqliteStore
 from refold.stores.sql import Reach, onwards
 from refold.stores.sqlite.read import PIECE
@@ -77,11 +77,11 @@ async def prepare(log: Log) -> None:
     await log.append("doomed", drafts("last", message(f"not indexed {SECRETS[0]}")), expected=None)
     await log.append("kept", drafts("late", message("late words")), expected=None)
     await log.fork("kept", "deep-0")
-    for depth in range(MOST_SEGMENTS):
+    for depth in range(MAX_SEGMENTS):
         name = f"deep-{depth}"
         body = _FILL + name if depth < 2 else name  # the first two are what a copying fork copies
         await log.append(name, drafts(name, message(body)), expected=None)
-        if depth < MOST_SEGMENTS - 1:
+        if depth < MAX_SEGMENTS - 1:
             await log.fork(name, f"deep-{depth + 1}")
 
 
@@ -147,7 +147,7 @@ async def fork(log: Log) -> None:
 
 
 async def fork_with_copies(log: Log) -> None:
-    await log.fork(f"deep-{MOST_SEGMENTS - 1}", "copied")
+    await log.fork(f"deep-{MAX_SEGMENTS - 1}", "copied")
 
 
 async def search(log: Log) -> None:

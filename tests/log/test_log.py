@@ -11,11 +11,11 @@ from refold.errors import InvalidInput, WrittenByNewer
 from refold.log import Cleared, Entry, Message, Opened, Outline, PartRef, Span, Titled
 from refold.log.admit import Facts, Write, admit, admit_plain
 from refold.log.artifact import INLINE_LIMIT, lift, lower
-from refold.log.entry import intersect, newest, seqs, spans_of, subtract, union
+from refold.log.entry import intersect, seqs, spans_of, subtract, take_last, union
 from refold.log.excerpt import excerpt
 from refold.log.outline import (
     CONTROL_KINDS,
-    MOST_SEGMENTS,
+    MAX_SEGMENTS,
     REPLAYED_KINDS,
     Segment,
     advance,
@@ -26,7 +26,7 @@ from refold.log.outline import (
     within,
 )
 from refold.log.protocol import State
-from refold.log.text import found, index_words, placed_words, terms, text_of, words
+from refold.log.text import contains_all, index_words, placed_words, terms, text_of, words
 from refold.stores import MemoryStore
 from refold.testing.machine import LogMachine
 from refold.testing.strategies import author, large_message, plain_values
@@ -41,7 +41,7 @@ def test_spans_are_sets_of_seqs(left, right, count):
     assert list(seqs(union((*a, *b)))) == sorted(left | right)
     assert list(seqs(intersect(a, b))) == sorted(left & right)
     assert list(seqs(subtract(a, b))) == sorted(left - right)
-    assert list(seqs(newest(a, count))) == sorted(left)[max(0, len(left) - count) :]
+    assert list(seqs(take_last(a, count))) == sorted(left)[max(0, len(left) - count) :]
     assert all(one.last + 1 < two.first for one, two in pairwise(a))
 
 
@@ -96,7 +96,7 @@ def test_a_fork_reads_what_its_source_did(lengths, data):
     at = data.draw(st.integers(1, first - 1))
     child = 1000
     fork = plan_fork(segments, at, child)
-    assert len(fork.segments) <= MOST_SEGMENTS
+    assert len(fork.segments) <= MAX_SEGMENTS
     copied = {seq: one.source for one in fork.copies for seq in range(one.first, one.last + 1)}
     held = {}
     for one in fork.segments:
@@ -111,19 +111,19 @@ def test_a_fork_reads_what_its_source_did(lengths, data):
     assert held == expected
 
 
-def test_a_fork_copies_the_cheapest_neighbours():
+def test_a_fork_copies_the_cheapest_neighbors():
     segments = [Segment(1, 1, 1_000_000)]
     segments += [Segment(at, 1_000_000 + at - 1, 1_000_000 + at - 1) for at in range(2, 40)]
     fork = plan_fork(segments, segments[-1].last, 1000)
     assert fork.segments[0] == segments[0]
-    assert sum(map(len, fork.copies)) <= 2 * (len(segments) - MOST_SEGMENTS)
+    assert sum(map(len, fork.copies)) <= 2 * (len(segments) - MAX_SEGMENTS)
 
 
 @given(st.text(), st.text())
 def test_a_text_is_found_by_its_own_words(text, other):
     whole = f"{other} {text} {other}"
     query = terms(text)
-    assert found(query, whole) == bool(query)
+    assert contains_all(query, whole) == bool(query)
     assert words(" ".join(words(text))) == words(text)
 
 
@@ -147,7 +147,7 @@ def test_an_excerpt_shows_the_word_wherever_it_is(said, before, after, hay, data
     text = f"{hay * before} {' '.join(said)} {hay * after}"
     for query in [one for one in said if terms(one)][:3]:
         shown = excerpt(text, query, data.draw(st.integers(60, 300)))
-        assert found(terms(query), shown), (query, shown)
+        assert contains_all(terms(query), shown), (query, shown)
         assert len(shown) <= 302
 
 

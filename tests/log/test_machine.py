@@ -39,7 +39,7 @@ class SqliteMachine(LogMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.few_segments = mock.patch.object(outline, "MOST_SEGMENTS", 3)
+        self.few_segments = mock.patch.object(outline, "MAX_SEGMENTS", 3)
         self.few_segments.start()  # so that short histories have forks that copy
         self.folder = Path(tempfile.mkdtemp(prefix="refold-machine-", dir=FAST))
         shutil.copy(empty_store(), self.folder / "refold.db")
@@ -64,7 +64,7 @@ class PostgresMachine(LogMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.few_segments = mock.patch.object(outline, "MOST_SEGMENTS", 3)
+        self.few_segments = mock.patch.object(outline, "MAX_SEGMENTS", 3)
         self.few_segments.start()
         type(self).empty()
 

@@ -9,15 +9,15 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transferring import (
+from transfer_stores import (
     OPENED,
-    Place,
+    LogStore,
+    any_store,
     exported,
     feed,
     headless,
     long_session,
     memory,
-    place,
     rewritten,
     runner,
     sqlite,
@@ -117,17 +117,19 @@ def spans(draw: st.DrawFn) -> Span:
     return Span(first, draw(st.integers(first, 7)))
 
 
-def kept(place: Place, log: Log, drafts: list[Draft], forgotten: Span | None) -> str:
-    place.begin(log, "origin", drafts)
+def export_history(
+    any_store: LogStore, log: Log, drafts: list[Draft], forgotten: Span | None
+) -> str:
+    any_store.begin(log, "origin", drafts)
     if forgotten:
-        place.run(log.forget("origin", forgotten))
-    return place.export(log, "origin")
+        any_store.run(log.forget("origin", forgotten))
+    return any_store.export(log, "origin")
 
 
 @given(drafts=histories(), forgotten=st.none() | spans())
 def test_what_was_imported_is_exported_the_same(memory, drafts, forgotten):
     log, other = memory.log(), memory.log()
-    text = kept(memory, log, drafts, forgotten)
+    text = export_history(memory, log, drafts, forgotten)
     copy, moved = memory.import_(log, text, "copy"), memory.import_(other, text)
     assert (copy.session, moved.session) == ("copy", "origin")
     assert memory.export(other, "origin") == text
@@ -139,8 +141,8 @@ def test_what_was_imported_is_exported_the_same(memory, drafts, forgotten):
 @given(drafts=histories(), forgotten=st.none() | spans())
 def test_stores_export_the_same(memory, sqlite, drafts, forgotten):
     log = sqlite.log()
-    text = kept(sqlite, log, drafts, forgotten)
-    assert text == kept(memory, memory.log(), drafts, forgotten)
+    text = export_history(sqlite, log, drafts, forgotten)
+    assert text == export_history(memory, memory.log(), drafts, forgotten)
     sqlite.import_(log, text, "copy")
     assert headless(sqlite.export(log, "copy")) == headless(text)
     assert sqlite.entries(log, "copy") == sqlite.entries(log, "origin")
@@ -195,37 +197,37 @@ def test_a_damaged_file_is_imported_or_refused_and_never_breaks(memory, drafts, 
 
 
 @pytest.mark.parametrize("body", ODD_BODIES, ids=range(len(ODD_BODIES)))
-def test_a_body_comes_back_byte_for_byte(place, body):
-    log = place.log()
+def test_a_body_comes_back_byte_for_byte(any_store, body):
+    log = any_store.log()
     makes = author()
-    place.begin(log, "s", [makes.draft(OPENED), makes.draft(Message(body))])
-    text = place.export(log, "s")
+    any_store.begin(log, "s", [makes.draft(OPENED), makes.draft(Message(body))])
+    text = any_store.export(log, "s")
     assert text.count("\n") == 4
     assert "\r" not in text
-    place.import_(log, text, "copy")
-    assert place.entries(log, "copy")[1].body == body
+    any_store.import_(log, text, "copy")
+    assert any_store.entries(log, "copy")[1].body == body
 
 
-def test_numbers_of_any_size_survive_a_tool_that_keeps_them(place):
-    log = place.log()
+def test_numbers_of_any_size_survive_a_tool_that_keeps_them(any_store):
+    log = any_store.log()
     body = b'{"n": 1e400, "i": ' + b"9" * 5000 + b"}"
     makes = author()
     draft = makes.draft(Note(""))._replace(kind="future", body=body)
-    place.begin(log, "s", [makes.draft(OPENED), draft])
-    spaced = place.export(log, "s").replace('"body":', '"body" : ').replace(',"', ' , "')
-    place.import_(log, spaced, "copy")
-    assert place.entries(log, "copy")[1].body == body
+    any_store.begin(log, "s", [makes.draft(OPENED), draft])
+    spaced = any_store.export(log, "s").replace('"body":', '"body" : ').replace(',"', ' , "')
+    any_store.import_(log, spaced, "copy")
+    assert any_store.entries(log, "copy")[1].body == body
 
 
-def test_the_order_of_fields_and_blank_lines_do_not_matter(place):
-    log = place.log()
+def test_the_order_of_fields_and_blank_lines_do_not_matter(any_store):
+    log = any_store.log()
     makes = author()
     body = b'{"a":1,"body":2}'
-    place.begin(log, "s", [makes.draft(OPENED), makes.draft(Message(body))])
-    text = place.export(log, "s")
+    any_store.begin(log, "s", [makes.draft(OPENED), makes.draft(Message(body))])
+    text = any_store.export(log, "s")
     sorted_ = "\ufeff" + rewritten(text, sort_keys=True, separators=(",", ":")) + "\n \r\n"
-    place.import_(log, sorted_.replace("\n", "\r\n"), "copy")
-    assert [entry.body for entry in place.entries(log, "copy")][1] == body
+    any_store.import_(log, sorted_.replace("\n", "\r\n"), "copy")
+    assert [entry.body for entry in any_store.entries(log, "copy")][1] == body
 
 
 class RebuildingMachine(LogMachine):
@@ -254,10 +256,10 @@ class Interrupted(Exception):
 
 
 @pytest.mark.parametrize("lines", [1, 2, 101, 102, 103, 250, 302])
-def test_an_import_that_was_cut_off_is_completed_by_repeating_it(place, lines):
-    origin, log = place.log(), place.log()
-    place.begin(origin, "s", long_session(301))
-    text = place.export(origin, "s")
+def test_an_import_that_was_cut_off_is_completed_by_repeating_it(any_store, lines):
+    origin, log = any_store.log(), any_store.log()
+    any_store.begin(origin, "s", long_session(301))
+    text = any_store.export(origin, "s")
 
     async def cut() -> AsyncIterator[str]:
         for line in text.splitlines(keepends=True)[:lines]:
@@ -265,56 +267,56 @@ def test_an_import_that_was_cut_off_is_completed_by_repeating_it(place, lines):
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        place.run(import_session(log, cut()))
-    place.import_(log, text)
-    assert place.export(log, "s") == text
+        any_store.run(import_session(log, cut()))
+    any_store.import_(log, text)
+    assert any_store.export(log, "s") == text
 
 
-def test_a_session_that_went_on_is_brought_up_to_date(place):
-    origin, log = place.log(), place.log()
+def test_a_session_that_went_on_is_brought_up_to_date(any_store):
+    origin, log = any_store.log(), any_store.log()
     drafts = long_session(230)
-    place.begin(origin, "s", drafts[:150])
-    place.import_(log, place.export(origin, "s"))
-    place.run(origin.append("s", drafts[150:], expected=150))
-    text = place.export(origin, "s")
-    assert place.import_(log, text).entries == 230
-    assert place.export(log, "s") == text
+    any_store.begin(origin, "s", drafts[:150])
+    any_store.import_(log, any_store.export(origin, "s"))
+    any_store.run(origin.append("s", drafts[150:], expected=150))
+    text = any_store.export(origin, "s")
+    assert any_store.import_(log, text).entries == 230
+    assert any_store.export(log, "s") == text
 
 
-def test_an_older_file_leaves_a_session_that_went_on_as_it_is(place):
-    log = place.log()
+def test_an_older_file_leaves_a_session_that_went_on_as_it_is(any_store):
+    log = any_store.log()
     drafts = long_session(3)
-    place.begin(log, "s", drafts)
-    older = place.export(log, "s")
-    place.run(log.append("s", [author(9).draft(Note("later"))], expected=3))
-    assert place.import_(log, older).entries == 4
+    any_store.begin(log, "s", drafts)
+    older = any_store.export(log, "s")
+    any_store.run(log.append("s", [author(9).draft(Note("later"))], expected=3))
+    assert any_store.import_(log, older).entries == 4
 
 
-def test_many_large_bodies_are_imported(place):
-    origin, log = place.log(), place.log()
+def test_many_large_bodies_are_imported(any_store):
+    origin, log = any_store.log(), any_store.log()
     makes = author()
     large = [makes.draft(Note(f"{n}", "x" * 3_000_000)) for n in range(5)]
-    place.begin(origin, "s", [makes.draft(OPENED), *large])
-    text = place.export(origin, "s")
-    place.import_(log, text)
-    assert place.export(log, "s") == text
+    any_store.begin(origin, "s", [makes.draft(OPENED), *large])
+    text = any_store.export(origin, "s")
+    any_store.import_(log, text)
+    assert any_store.export(log, "s") == text
 
 
-def test_attached_artifacts_come_with_their_entries(place):
-    origin, log = place.log(), place.log()
+def test_attached_artifacts_come_with_their_entries(any_store):
+    origin, log = any_store.log(), any_store.log()
     makes = author()
     picture = Artifact.of(b"\x89PNG", "image/png")
     drafts = [makes.draft(OPENED), *(makes.draft(Note("see"), artifacts=[picture]) for _ in "ab")]
-    place.begin(origin, "s", drafts)
-    text = place.export(origin, "s")
+    any_store.begin(origin, "s", drafts)
+    text = any_store.export(origin, "s")
     assert text.count('"data"') == 1
-    place.import_(log, text)
-    assert place.run(log.artifact(picture.hash)) == picture
-    place.run(log.forget("s", Span(2, 2)))
-    assert place.run(log.artifact(picture.hash)) == picture
-    place.run(log.forget("s", Span(3, 3)))
+    any_store.import_(log, text)
+    assert any_store.run(log.artifact(picture.hash)) == picture
+    any_store.run(log.forget("s", Span(2, 2)))
+    assert any_store.run(log.artifact(picture.hash)) == picture
+    any_store.run(log.forget("s", Span(3, 3)))
     with pytest.raises(ArtifactNotFound):
-        place.run(log.artifact(picture.hash))
+        any_store.run(log.artifact(picture.hash))
 
 
 FOLD = UUID(int=1)
@@ -329,34 +331,39 @@ def folded(secret, *after):
     return [makes.draft(value) for value in values]
 
 
-def test_a_tombstone_stays_one_and_carries_no_word(place):
-    log = place.log()
-    place.begin(log, "s", folded(Message(b'"secret"')))
-    place.run(log.forget("s", Span(2, 2)))
-    text = place.export(log, "s")
+def test_a_tombstone_stays_one_and_carries_no_word(any_store):
+    log = any_store.log()
+    any_store.begin(log, "s", folded(Message(b'"secret"')))
+    any_store.run(log.forget("s", Span(2, 2)))
+    text = any_store.export(log, "s")
     assert "secret" not in text
-    place.import_(log, text, "copy")
-    assert [entry.forgotten for entry in place.entries(log, "copy")] == [False, True, False, True]
+    any_store.import_(log, text, "copy")
+    assert [entry.forgotten for entry in any_store.entries(log, "copy")] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
-def test_a_fold_that_was_taken_back_and_then_forgotten(place):
-    log = place.log()
-    place.begin(log, "s", folded(Note("secret"), FoldUndone(FOLD)))
-    place.run(log.forget("s", Span(2, 2)))
-    text = place.export(log, "s")
-    place.import_(log, text, "copy")
-    assert headless(place.export(log, "copy")) == headless(text)
+def test_a_fold_that_was_taken_back_and_then_forgotten(any_store):
+    log = any_store.log()
+    any_store.begin(log, "s", folded(Note("secret"), FoldUndone(FOLD)))
+    any_store.run(log.forget("s", Span(2, 2)))
+    text = any_store.export(log, "s")
+    any_store.import_(log, text, "copy")
+    assert headless(any_store.export(log, "copy")) == headless(text)
 
 
-def test_a_fork_is_exported_whole(place):
-    log, other = place.log(), place.log()
+def test_a_fork_is_exported_whole(any_store):
+    log, other = any_store.log(), any_store.log()
     drafts = long_session(3)
-    place.begin(log, "s", drafts)
-    place.run(log.fork("s", "fork", at=2))
-    place.run(log.append("fork", [author(9).draft(Note("on its own"))], expected=2))
-    info = place.import_(other, place.export(log, "fork"))
+    any_store.begin(log, "s", drafts)
+    any_store.run(log.fork("s", "fork", at=2))
+    any_store.run(log.append("fork", [author(9).draft(Note("on its own"))], expected=2))
+    info = any_store.import_(other, any_store.export(log, "fork"))
     assert (info.entries, info.forked_from) == (3, None)
-    assert place.entries(other, "fork") == place.entries(log, "fork")
+    assert any_store.entries(other, "fork") == any_store.entries(log, "fork")
 
 
 def test_checking_says_what_a_file_holds(memory):

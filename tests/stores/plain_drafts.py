@@ -7,5 +7,5 @@ def opened():
     return [Author().draft(Opened("openai-chat", "balanced"))]
 
 
-def said(text="hello"):
+def message_drafts(text="hello"):
     return [Author().draft(Message(f'{{"role":"user","content":"{text}"}}'.encode()))]

@@ -57,7 +57,7 @@ async def all_rows(connection, sql, values=()):
     return await cursor.fetchall() if cursor.description else []
 
 
-async def told(log, name):
+async def write_session(log, name):
     author = Author()
     word = WORD if log.tenant == "B" else OTHER
     artifact = Artifact.of(f"{word} of {log.tenant}".encode(), "text/plain")
@@ -83,11 +83,11 @@ async def rows(postgres, postgres_database):
     async with PostgresStore(postgres.address(postgres_database, user="refold_app")) as store:
         for tenant in "AB":
             log = store.log(tenant)
-            drafts, artifact = await told(log, f"{tenant}'s")
-            await told(log, f"{tenant} gone")
+            drafts, artifact = await write_session(log, f"{tenant}'s")
+            await write_session(log, f"{tenant} gone")
             await log.fork(f"{tenant} gone", f"{tenant} heir")
             await log.forget(f"{tenant} gone")
-            with mock.patch.object(outline, "MOST_SEGMENTS", 1):
+            with mock.patch.object(outline, "MAX_SEGMENTS", 1):
                 await fork_twice(log, f"{tenant}'s")
             with mock.patch.object(search, "CHUNK_WORDS", 2):
                 await log.search(WORD)

@@ -47,7 +47,7 @@ async def store(postgres_address, reader):
     provider.shutdown()
 
 
-def told(reader, name):
+def points(reader, name):
     """The points of one figure: labels and how many, or the value."""
     data = reader.get_metrics_data()
     return [
@@ -61,7 +61,7 @@ def told(reader, name):
 
 
 def calls(reader):
-    found = told(reader, "db.client.operation.duration")
+    found = points(reader, "db.client.operation.duration")
     return {(one["db.operation.name"], one.get("error.type")): count for one, count in found}
 
 
@@ -84,18 +84,18 @@ async def test_the_calls_of_a_store_are_counted(store, reader):
         ("append", "conflict"): 1,
         **{(name, None): 1 for name in ("read", "visible", "sessions", "fork", "search", "forget")},
     }
-    assert "wisteria" not in str(told(reader, "db.client.operation.duration"))
+    assert "wisteria" not in str(points(reader, "db.client.operation.duration"))
 
 
 async def test_its_pool_is_observed_while_it_is_open(store, reader):
     await store.log().sessions()
-    states = {one["db.client.connection.state"]: count for one, count in told(reader, COUNT)}
+    states = {one["db.client.connection.state"]: count for one, count in points(reader, COUNT)}
     assert states == {"idle": 1, "used": 0}
-    [(labels, most)] = told(reader, "db.client.connection.max")
+    [(labels, most)] = points(reader, "db.client.connection.max")
     assert most == 10
     assert labels["db.client.connection.pool.name"].startswith("postgresql://127.0.0.1:")
     await store.close()
-    assert told(reader, COUNT) == []
+    assert points(reader, COUNT) == []
 
 
 COUNT = "db.client.connection.count"
@@ -109,7 +109,7 @@ async def test_a_lost_connection_is_a_retry(store, reader, postgres, postgres_da
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     await store.log().sessions()
-    [(labels, times)] = told(reader, "refold.store.retries")
+    [(labels, times)] = points(reader, "refold.store.retries")
     assert labels == {"reason": "lost connection"}
     assert times >= 1
     assert calls(reader) == {("sessions", None): 2}
@@ -126,7 +126,7 @@ async def test_two_writers_of_one_session_decide_again(store, reader, postgres_a
 
     async with PostgresStore(postgres_address, measuring=store.measuring) as other:
         await asyncio.gather(*(write(one) for one in (store, other, store, other)))
-    [(_, times)] = told(reader, "refold.store.decided_again")
+    [(_, times)] = points(reader, "refold.store.decided_again")
     assert times > 0
     assert await store.log().head("s") == 81
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 from time import monotonic
 
 import pytest
-from plain_drafts import opened, said
+from plain_drafts import message_drafts, opened
 
 from refold.errors import (
     Conflict,
@@ -48,7 +48,7 @@ async def test_by_address(postgres_address):
 
 
 async def test_an_exhausted_pool_refuses_soon(postgres_address):
-    pool = Pool(least=1, most=1, queue=1, wait=0.3)
+    pool = Pool(min_size=1, max_size=1, queue=1, wait=0.3)
     async with PostgresStore(postgres_address, pool=pool) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
@@ -69,7 +69,7 @@ async def test_an_exhausted_pool_refuses_soon(postgres_address):
 
 
 async def test_a_statement_that_takes_too_long(postgres_address):
-    async with PostgresStore(postgres_address, pool=Pool(most=1, statement=0.2)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, statement=0.2)) as store:
         with pytest.raises(StoreBusy, match="longer than a statement may"):
             await store.read("default", sleeping)
         await store.log().append("s", opened(), expected=0)
@@ -78,7 +78,7 @@ async def test_a_statement_that_takes_too_long(postgres_address):
 async def test_a_server_that_does_not_answer(postgres_address, monkeypatch):
     """The limit of our own ends it, if the server's does not."""
     monkeypatch.setattr("refold.stores.postgres.connection._SLACK", -59.0)
-    async with PostgresStore(postgres_address, pool=Pool(most=1, statement=60.0)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, statement=60.0)) as store:
         with pytest.raises(StoreBusy, match="does not answer"):
             await store.read("default", sleeping)
         await store.log().append("s", opened(), expected=0)
@@ -86,11 +86,11 @@ async def test_a_server_that_does_not_answer(postgres_address, monkeypatch):
 
 async def test_without_prepared_statements(postgres_address):
     """As behind a pooler that gives each transaction another connection."""
-    async with PostgresStore(postgres_address, pool=Pool(most=1, prepare=False)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(max_size=1, prepare=False)) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
         for at in range(1, 8):
-            await log.append("s", said(), expected=at)
+            await log.append("s", message_drafts(), expected=at)
             await log.visible("s")
         prepared = "SELECT count(*) FROM pg_prepared_statements"
         assert await store.read("default", lambda tx: tx.all(prepared)) == [(0,)]
@@ -110,7 +110,7 @@ async def test_a_restarted_server_is_found_again(postgres, store):
     await asyncio.gather(*(log.head("s") for _ in range(10)))  # so that several break
     for at, mode in enumerate(("immediate", "fast"), 1):
         await asyncio.to_thread(postgres.restart, mode)
-        done = await log.append("s", said(), expected=at)
+        done = await log.append("s", message_drafts(), expected=at)
         assert (done.first, done.last, done.repeated) == (at + 1, at + 1, False)
         assert await log.head("s") == at + 1
     await asyncio.to_thread(postgres.restart)
@@ -128,7 +128,7 @@ async def test_appends_go_on_through_a_restart(postgres, store):
     async def write(name):
         await log.append(name, opened(), expected=0)
         for at in count(2):
-            drafts = said(f"{name} {at}") if at % 5 else [Author().draft(Titled(f"{at}"))]
+            drafts = message_drafts(f"{name} {at}") if at % 5 else [Author().draft(Titled(f"{at}"))]
             done = await log.append(name, drafts, expected=None)
             assert (done.first, done.last) == (at, at)
             acknowledged[name].append(drafts[0].id)
@@ -186,7 +186,7 @@ async def test_appends_anywhere_do_not_race_for_the_head(postgres_address, store
             return real(tenant, work)
 
         monkeypatch.setattr(cold, "read", read)
-        drafts = [said() for _ in range(30)]
+        drafts = [message_drafts() for _ in range(30)]
         appending = [cold.log().append("s", one, expected=None) for one in [*drafts, *drafts[:3]]]
         done = await asyncio.gather(*appending)
     assert sorted({one.first for one in done}) == list(range(2, 32))
@@ -198,22 +198,22 @@ async def test_two_stores_know_of_each_other_by_what_they_are_refused(postgres_a
     async with PostgresStore(postgres_address) as other:
         ours, theirs = store.log(), other.log()
         await ours.append("s", opened(), expected=0)
-        await theirs.append("s", said(), expected=1)
+        await theirs.append("s", message_drafts(), expected=1)
         with pytest.raises(Conflict):
-            await ours.append("s", said(), expected=1)
+            await ours.append("s", message_drafts(), expected=1)
         title = [Author().draft(Titled("by them"))]
         await theirs.append("s", title, expected=2)
-        await ours.append("s", said(), expected=None)
+        await ours.append("s", message_drafts(), expected=None)
         assert (await ours.info("s")).title == "by them"
-        await ours.append("s", [Author().draft(Note("a")), *said()], expected=4)
+        await ours.append("s", [Author().draft(Note("a")), *message_drafts()], expected=4)
         await theirs.forget("s", Span(2, 2))
-        await ours.append("s", said(), expected=6)
+        await ours.append("s", message_drafts(), expected=6)
         assert (await theirs.append("s", title, expected=None)).repeated
 
 
 async def test_entries_come_in_order_wherever_they_lie(postgres, postgres_database, store):
     log = store.log()
-    await log.append("s", [*opened(), *(said()[0] for _ in range(8))], expected=0)
+    await log.append("s", [*opened(), *(message_drafts()[0] for _ in range(8))], expected=0)
     postgres.execute("UPDATE refold.entries SET at = at WHERE seq < 5", postgres_database)
     postgres.execute("VACUUM FULL refold.entries", postgres_database)
     for span, seqs in ((None, range(1, 10)), (Span(3, 7), range(3, 8))):
@@ -238,9 +238,9 @@ async def test_a_role_that_no_policy_holds_for_is_warned_of_once(
         owner = postgres.address(postgres_database)
         await migrate(owner, roles=["refold_over"])
         over = postgres.address(postgres_database, user="refold_over")
-        for address, told in ((postgres_address, 0), (over, 1), (owner, 1)):
+        for address, warnings in ((postgres_address, 0), (over, 1), (owner, 1)):
             async with PostgresStore(address):
-                assert len(caplog.records) == told
+                assert len(caplog.records) == warnings
         assert "may do everything" in caplog.text
         assert "refold_over" not in caplog.text
     finally:
@@ -265,7 +265,7 @@ async def test_wrong_addresses_say_what_is_wrong(postgres):
     for error in (refused.value, unread.value):
         assert "hunter2" not in f"{error}{error.__cause__}"
     with pytest.raises(InvalidInput):
-        Pool(least=3, most=2)
+        Pool(min_size=3, max_size=2)
 
 
 @pytest.mark.parametrize(
@@ -314,5 +314,5 @@ async def test_read_only(postgres, postgres_database, store):
     async with PostgresStore(address) as reading:
         assert await reading.log().head("s") == 1
         with pytest.raises(StoreReadOnly):
-            await reading.log().append("s", said(), expected=1)
+            await reading.log().append("s", message_drafts(), expected=1)
         assert await reading._connections.run(lambda one: execute(one, "SELECT 1"))

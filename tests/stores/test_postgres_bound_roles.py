@@ -51,15 +51,15 @@ async def test_whoever_is_not_listed_is_refused(postgres, postgres_database, row
 @pytest.mark.usefixtures("rows")
 async def test_a_bound_role_learns_no_other_tenants_name(postgres, postgres_database, logged_in):
     await migrate(postgres.address(postgres_database), roles=["refold_app"], tenant="secret B")
-    told = []
+    write_session = []
     for user in (BOUND, "refold_app"):
         connection = await logged_in(user)
-        told += await all_rows(connection, "EXPLAIN VERBOSE SELECT * FROM refold.sessions")
-        told += await all_rows(connection, "SELECT pg_get_functiondef(oid) FROM pg_proc"
+        write_session += await all_rows(connection, "EXPLAIN VERBOSE SELECT * FROM refold.sessions")
+        write_session += await all_rows(connection, "SELECT pg_get_functiondef(oid) FROM pg_proc"
                                " WHERE pronamespace = 'refold'::regnamespace")  # fmt: skip
         assert await tried(connection, "SELECT * FROM refold.bound_roles", (), "A") is None
-    assert "refold_owner" in flat(told)
-    assert "secret" not in flat(told)
+    assert "refold_owner" in flat(write_session)
+    assert "secret" not in flat(write_session)
     assert await tried(connection, "SELECT refold.tenant()", (), "A") == [("secret B",)]
 
 
@@ -89,7 +89,7 @@ async def whose(connection):
 
 
 async def test_a_connection_forgets_whose_it_was(postgres_address):
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1)) as store:
+    async with PostgresStore(postgres_address, pool=Pool(min_size=1, max_size=1)) as store:
         log = store.log("A")
         run = store._connections.run
         await log.append("s", [Author().draft(Opened("f", "p"))], expected=0)

@@ -7,7 +7,7 @@
 import asyncio
 
 import pytest
-from plain_drafts import opened, said
+from plain_drafts import message_drafts, opened
 from psycopg import AsyncConnection
 
 from refold.errors import StoreBusy
@@ -33,7 +33,7 @@ async def store(postgres_address):
 async def test_a_commit_whose_answer_is_lost_is_not_done_twice(store, monkeypatch, breaks):
     """Also when the connections break that ask what came of it."""
     log = store.log()
-    await log.append("s", [*opened(), *said()], expected=0)
+    await log.append("s", [*opened(), *message_drafts()], expected=0)
     commit, done = AsyncConnection.wait, []
 
     async def lost(self, generator, *args, **kwargs):
@@ -52,12 +52,12 @@ async def test_a_commit_whose_answer_is_lost_is_not_done_twice(store, monkeypatc
 
     committed, broken = store._committed, []
 
-    async def asked(connection, number):
+    async def break_and_look(connection, number):
         if len(broken) < breaks:
             broken.append(connection.pgconn.finish())
         return await committed(connection, number)
 
-    monkeypatch.setattr(store, "_committed", asked)
+    monkeypatch.setattr(store, "_committed", break_and_look)
     numbered = []
     real = store._reach
 
@@ -105,7 +105,7 @@ async def test_the_server_ends_a_transaction_whose_client_is_silent(postgres_add
         writing = asyncio.create_task(store.write("default", slow))
         while not tries:  # noqa: ASYNC110 - it counts
             await asyncio.sleep(0.01)
-        await store.log().append("s", said(), expected=1)
+        await store.log().append("s", message_drafts(), expected=1)
         done.set()
         assert (await writing, tries) == (1, [1, 1])
 
@@ -124,7 +124,7 @@ async def test_the_server_looks_whether_its_clients_are_there(store):
 NAMES = ["idle_in_transaction_session_timeout", "tcp_keepalives_idle"]
 
 
-async def taken(locks, name="s"):
+async def take_lock(locks, name="s"):
     """The lock, as soon as the server has heard that another has let go of it."""
     async with asyncio.timeout(SOON):
         while (held := await locks.take(name)) is None:  # noqa: ASYNC110 - it is in another store
@@ -142,23 +142,23 @@ async def test_locks_hold_between_stores(postgres_address, store):
         assert await other.log().locks().take("s") is None
         assert await other.log().locks("turn").take("s")
         assert await other.log("else").locks().take("s")
-        draft = said()[0]
+        draft = message_drafts()[0]
         assert [await held.attempt(draft.id) for _ in range(2)] == [1, 2]
         held.release()
         held.release()
         again = await log.locks().take("s")
         assert again
         again.release()
-        theirs = await taken(other.log().locks())
+        theirs = await take_lock(other.log().locks())
         assert await theirs.attempt(draft.id) == 3
-    held = await taken(log.locks())  # a store that is closed holds nothing
+    held = await take_lock(log.locks())  # a store that is closed holds nothing
     store.locking._connection.pgconn.finish()
     held.release()
-    assert await taken(log.locks())
+    assert await take_lock(log.locks())
 
 
 async def test_a_lock_that_nobody_waits_for_is_let_go(postgres_address, store, monkeypatch):
-    """Its taker was cancelled when the server had given it, and had not heard of it yet."""
+    """Its taker was canceled when the server had given it, and had not heard of it yet."""
     locks = store.log().locks("turn")
     (await locks.take("s")).release()
     wait, given = AsyncConnection.wait, asyncio.Event()
@@ -181,25 +181,25 @@ async def test_a_lock_that_nobody_waits_for_is_let_go(postgres_address, store, m
     await asyncio.wait([taking])
     assert taking.cancelled()
     async with PostgresStore(postgres_address) as other:
-        theirs = await taken(other.log().locks("turn"))
+        theirs = await take_lock(other.log().locks("turn"))
         assert await locks.take("s") is None
         theirs.release()
-    assert await taken(locks)
+    assert await take_lock(locks)
 
 
 async def test_locks_are_taken_again_after_a_restart(postgres, store):
     locks = store.log().locks()
     held = await locks.take("s")
     await asyncio.to_thread(postgres.restart)
-    assert await held.attempt(said()[0].id) == 1
+    assert await held.attempt(message_drafts()[0].id) == 1
     held.release()
     await asyncio.to_thread(postgres.restart, "fast")
     assert await locks.take("s")
 
 
-async def test_cancelled_calls_give_their_connections_back(postgres_address):
-    """Also when they are cancelled once more while they do, and others wait for a connection."""
-    async with PostgresStore(postgres_address, pool=Pool(least=2, most=2)) as store:
+async def test_canceled_calls_give_their_connections_back(postgres_address):
+    """Also when they are canceled once more while they do, and others wait for a connection."""
+    async with PostgresStore(postgres_address, pool=Pool(min_size=2, max_size=2)) as store:
 
         async def sleeping(tx):
             await tx.run("SELECT 1")
@@ -224,9 +224,11 @@ async def test_cancelled_calls_give_their_connections_back(postgres_address):
                 await asyncio.sleep(0.01)
 
 
-async def test_a_call_that_is_cancelled_as_it_fails_gives_its_connection_back(postgres_address):
+async def test_a_call_that_is_canceled_as_it_fails_gives_its_connection_back(postgres_address):
     """Another waits for the connection, and the pool is busy."""
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
+    async with PostgresStore(
+        postgres_address, pool=Pool(min_size=1, max_size=1, wait=SOON)
+    ) as store:
         began, done = asyncio.Event(), asyncio.Event()
 
         async def failing(tx):  # noqa: ARG001 - it is work
@@ -247,9 +249,11 @@ async def test_a_call_that_is_cancelled_as_it_fails_gives_its_connection_back(po
         assert await second == [(1,)]
 
 
-async def test_a_call_that_is_cancelled_as_its_connection_comes_ends_cancelled(postgres_address):
+async def test_a_call_that_is_canceled_as_its_connection_comes_ends_canceled(postgres_address):
     """In whichever moment: what waits for a connection may be done, and who waits not yet know."""
-    async with PostgresStore(postgres_address, pool=Pool(least=1, most=1, wait=SOON)) as store:
+    async with PostgresStore(
+        postgres_address, pool=Pool(min_size=1, max_size=1, wait=SOON)
+    ) as store:
         for turns in range(12):
             began, done = asyncio.Event(), asyncio.Event()
 
@@ -264,6 +268,6 @@ async def test_a_call_that_is_cancelled_as_its_connection_comes_ends_cancelled(p
             done.set()
             for _ in range(turns):
                 await asyncio.sleep(0)
-            told = second.cancel()
+            accepted = second.cancel()
             await asyncio.wait([first, second])
-            assert second.cancelled() == told
+            assert second.cancelled() == accepted

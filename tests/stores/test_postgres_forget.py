@@ -197,11 +197,11 @@ async def test_folds_that_are_forgotten_are_told(store, owner):
         if at == 0:
             await log.append("s", [makes.draft(ended)], expected=None)
     await log.forget("s", Span(4, 4))
-    told = await (await owner.execute("TABLE refold.told")).fetchall()
-    assert told == [("a tenant", folds[0])]
+    reported = await (await owner.execute("TABLE refold.told")).fetchall()
+    assert reported == [("a tenant", folds[0])]
     await log.forget("s")
-    told = await (await owner.execute("TABLE refold.told")).fetchall()
-    assert {fold for _, fold in told} == set(folds)
+    reported = await (await owner.execute("TABLE refold.told")).fetchall()
+    assert {fold for _, fold in reported} == set(folds)
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ async def test_numbers_that_no_column_can_hold(store, number):
     await sessions_of(log)
     assert len(await log.search("bill7", limit=number)) == (4 if number > 0 else 0)
     assert len(await log.search("bill7", session="bill0", limit=number)) == (number > 0)
-    found = await log.matches([(("bill7",),)], most=number)
+    found = await log.matches([(("bill7",),)], max_matches=number)
     assert len(found.matches) == (4 if number > 0 else 0)
     shown = await log.sessions(page=page_after(number, number))
     assert len(shown.sessions) == (13 if number > 0 else 0)
@@ -98,9 +98,9 @@ async def test_numbers_that_no_column_can_hold(store, number):
 @pytest.mark.parametrize("password", ["p@w", "p@w/x:1", "@", "a@b?c"])
 async def test_no_piece_of_a_password_is_shown(password):
     """It should have been escaped, and is taken for a host otherwise."""
-    with pytest.raises(InvalidInput, match="not one of PostgreSQL") as told:
+    with pytest.raises(InvalidInput, match="not one of PostgreSQL") as raised:
         PostgresStore(f"postgresql://u:{password}@127.0.0.1/db")
-    assert "w/x" not in repr(told.value)
+    assert "w/x" not in repr(raised.value)
     PostgresStore("postgresql://u:p%40w@127.0.0.1/db?application_name=a@b")
     PostgresStore("host=127.0.0.1 password=a@b@c")
 
@@ -117,17 +117,17 @@ async def test_a_database_set_to_read_only_takes_nothing(store, owner, postgres_
             log.expire(2**60),
             log.append("bill0", [author().draft(Message(json.dumps("a").encode()))], expected=None),
         ):
-            with pytest.raises(StoreReadOnly) as told:
+            with pytest.raises(StoreReadOnly) as raised:
                 await work
-            assert "file" not in told.value.fix
+            assert "file" not in raised.value.fix
         assert len((await log.sessions()).sessions) == 13
 
 
 async def test_what_only_the_owner_may_do(postgres_address):
     for work in (migrate(postgres_address, roles=["refold_app"]), scrubbed(postgres_address)):
-        with pytest.raises(StoreFailed) as told:
+        with pytest.raises(StoreFailed) as raised:
             await work
-        assert "as the owner of the schema" in told.value.fix
+        assert "as the owner of the schema" in raised.value.fix
 
 
 async def test_a_schema_that_another_program_made(postgres, postgres_database):
@@ -144,11 +144,11 @@ async def test_a_schema_that_another_program_made(postgres, postgres_database):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "advice"),
     [(TimeoutError(), "whether the server runs"), (InsufficientPrivilege(), "as the owner")],
 )
-def test_errors_say_what_to_do(error, said):
-    assert said in explained("there", error).fix
+def test_errors_say_what_to_do(error, advice):
+    assert advice in explained("there", error).fix
 
 
 async def has_begun_to_wait(reader):

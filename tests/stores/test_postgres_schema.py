@@ -188,24 +188,24 @@ async def test_a_role_is_given_what_a_store_needs_and_no_more(postgres, postgres
 def test_the_command(postgres, bare):
     cli = CliRunner()
 
-    def said(*arguments, fails=False):
+    def run_command(*arguments, fails=False):
         result = cli.invoke(command, [*arguments, "--store", bare])
         assert bool(result.exit_code) == fails, result.output
         return result.output
 
-    assert "store migrate" in said("check", fails=True)
-    assert "5 migrations applied; schema 5" in said("migrate", "--partitions", "2")
-    assert "newest" in said("migrate", "--role", "refold_app")
-    assert "can be used" in said("check")
-    assert "0 tables rewritten" in said("scrub")
-    assert said("migrate", "--json") == '{"applied": []}\n'
+    assert "store migrate" in run_command("check", fails=True)
+    assert "5 migrations applied; schema 5" in run_command("migrate", "--partitions", "2")
+    assert "newest" in run_command("migrate", "--role", "refold_app")
+    assert "can be used" in run_command("check")
+    assert "0 tables rewritten" in run_command("scrub")
+    assert run_command("migrate", "--json") == '{"applied": []}\n'
     here = cli.invoke(command, ["migrate", "--store", "sqlite:///x.db"])
     assert (here.exit_code, "PostgreSQL" in here.output) == (1, True)
-    assert "may do everything" in said("check")
+    assert "may do everything" in run_command("check")
     app = postgres.address(bare.rpartition("/")[2], user="refold_app")
     seen = cli.invoke(command, ["check", "--json", "--store", app])
     kept = {"schema": 5, "partitions": 2, "role": "refold_app", "isolated": True}
     assert json.loads(seen.stdout) == {**kept, "tenant": None, "to_scrub": None}
-    said("migrate", "--role", "refold_app", "--bind", "acme")
+    run_command("migrate", "--role", "refold_app", "--bind", "acme")
     seen = cli.invoke(command, ["check", "--store", app])
     assert "as 'refold_app', bound to the tenant 'acme'." in seen.output

@@ -90,7 +90,7 @@ async def test_it_finds_what_every_store_finds(store, seed, chunk, monkeypatch):
                 assert ours == theirs, query
             for most in (5, 2_000):
                 ours, theirs = [
-                    await log.matches(terms, session=session, most=most) for log in logs
+                    await log.matches(terms, session=session, max_matches=most) for log in logs
                 ]
                 assert (ours.holding, ours.messages, ours.sessions) == (
                     theirs.holding,
@@ -165,7 +165,7 @@ async def test_not_even_tenants_of_one_sign_see_each_other(store, owner):
         " GROUP BY hashtext(n::text) HAVING count(*) > 1 LIMIT 1"
     )
     one, two = await found.fetchone()
-    await begun(store.log(one), "shared word")
+    await begin_session(store.log(one), "shared word")
     assert len(await store.log(one).search("shared word")) == 1
     assert await store.log(two).search("shared word") == []
     for tenant, count in ((one, 1), (two, 0)):
@@ -179,7 +179,7 @@ async def test_not_even_tenants_of_one_sign_see_each_other(store, owner):
             assert len(await found.fetchall()) == count
 
 
-async def begun(log, *texts):
+async def begin_session(log, *texts):
     makes = author()
     await log.append("s", [makes.draft(Opened("f", "p"))], expected=0)
     await log.append("s", [makes.draft(Note(text)) for text in texts], expected=1)
@@ -194,7 +194,7 @@ async def words_of(owner):
 
 async def test_an_append_does_not_wait_for_the_index_and_a_forget_does(store, owner):
     log = store.log()
-    makes = await begun(log, "first words")
+    makes = await begin_session(log, "first words")
     async with owner.transaction():
         await owner.execute("LOCK TABLE refold.words IN SHARE MODE")
         searching = asyncio.create_task(log.search("words"))
@@ -223,21 +223,24 @@ async def waiting_for_lock(owner, count=1):
 async def test_what_is_forgotten_between_reading_and_writing_is_not_indexed(store, owner, span):
     log = store.log()
     await log.search("nothing")
-    await begun(log, "secret", "harmless")
+    await begin_session(log, "secret", "harmless")
     forgets = [partial(log.forget, "s", span)]
 
-    async def write(work):
-        while forgets:
-            await forgets.pop()()
-        return await store.write(log.tenant, work)
+    class Forgetful:
+        read = store.read
 
-    await search.index(partial(store.read, log.tenant), write)
+        async def write(self, tenant, work):
+            while forgets:
+                await forgets.pop()()
+            return await store.write(tenant, work)
+
+    await search.index(Forgetful(), log.tenant)
     assert await words_of(owner) == (["harmless"] if span else [])
 
 
 async def test_any_number_may_index_at_once(store):
     log = store.log()
-    makes = await begun(log, *("several words" for _ in range(450)))
+    makes = await begin_session(log, *("several words" for _ in range(450)))
     for at in range(30):
         drafts = [makes.draft(Opened("f", "p")), makes.draft(Note("several words"))]
         await log.append(f"other {at}", drafts, expected=0)
@@ -247,7 +250,7 @@ async def test_any_number_may_index_at_once(store):
 
 async def test_other_words_replace_ours(store, owner, monkeypatch):
     log = store.log()
-    await begun(log, "old words")
+    await begin_session(log, "old words")
     assert len(await log.search("old")) == 1
     monkeypatch.setattr(search, "UNICODE", UNICODE + 1)
     monkeypatch.setattr(search, "index_words", lambda text: ["new", *text.split()] if text else [])
@@ -262,7 +265,7 @@ async def test_other_words_replace_ours(store, owner, monkeypatch):
 
 async def test_words_of_a_newer_version_are_refused(store, owner):
     log = store.log()
-    await begun(log, "words")
+    await begin_session(log, "words")
     await log.search("words")
     await owner.execute("UPDATE refold.facts SET value = 99 WHERE name = 'words_version'")
     with pytest.raises(WrittenByNewer):
@@ -272,7 +275,7 @@ async def test_words_of_a_newer_version_are_refused(store, owner):
 async def test_large_entries_are_indexed_a_few_at_a_time(store, monkeypatch):
     """What a statement must write stays small, however much there is to index."""
     log = store.log()
-    makes = await begun(log, *(f"large {nth} " + "word " * 40 for nth in range(30)))
+    makes = await begin_session(log, *(f"large {nth} " + "word " * 40 for nth in range(30)))
     for at in range(5):
         drafts = [makes.draft(Opened("f", "p")), makes.draft(Note("large " + "other " * 40))]
         await log.append(f"other {at}", drafts, expected=0)
@@ -294,7 +297,7 @@ async def test_a_long_entry_is_found_by_words_of_different_chunks(store, owner, 
     monkeypatch.setattr(search, "CHUNK_WORDS", 3)
     monkeypatch.setattr(search, "_LETTERS", 1)
     log = store.log()
-    await begun(log, "one two three four five six seven", "four one", "six five")
+    await begin_session(log, "one two three four five six seven", "four one", "six five")
     for query, found in {
         "seven": [2],
         "four": [3, 2],

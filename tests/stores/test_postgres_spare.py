@@ -18,28 +18,28 @@ def opened():
     return [AUTHOR.draft(Opened("openai-chat", "balanced"))]
 
 
-def said():
+def message_drafts():
     return [AUTHOR.draft(Message(b'{"role":"user","content":"hello"}'))]
 
 
-def one(connections):
-    return Pool(least=connections, most=connections, wait=SOON)
+def fixed_pool(connections):
+    return Pool(min_size=connections, max_size=connections, wait=SOON)
 
 
 async def test_a_connection_is_handed_on_without_the_pool(postgres_address, monkeypatch):
     monkeypatch.setattr(pool, "_REST", 600.0)
-    async with PostgresStore(postgres_address, pool=one(1)) as store:
+    async with PostgresStore(postgres_address, pool=fixed_pool(1)) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
         async with store._connections._pool._lock, asyncio.timeout(SOON):
-            calls = [log.append("s", said(), expected=None) for _ in range(8)]
+            calls = [log.append("s", message_drafts(), expected=None) for _ in range(8)]
             done = await asyncio.gather(*calls)
         assert sorted(one.first for one in done) == list(range(2, 10))
 
 
 async def test_who_has_waited_longest_comes_first(postgres_address):
     order = []
-    async with PostgresStore(postgres_address, pool=one(1)) as store:
+    async with PostgresStore(postgres_address, pool=fixed_pool(1)) as store:
 
         async def work(connection, nth):
             await execute(connection, "SELECT 1")
@@ -53,7 +53,7 @@ async def test_who_has_waited_longest_comes_first(postgres_address):
 async def test_the_pool_sees_its_connections_again(postgres_address, monkeypatch):
     """Also those that are never idle: it would not end the old ones otherwise."""
     monkeypatch.setattr(pool, "_REST", 0.05)
-    async with PostgresStore(postgres_address, pool=one(2)) as store:
+    async with PostgresStore(postgres_address, pool=fixed_pool(2)) as store:
         inner, seen = store._connections._pool, []
         put = inner.putconn
 
@@ -87,11 +87,11 @@ async def test_a_server_that_lets_in_fewer_than_the_pool_wants(
     try:
         await migrate(owner, roles=[name])
         address = postgres.address(postgres_database, user=name)
-        async with PostgresStore(address, pool=Pool(most=8, wait=SOON)) as store:
+        async with PostgresStore(address, pool=Pool(max_size=8, wait=SOON)) as store:
             log = store.log()
             await log.append("s", opened(), expected=0)
             async with asyncio.timeout(SOON):
-                calls = [log.append("s", said(), expected=None) for _ in range(60)]
+                calls = [log.append("s", message_drafts(), expected=None) for _ in range(60)]
                 await asyncio.gather(*calls)
             assert await log.head("s") == 61
     finally:
@@ -101,7 +101,7 @@ async def test_a_server_that_lets_in_fewer_than_the_pool_wants(
 
 
 async def test_who_waits_while_the_store_closes_is_told(postgres_address):
-    store = PostgresStore(postgres_address, pool=one(1))
+    store = PostgresStore(postgres_address, pool=fixed_pool(1))
     await store.open()
     began, done = asyncio.Event(), asyncio.Event()
 
@@ -125,7 +125,7 @@ async def test_who_waits_while_the_store_closes_is_told(postgres_address):
 
 
 async def test_waiting_for_a_connection_counts(postgres_address):
-    async with PostgresStore(postgres_address, pool=one(1)) as store:
+    async with PostgresStore(postgres_address, pool=fixed_pool(1)) as store:
         seen = []
 
         async def look(tx):
@@ -140,20 +140,20 @@ async def test_waiting_for_a_connection_counts(postgres_address):
 @pytest.mark.parametrize("prepare", [True, False])
 async def test_what_was_prepared_may_be_gone(postgres_address, prepare):
     """As the driver sees to when a transaction is rolled back, or a pooler at any time."""
-    settings = Pool(least=1, most=1, prepare=prepare)
+    settings = Pool(min_size=1, max_size=1, prepare=prepare)
     async with PostgresStore(postgres_address, pool=settings) as store:
         log, run = store.log(), store._connections.run
         await log.append("s", opened(), expected=0)
         for head in (1, 2, 3):
-            await log.append("s", said(), expected=head)
+            await log.append("s", message_drafts(), expected=head)
             await run(lambda it: execute(it, "DEALLOCATE ALL"))
-        assert (await log.append("s", said(), expected=4)).first == 5
+        assert (await log.append("s", message_drafts(), expected=4)).first == 5
 
 
 async def test_what_was_prepared_by_a_call_that_did_not_live_to_note_it(postgres_address):
-    async with PostgresStore(postgres_address, pool=one(1)) as store:
+    async with PostgresStore(postgres_address, pool=fixed_pool(1)) as store:
         log = store.log()
         await log.append("s", opened(), expected=0)
-        await log.append("s", said(), expected=1)
+        await log.append("s", message_drafts(), expected=1)
         store._packed._prepared.clear()
-        assert (await log.append("s", said(), expected=2)).first == 3
+        assert (await log.append("s", message_drafts(), expected=2)).first == 3

@@ -116,7 +116,7 @@ async def test_a_reader_of_an_older_state_delays_the_erasure(path):
 
 
 async def test_copies_of_copies_are_erased(path, monkeypatch):
-    monkeypatch.setattr(outline, "MOST_SEGMENTS", 1)
+    monkeypatch.setattr(outline, "MAX_SEGMENTS", 1)
     makes = author()
     async with SqliteStore(path) as store:
         log = store.log()

@@ -8,7 +8,7 @@ from typing import Self
 from uuid import UUID
 
 from refold.engine.folding import STOPPING, Folding, heard
-from refold.engine.locks import FileLocks, Held, retry_shielded
+from refold.engine.locks import FileLocks, LockHandle, retry_shielded
 from refold.engine.protocol import (
     INTERRUPTED,
     Ended,
@@ -35,7 +35,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 1.0, 1.5
 class _Work:
     """What this engine does in one session, as long as it holds the session's lock."""
 
-    lock: Held
+    lock: LockHandle
     asked: UUID | None
     """The fold that was asked for, where one was."""
     begun: "asyncio.Future[bool]"

@@ -19,12 +19,12 @@ from uuid import UUID
 
 from refold.errors import StoreBusy, StoreFailed, StoreFull
 from refold.log import Log, Span
-from refold.log.protocol import Held, Locks
+from refold.log.protocol import LockHandle, Locks
 
 __all__ = [
     "PASSING",
     "FileLocks",
-    "Held",
+    "LockHandle",
     "LockTable",
     "Locks",
     "ProcessLocks",
@@ -51,7 +51,7 @@ class FileLocks:
         """See `Locks.place`."""
         return self._folder.resolve()
 
-    async def take(self, session: str) -> Held | None:
+    async def take(self, session: str) -> LockHandle | None:
         """See `Locks.take`."""
         path = self._folder / f"{_digest(self._whose, session)}.lock"
         try:
@@ -138,7 +138,7 @@ class ProcessLocks:
         """See `Locks.place`."""
         return None
 
-    async def take(self, session: str) -> Held | None:
+    async def take(self, session: str) -> LockHandle | None:
         """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
         key = (self._log.tenant, session, opening.id, self._purpose)

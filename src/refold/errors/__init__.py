@@ -2,7 +2,7 @@
 
     RefoldError
     ├── InvalidInput            what was given cannot be taken
-    │   ├── InvalidEntry            an entry the log would not be able to honour later
+    │   ├── InvalidEntry            an entry the log would not be able to honor later
     │   ├── InvalidMessage          a payload that is no message of its format
     │   └── InvalidSetting          a setting with a value it cannot have
     ├── LogError                the log stands, but not as the caller thought
@@ -136,9 +136,6 @@ __all__ = [
 ]
 
 
-# The root of the tree: what each error says.
-
-
 class RefoldError(Exception):
     """The root: `what` happened, the `fix` to try next, and a stable `code`."""
 
@@ -149,9 +146,6 @@ class RefoldError(Exception):
         self.what = what
         self.fix = fix or self.usual_fix
         super().__init__(f"{self.what} {self.fix}")
-
-
-# A fold, or a note, that was asked for and not made.
 
 
 class FoldError(RefoldError):
@@ -175,7 +169,7 @@ class FoldUnderWay(FoldError):
 
 
 class FoldCancelled(FoldError):
-    """Somebody cancelled the fold."""
+    """Somebody canceled the fold."""
 
     code = "fold-cancelled"
     usual_fix = "Nothing changed; ask again when you want it."
@@ -198,9 +192,6 @@ class NotRemembered(RefoldError):
     )
 
 
-# What was given and cannot be taken.
-
-
 class InvalidInput(RefoldError):
     """What was given cannot be taken, whatever the state of the log."""
 
@@ -209,7 +200,7 @@ class InvalidInput(RefoldError):
 
 
 class InvalidEntry(InvalidInput):
-    """An entry that the log would not be able to honour later."""
+    """An entry that the log would not be able to honor later."""
 
     code = "invalid-entry"
     usual_fix = "Correct the entry and append it again."
@@ -234,9 +225,6 @@ class TransferError(RefoldError):
 
     code = "transfer"
     usual_fix = "Export the session again and import the new file."
-
-
-# The log stands, but not as the caller thought.
 
 
 class LogError(RefoldError):
@@ -330,9 +318,6 @@ class WrittenByNewer(LogError):
     usual_fix = "Upgrade Refold in this process."
 
 
-# No model to talk with.
-
-
 class NoModel(RefoldError):
     """There is no model to talk with: none was named, or the one named cannot be reached."""
 
@@ -342,9 +327,6 @@ class NoModel(RefoldError):
         "or start a local server and add `-m local --base-url http://127.0.0.1:8080/v1`; "
         "or see how it looks without any: `refold demo`."
     )
-
-
-# What the service does not do for who asks, or not now.
 
 
 class ServiceError(RefoldError):
@@ -509,9 +491,6 @@ class MasterKeyWrong(ServiceError):
     )
 
 
-# The file or server under the log.
-
-
 class StoreError(RefoldError):
     """Something about the file or server under the log."""
 
@@ -614,9 +593,6 @@ class ErasureUnfinished(StoreError):
 
     code = "erasure-unfinished"
     usual_fix = "Close the other readers, make room if the disk is full, and open the store again."
-
-
-# What the model would see.
 
 
 class ViewError(RefoldError):

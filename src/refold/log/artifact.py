@@ -4,12 +4,12 @@ An entry's body is raw JSON. Before it is stored, each string in it that is larg
 `INLINE_LIMIT` is lifted out and leaves an empty string and a `Hole`; putting the strings back
 gives the same bytes again. A body that is still too large (a structure of many small values) is
 lifted out whole. So no stored body exceeds the limit, a tool result read twice is stored once, and
-whoever needs only the shape of a message need not load a megabyte.
+a reader that needs only the shape of a message need not load a megabyte.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -63,16 +63,17 @@ def lift(body: bytes) -> Lifted:
     pieces: list[bytes] = []
     holes: list[Hole] = []
     artifacts: list[Artifact] = []
-    done = offset = 0
-    for start, end in _large_strings(body):
-        kept = body[done:start]
-        form, artifact = _artifact_of(body[start:end])
-        pieces.append(kept)
-        offset += len(kept)
-        holes.append(Hole(offset, 0, artifact.hash, form))
-        artifacts.append(artifact)
-        done = end
-    lean = b"".join([*pieces, body[done:]])
+    position = offset = 0
+    for match in _STRING.finditer(body):
+        start, end = match.span(1)
+        if end - start > INLINE_LIMIT:
+            form, artifact = _artifact_of(body[start:end])
+            pieces.append(body[position:start])
+            offset += start - position
+            holes.append(Hole(offset, 0, artifact.hash, form))
+            artifacts.append(artifact)
+            position = end
+    lean = b"".join([*pieces, body[position:]])
     if len(lean) <= INLINE_LIMIT:
         return lean, tuple(holes), tuple(artifacts)
     whole = Artifact.of(body, "application/json")
@@ -82,17 +83,11 @@ def lift(body: bytes) -> Lifted:
 def lower(body: bytes, holes: tuple[Hole, ...], fetch: Callable[[str], bytes]) -> bytes:
     """The body as it was before `lift`, byte for byte."""
     pieces: list[bytes] = []
-    done = 0
+    position = 0
     for hole in holes:
-        pieces += [body[done : hole.offset], _written(fetch(hole.hash), hole.form)]
-        done = hole.offset + hole.length
-    return b"".join([*pieces, body[done:]])
-
-
-def _large_strings(body: bytes) -> Iterator[tuple[int, int]]:
-    for match in _STRING.finditer(body):
-        if match.end(1) - match.start(1) > INLINE_LIMIT:
-            yield match.span(1)
+        pieces += [body[position : hole.offset], _encode(fetch(hole.hash), hole.form)]
+        position = hole.offset + hole.length
+    return b"".join([*pieces, body[position:]])
 
 
 def _artifact_of(literal: bytes) -> tuple[Form, Artifact]:
@@ -102,12 +97,12 @@ def _artifact_of(literal: bytes) -> tuple[Form, Artifact]:
         return "raw", Artifact.of(literal, "application/json")
     forms: tuple[Form, ...] = ("utf-8", "ascii")
     for form in forms:
-        if _written(text, form) == literal:
+        if _encode(text, form) == literal:
             return form, Artifact.of(text, "text/plain")
     return "raw", Artifact.of(literal, "application/json")
 
 
-def _written(data: bytes, form: Form) -> bytes:
+def _encode(data: bytes, form: Form) -> bytes:
     if form == "raw":
         return data
     return json.dumps(data.decode(), ensure_ascii=form == "ascii").encode()[1:-1]

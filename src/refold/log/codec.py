@@ -1,8 +1,8 @@
-"""Values to entry bodies and back, across versions.
+"""Values to entry bodies and back, across versions; `Author` makes drafts of them.
 
-Bodies are written in the newest version of their kind. Older ones are lifted to it step by step by
-upcasters when they are read, and stay as they are in the log. What is newer than this code, or of
-an unknown kind, is handed back untouched as `Unknown`.
+Bodies are written in the newest version of their kind. Upcasters lift older ones to it step by step
+when they are read; the log keeps them as they are. A body that is newer than this code, or of an
+unknown kind, comes back untouched as `Unknown`.
 """
 
 import json
@@ -19,8 +19,7 @@ from refold.log.artifact import Artifact
 from refold.log.entry import MAIN_SCOPE, Draft, Entry, check_json
 from refold.log.kinds import KINDS, Forgotten, Message, Unknown, Value
 
-_MAX_PROBLEMS = 3
-"""That an error names of a body that is none."""
+_MAX_PROBLEMS = 3  # that one error lists
 
 Body = dict[str, JsonValue]
 Upcaster = Callable[[Body], Body]
@@ -40,7 +39,13 @@ class Codec:
             name: TypeAdapter(kind) for name, kind in self._kinds.items()
         }
         self._upcasters = dict(upcasters or {})
-        self._check_upcasters()
+        for name, kind in self._kinds.items():
+            for version in range(1, kind.VERSION):
+                if (name, version) not in self._upcasters:
+                    raise InvalidEntry(
+                        f"Version {version} of {name!r} could not be read.",
+                        f"Add the upcaster of ({name!r}, {version}).",
+                    )
 
     def encode(self, value: Value) -> bytes:
         """The body of a value, as raw JSON."""
@@ -80,29 +85,18 @@ class Codec:
             body = self._upcasters[entry.kind, version](body)
         return cast("Value", adapter.validate_python(body, strict=False))
 
-    def _check_upcasters(self) -> None:
-        for name, kind in self._kinds.items():
-            for version in range(1, kind.VERSION):
-                if (name, version) not in self._upcasters:
-                    raise InvalidEntry(
-                        f"Version {version} of {name!r} could not be read.",
-                        f"Add the upcaster of ({name!r}, {version}).",
-                    )
-
 
 CODEC = Codec()
 """The codec of this version of Refold."""
 
 
-# Authors make drafts: they give each its id and its time.
-#
-# The clock and the source of randomness are the only two impure things in `refold.log`; both can be
-# given from outside.
+# The clock and the source of randomness are the only impure things in `refold.log`; both can be
+# injected.
 
 Clock = Callable[[], datetime]
-"""Tells the time, with its time zone."""
+"""Returns the current time, with a time zone."""
 
-_TAIL_BITS = 74  # what RFC 9562 leaves of a uuid7 beside its time, version and variant
+_TAIL_BITS = 74  # what RFC 9562 leaves of a uuid7 besides its time, version and variant
 _TAIL_STEP = 1 << 32
 
 
@@ -123,14 +117,13 @@ class Author:
         self._last = (0, 0)
 
     def draft(
-        self,
-        value: Value,
-        *,
-        scope: str = MAIN_SCOPE,
-        artifacts: Iterable[Artifact] = (),
+        self, value: Value, *, scope: str = MAIN_SCOPE, artifacts: Iterable[Artifact] = ()
     ) -> Draft:
         """A draft of the value, ready to be appended."""
-        at = self._now()
+        now = self._clock()
+        if now.tzinfo is None:
+            raise InvalidInput("The clock tells no time zone.", "Return an aware datetime.")
+        at = int(now.timestamp() * 1000)
         return Draft(
             id=self._next_id(at),
             at=at,
@@ -141,12 +134,6 @@ class Author:
             rests_on=value.rests_on(),
             attached=tuple(artifacts),
         )
-
-    def _now(self) -> int:
-        now = self._clock()
-        if now.tzinfo is None:
-            raise InvalidInput("The clock tells no time zone.", "Return an aware datetime.")
-        return int(now.timestamp() * 1000)
 
     def _next_id(self, at: int) -> UUID:
         time, tail = self._last

@@ -1,13 +1,13 @@
-"""Entries: what the log is made of.
+"""Entries, what the log is made of; spans of them, and the marks they are found by.
 
 A `Draft` is what a writer makes; an `Entry` is a draft that the log has placed. Both carry their
-body as the raw JSON it came in, so that nothing is lost on the way and nothing is parsed that
-nobody reads. `refold.log.codec` turns a body into a value and back.
+body as the raw JSON it came in, so that nothing is lost and nothing is parsed that nobody reads.
+`refold.log.codec` turns a body into a value and back.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,11 +15,16 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from refold.errors import InvalidEntry, InvalidInput, MarkConflict
-from refold.log.artifact import Artifact, Hole
-
-# Names of sessions and tenants.
+from refold.log.artifact import Artifact, Hole, lower
 
 LONGEST_NAME = 200
+"""Characters in the name of a session or a tenant."""
+MAIN_SCOPE = "/"
+"""The scope of the session's own work; a delegation's scope is a path below it."""
+KEY_BYTES: Final = 16
+"""Bytes in the key of a mark."""
+_TOO_LARGE = 1 << 63
+_KIND = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
 
 
 def check_name(name: str, what: str = "session") -> None:
@@ -29,9 +34,6 @@ def check_name(name: str, what: str = "session") -> None:
             f"{name[:40]!r} is no name for a {what}.",
             f"Use 1 to {LONGEST_NAME} printable characters, without spaces at the ends.",
         )
-
-
-# Where things are in a session: one part, a run of entries, a set of runs.
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -81,7 +83,6 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def intersect(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...]:
-    """The entries that are in both sets."""
     others = tuple(right)
     return union(
         Span(max(a.first, b.first), min(a.last, b.last))
@@ -94,57 +95,46 @@ def intersect(left: Iterable[Span], right: Iterable[Span]) -> tuple[Span, ...]:
 def subtract(spans: Iterable[Span], gone: Iterable[Span]) -> tuple[Span, ...]:
     """The entries of `spans` that are not in `gone`."""
     holes = union(gone)
-    return tuple(piece for span in union(spans) for piece in _outside(span, holes))
+    pieces: list[Span] = []
+    for span in union(spans):
+        start = span.first
+        for hole in holes:
+            if hole.last < start:
+                continue
+            if hole.first > span.last:
+                break
+            if hole.first > start:
+                pieces.append(Span(start, hole.first - 1))
+            start = hole.last + 1
+        if start <= span.last:
+            pieces.append(Span(start, span.last))
+    return tuple(pieces)
 
 
 def seqs(spans: Iterable[Span]) -> Iterator[int]:
-    """Each seq of the spans, in their order."""
     for span in spans:
         yield from range(span.first, span.last + 1)
 
 
 def spans_of(numbers: Iterable[int]) -> tuple[Span, ...]:
-    """The seqs as spans."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for number in sorted(numbers):
-        if found and number <= found[-1].last + 1:
-            found[-1] = Span(found[-1].first, number)
+        if spans and number <= spans[-1].last + 1:
+            spans[-1] = Span(spans[-1].first, number)
         else:
-            found.append(Span(number, number))
-    return tuple(found)
+            spans.append(Span(number, number))
+    return tuple(spans)
 
 
-def newest(spans: Iterable[Span], count: int) -> tuple[Span, ...]:
-    """The last `count` entries of the spans."""
-    kept: list[Span] = []
+def take_last(spans: Iterable[Span], count: int) -> tuple[Span, ...]:
+    taken: list[Span] = []
     for span in sorted(spans, reverse=True):
         if count <= 0:
             break
         first = max(span.first, span.last - count + 1)
-        kept.append(Span(first, span.last))
+        taken.append(Span(first, span.last))
         count -= span.last - first + 1
-    return tuple(reversed(kept))
-
-
-def _outside(span: Span, holes: tuple[Span, ...]) -> Iterator[Span]:
-    start = span.first
-    for hole in holes:
-        if hole.last < start:
-            continue
-        if hole.first > span.last:
-            break
-        if hole.first > start:
-            yield Span(start, hole.first - 1)
-        start = hole.last + 1
-    if start <= span.last:
-        yield Span(start, span.last)
-
-
-MAIN_SCOPE = "/"
-"""The scope of the session's own work; a delegation's scope is a path below it."""
-
-_TOO_LARGE = 1 << 63
-_KIND = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
+    return tuple(reversed(taken))
 
 
 class Draft(NamedTuple):
@@ -220,6 +210,13 @@ def placed(
     )
 
 
+def restore(entry: Entry, fetch: Callable[[str], bytes]) -> Entry:
+    """The entry with what was lifted out of its body put back."""
+    if not entry.holes:
+        return entry
+    return entry._replace(body=lower(entry.body, entry.holes, fetch), holes=())
+
+
 def check_draft(draft: Draft) -> None:
     """Refuse a draft that no later reader could make sense of."""
     _check_names(draft.kind, draft.scope)
@@ -236,22 +233,17 @@ def _check_names(kind: str, scope: str) -> None:
 
 
 def check_json(body: bytes) -> None:
-    """Refuse a body that is not JSON, while its writer can still be told."""
+    """Refuse a body that is not JSON while its writer can still fix it."""
     try:
-        json.loads(body.decode(), parse_constant=_no_constant)
+        json.loads(body.decode(), parse_constant=reject_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidEntry(
             f"The body is not JSON: {error}.", "Pass the message as UTF-8 encoded JSON."
         ) from error
 
 
-def _no_constant(name: str) -> None:
+def reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
-
-
-# Marks: keys by which entries are found again, and whether one may be put.
-
-KEY_BYTES: Final = 16
 
 
 class Mark(NamedTuple):
@@ -299,6 +291,6 @@ def check_newest(session: str, mark: Mark, newest: int) -> None:
         raise MarkConflict(session, expected=mark.after, found=newest)
 
 
-def askable(keys: Sequence[bytes]) -> list[bytes]:
+def valid_keys(keys: Sequence[bytes]) -> list[bytes]:
     """Each key once, without those that no mark can have."""
     return [key for key in dict.fromkeys(keys) if len(key) == KEY_BYTES]

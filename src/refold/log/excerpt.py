@@ -1,8 +1,8 @@
 """The piece of a text that answers a query best, wherever in the text it is.
 
-All of the text is looked through, once and in blocks, so a match at its end is found as one at its
-beginning is; the looking ends where a piece holds everything that was asked for. Only about as much
-text as the excerpt is long is ever put on one line.
+All of the text is searched, once and in blocks, so a match at its end is found as well as one at
+its beginning; the search ends at a piece that holds every term. Only about as much text as the
+excerpt is long is ever put on one line.
 """
 
 import re
@@ -24,10 +24,10 @@ def excerpt(text: str, query: str, width: int = 160) -> str:
 
 def best_excerpt(text: str, looked_for: Sequence[Term], width: int) -> str:
     """About `width` characters of the text, on one line, where most of the terms are."""
-    at = _densest(text, looked_for, width) or 0
-    after, more_after = _line_from(text, at, width)
+    position = _densest(text, looked_for, width) or 0
+    after, more_after = _line_from(text, position, width)
     room = max(width // 6, width - len(after))
-    before, more_before = _line_to(text, at, room)
+    before, more_before = _line_to(text, position, room)
     line = before + after
     if len(line) > width:
         line, more_after = line[:width], True
@@ -35,7 +35,6 @@ def best_excerpt(text: str, looked_for: Sequence[Term], width: int) -> str:
 
 
 def holds_any(text: str, looked_for: Sequence[Term]) -> bool:
-    """Whether any of the terms is in the text."""
     return next(_places(text, looked_for), None) is not None
 
 
@@ -44,18 +43,18 @@ def _densest(text: str, looked_for: Sequence[Term], width: int) -> int | None:
     inside: deque[tuple[int, int]] = deque()
     counts = Counter[int]()
     best: int | None = None
-    most = 0
+    max_distinct = 0
     findable = sum(any(term) for term in looked_for)
-    for at, nth in _places(text, looked_for):
-        inside.append((at, nth))
+    for position, nth in _places(text, looked_for):
+        inside.append((position, nth))
         counts[nth] += 1
-        while inside[0][0] < at - width * 2 // 3:
+        while inside[0][0] < position - width * 2 // 3:
             _, left = inside.popleft()
             counts[left] -= 1
         distinct = sum(count > 0 for count in counts.values())
-        if distinct > most:
-            best, most = min(start for start, _ in inside), distinct
-            if most == findable:
+        if distinct > max_distinct:
+            best, max_distinct = min(start for start, _ in inside), distinct
+            if max_distinct == findable:
                 break
     return best
 
@@ -74,38 +73,30 @@ def _places(text: str, looked_for: Sequence[Term]) -> Iterator[tuple[int, int]]:
             continue
         recent.append(placed)
         for run in by_last.get(placed.word, ()):
-            there = list(recent)[-len(run) :]
-            if len(there) == len(run) and all(
-                one.word == word for one, word in zip(there, run, strict=True)
-            ):
-                yield there[0].start, runs[run]
+            tail = list(recent)[-len(run) :]
+            if tuple(placed.word for placed in tail) == run:
+                yield tail[0].start, runs[run]
 
 
-def _candidates(text: str, wanted: set[str]) -> Iterator[PlacedWord | None]:
-    """The words of those blocks that hold any of the wanted ones, and None for each other block."""
-    for start, end in _blocks(text) if wanted else ():
-        block = text[start:end]
-        if wanted.isdisjoint(index_words(block)):
-            yield None
-            continue
-        for at, until, word in placed_words(block):
-            yield PlacedWord(start + at, start + until, word)
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """The text in pieces that end at white space, so that no word is in two of them."""
+def _candidates(text: str, query_words: set[str]) -> Iterator[PlacedWord | None]:
+    """The words of the blocks that hold any word of the query, and None for each other block."""
     start = 0
-    while start < len(text):
-        space = _SPACE.search(text, start + _BLOCK)
+    while query_words and start < len(text):
+        space = _SPACE.search(text, start + _BLOCK)  # so that no word is in two blocks
         end = space.end() if space else len(text)
-        yield start, end
+        block = text[start:end]
+        if query_words.isdisjoint(index_words(block)):
+            yield None
+        else:
+            for first, last, word in placed_words(block):
+                yield PlacedWord(start + first, start + last, word)
         start = end
 
 
-def _line_from(text: str, at: int, width: int) -> tuple[str, bool]:
+def _line_from(text: str, position: int, width: int) -> tuple[str, bool]:
     """The text from a character on, on one line of at most `width`; whether there is more."""
     line = ""
-    for token in _TOKEN.finditer(text, at):
+    for token in _TOKEN.finditer(text, position):
         if line and len(line) >= width:
             return line[:width], True
         begin = token.start()
@@ -114,12 +105,12 @@ def _line_from(text: str, at: int, width: int) -> tuple[str, bool]:
     return line[:width], len(line) > width
 
 
-def _line_to(text: str, at: int, width: int) -> tuple[str, bool]:
+def _line_to(text: str, position: int, width: int) -> tuple[str, bool]:
     """The text up to a character, on one line of at most about `width`; whether there is more."""
     reach = 2 * width
     while True:
-        first = max(0, at - reach)
-        raw = text[first:at]
+        first = max(0, position - reach)
+        raw = text[first:position]
         line = " ".join(raw.split())
         if first == 0 or len(line) >= width:
             break

@@ -1,12 +1,12 @@
-"""What was forgotten, as a list, and forgetting it again in a store that came from a backup.
+"""The list of what was forgotten, and forgetting it again in a store restored from a backup.
 
-A backup that was made before a `forget` has the words. The store knows what it forgot: the names of
-sessions that are gone, and the places and ids of entries that are tombstones. A list of these is
-kept beside the backups. It holds no words of a conversation, except where a session's name does.
+A backup made before a `forget` still has the text. The store knows what it forgot: the names of
+removed sessions, and the seqs and ids of entries that are tombstones. Keep the list of these next
+to the backups. It holds no text of a conversation, except where a session's name does.
 
-An entry is known by its place and its id, and a session by the id of its first entry. So a session
-that was begun again by the same name, or an entry that was written after the restore in a place
-where another one was, is not taken for the forgotten one.
+An entry is identified by its seq and id, a session by the id of its first entry. So a new session
+of the same name, or an entry written after the restore at the same seq, is not mistaken for the
+forgotten one.
 """
 
 import json
@@ -28,8 +28,6 @@ _WRONG_FILE: Final = "Give a file that `refold store forgotten` wrote."
 
 @dataclass(frozen=True, slots=True)
 class ForgottenEntries:
-    """Entries of a session that are tombstones."""
-
     tenant: str
     session: str
     entries: tuple[tuple[PositiveInt, UUID], ...]
@@ -38,8 +36,6 @@ class ForgottenEntries:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenSession:
-    """The name of a session that was forgotten whole."""
-
     tenant: str
     session: str
     forgotten_at: int
@@ -54,8 +50,6 @@ _LINE: Final[TypeAdapter[Forgotten]] = TypeAdapter(Forgotten)
 
 @dataclass(slots=True)
 class ForgottenAgain:
-    """What was forgotten again."""
-
     sessions: int = 0
     entries: int = 0
     absent: int = 0
@@ -63,77 +57,73 @@ class ForgottenAgain:
 
 
 def dump_header() -> str:
-    """The first line of a list."""
     return json.dumps(_HEADER)
 
 
 def dump(forgotten: Forgotten) -> Iterator[str]:
-    """The lines of a list that stand for this."""
     if isinstance(forgotten, ForgottenSession):
         yield _LINE.dump_json(forgotten).decode()
         return
-    for at in range(0, len(forgotten.entries), _MAX_ENTRIES):
-        some = forgotten.entries[at : at + _MAX_ENTRIES]
+    for first in range(0, len(forgotten.entries), _MAX_ENTRIES):
+        some = forgotten.entries[first : first + _MAX_ENTRIES]
         yield _LINE.dump_json(replace(forgotten, entries=some)).decode()
 
 
 def parse(lines: Iterable[str]) -> Iterator[Forgotten]:
-    """What a list holds."""
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (0, ""))
     if first.strip() != dump_header():
         raise InvalidInput("The file is no list of what was forgotten.", _WRONG_FILE)
     for number, line in numbered:
         try:
-            found = _LINE.validate_json(line)
+            item = _LINE.validate_json(line)
         except ValidationError as error:
             raise InvalidInput(f"Line {number} of the list cannot be read.", _WRONG_FILE) from error
-        check_name(found.tenant, "tenant")
-        check_name(found.session)
-        yield found
+        check_name(item.tenant, "tenant")
+        check_name(item.session)
+        yield item
 
 
 async def forget_again(store: Store, forgotten: Iterable[Forgotten]) -> ForgottenAgain:
-    """Forget what the list names, as far as it is there."""
-    done = ForgottenAgain()
+    report = ForgottenAgain()
     sessions: list[ForgottenSession] = []
     for item in forgotten:
         if isinstance(item, ForgottenSession):
             sessions.append(item)
         else:
-            await _forget_entries(store.log(item.tenant), item, done)
-    # Forks keep what they read of a session that goes, so what they forgot goes first.
+            await _forget_entries(store.log(item.tenant), item, report)
+    # Forks keep what they read of a removed session, so their own entries are forgotten first.
     for item in sessions:
-        await _forget_session(store.log(item.tenant), item, done)
-    return done
+        await _forget_session(store.log(item.tenant), item, report)
+    return report
 
 
-async def _forget_entries(log: Log, forgotten: ForgottenEntries, done: ForgottenAgain) -> None:
+async def _forget_entries(log: Log, forgotten: ForgottenEntries, report: ForgottenAgain) -> None:
     ids = dict(forgotten.entries)
     try:
         head = await log.head(forgotten.session)
-        found = [
+        living = [
             entry.seq
             for span in spans_of(sorted(seq for seq in ids if seq <= head))
             for entry in await log.read(forgotten.session, span, whole=False)
             if entry.id == ids[entry.seq] and not entry.forgotten
         ]
-        for span in spans_of(found):
+        for span in spans_of(living):
             await log.forget(forgotten.session, span)
     except (SessionNotFound, SessionForgotten):
-        found = []
-    done.entries += len(found)
-    done.absent += len(ids) - len(found)
+        living = []
+    report.entries += len(living)
+    report.absent += len(ids) - len(living)
 
 
-async def _forget_session(log: Log, forgotten: ForgottenSession, done: ForgottenAgain) -> None:
+async def _forget_session(log: Log, forgotten: ForgottenSession, report: ForgottenAgain) -> None:
     try:
         [first] = await log.read(forgotten.session, Span(1, 1), whole=False)
     except (SessionNotFound, SessionForgotten):
-        done.absent += 1
+        report.absent += 1
         return
     names = [] if first.id == forgotten.successor else [forgotten.session]
-    # As retention does: what was forgotten in its forks, too, is on the list by itself.
+    # As retention does: what its forks forgot too is on the list by itself.
     gone = await log.expire(forgotten.forgotten_at + 1, only=names) if names else []
-    done.sessions += len(gone)
-    done.absent += 1 - len(gone)
+    report.sessions += len(gone)
+    report.absent += 1 - len(gone)

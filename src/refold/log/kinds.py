@@ -91,7 +91,6 @@ class Titled(_Kind):
     """The entry whose words it is made of; 0: of none. It goes with that."""
 
     def rests_on(self) -> tuple[Span, ...]:
-        """What it is made of."""
         return _source(self.source)
 
 
@@ -163,12 +162,12 @@ class FoldCompleted(_Kind):
 
     def rests_on(self) -> tuple[Span, ...]:
         """What it stands for, and the folds that it took its words from."""
-        return union((*self.spans, *spans_of(_folds_told(self.summary))))
+        return union((*self.spans, *spans_of(_repeated_folds(self.summary))))
 
 
 @dataclass(frozen=True, slots=True)
 class FoldFailed(_Kind):
-    """The fold was cancelled or could not be made; nothing changed."""
+    """The fold was canceled or could not be made; nothing changed."""
 
     KIND: ClassVar[str] = "fold.failed"
     CONTROL: ClassVar[bool] = True
@@ -299,7 +298,6 @@ class Saved(_Kind):
     spans: tuple[Span, ...] = ()
 
     def rests_on(self) -> tuple[Span, ...]:
-        """The entries whose words it repeats."""
         return self.spans
 
 
@@ -346,8 +344,8 @@ KINDS: tuple[type[Value], ...] = (
 )
 
 
-def _folds_told(summary: JsonValue) -> list[int]:
-    """The entries of earlier folds that a summary repeats: those it took in, and goes on for."""
+def _repeated_folds(summary: JsonValue) -> list[int]:
+    """The entries of earlier folds that a summary repeats: those it absorbed or continues."""
     if not isinstance(summary, dict):
         return []
     over = summary.get("over")

@@ -1,15 +1,19 @@
-"""What a view must read of a session, however long the session is.
+"""What a view must read of a session, however long the session is, and from which forks.
 
-The outline is a small state folded from the control entries: which entries are on the line (after
-rewinds and clears), which folds stand for which spans, what is pinned, which folds have started and
-not ended, and the newest request record. A store keeps it beside the session's head and moves it
-with each control entry, so that opening a session reads what its view needs and nothing else.
+The outline is a small state derived from the control entries: which entries are on the line (after
+rewinds and clears), which folds replace which spans, what is pinned, which folds have started and
+not ended, and the newest request record. A store keeps it with the session's head and updates it
+with each control entry, so that opening a session reads what its view needs and nothing else. All
+of it can be replayed from the log.
 
-It holds nothing that `refold.log.outline` could not make again from the log.
+A fork copies nothing: it reads its first entries from other sessions, one segment each, and the
+rest from itself. Segments are flat: a fork of a fork points straight at the sessions that hold the
+entries, so reading through forty forks costs what reading one does. To keep the list short, a fork
+that would point at more than `MAX_SEGMENTS` copies the cheapest neighbors into itself.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -18,7 +22,7 @@ from pydantic import TypeAdapter
 
 from refold.errors import WrittenByNewer
 from refold.log.codec import CODEC, Body
-from refold.log.entry import Entry, PartRef, Span, newest, spans_of, subtract, union
+from refold.log.entry import Entry, PartRef, Span, spans_of, subtract, take_last, union
 from refold.log.kinds import (
     KINDS,
     Cleared,
@@ -41,6 +45,9 @@ OUTLINE_VERSION = 1
 """Raised when the same entries yield another outline: older ones are then replayed."""
 
 CONTROL_KINDS = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
+REPLAYED_KINDS = frozenset({Rewound.KIND, FoldUndone.KIND})
+"""The kinds whose effect depends on the control entries before them."""
+MAX_SEGMENTS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ class Outline:
         always = [1, *(fold.seq for fold in self.folds), *(pin.seq for pin in self.pins)]
         if self.record is not None:
             always.append(self.record)
-        return union((*(bare if last is None else newest(bare, last)), *spans_of(always)))
+        return union((*(bare if last is None else take_last(bare, last)), *spans_of(always)))
 
 
 def chain_of(record: Entry) -> tuple[int, ...]:
@@ -105,7 +112,6 @@ def chain_of(record: Entry) -> tuple[int, ...]:
 
 
 def dump(outline: Outline) -> bytes:
-    """The outline as a store keeps it."""
     return _ADAPTER.dump_json(outline)
 
 
@@ -126,18 +132,6 @@ _ADAPTER = TypeAdapter(Outline)
 _VERSION = TypeAdapter(_Versioned)
 
 
-# Whose entries a session reads: a fork copies nothing, it points.
-#
-# A session that was forked reads its first entries from other sessions, one segment each, and the
-# rest from itself. Segments are flat: a fork of a fork points straight at the sessions that hold
-# the
-# entries, so reading through forty forks costs what reading one does. To keep the list short, a
-# fork
-# that would point at more than `MOST_SEGMENTS` copies the cheapest neighbours into itself.
-
-MOST_SEGMENTS = 32
-
-
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of entries and the session that holds them, by the key its store knows it under."""
@@ -145,6 +139,10 @@ class Segment:
     source: int
     first: int
     last: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.first, self.last)
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -159,7 +157,6 @@ class Fork:
 
 
 def within(segments: Sequence[Segment], span: Span) -> tuple[Segment, ...]:
-    """The pieces of the segments that lie in the span."""
     return tuple(
         Segment(segment.source, max(segment.first, span.first), min(segment.last, span.last))
         for segment in segments
@@ -169,32 +166,21 @@ def within(segments: Sequence[Segment], span: Span) -> tuple[Segment, ...]:
 
 def plan_fork(segments: Sequence[Segment], at: int, child: int) -> Fork:
     """How a new session `child` reads the first `at` entries of a session with these segments."""
-    kept = list(within(segments, Span(1, at)))
+    shared = list(within(segments, Span(1, at)))
     copies: list[Segment] = []
-    while len(kept) > MOST_SEGMENTS:
-        at_pair = min(
-            range(len(kept) - 1), key=lambda i: _cost(kept[i], child) + _cost(kept[i + 1], child)
-        )
-        pair = kept[at_pair : at_pair + 2]
+    while len(shared) > MAX_SEGMENTS:
+        costs = [0 if segment.source == child else len(segment) for segment in shared]
+        index = min(range(len(shared) - 1), key=lambda i: costs[i] + costs[i + 1])
+        pair = shared[index : index + 2]
         copies += [segment for segment in pair if segment.source != child]
-        kept[at_pair : at_pair + 2] = [replace(pair[0], source=child, last=pair[1].last)]
-    return Fork(tuple(kept), tuple(copies))
-
-
-def _cost(segment: Segment, child: int) -> int:
-    return 0 if segment.source == child else len(segment)
-
-
-# How control entries move the outline: one by one, or all of them again from the first.
-
-REPLAYED_KINDS = frozenset({Rewound.KIND, FoldUndone.KIND})
-"""The kinds whose effect only the control entries before them can tell."""
+        shared[index : index + 2] = [replace(pair[0], source=child, last=pair[1].last)]
+    return Fork(tuple(shared), tuple(copies))
 
 
 def advance(outline: Outline, entry: Entry) -> Outline:
     """The outline after one more entry of a kind that needs no replay."""
     value = effect(entry)
-    return outline if value is None else _advanced(outline, entry.seq, value)
+    return outline if value is None else _apply(outline, entry.seq, value)
 
 
 def replay(controls: Iterable[Entry]) -> Outline:
@@ -208,119 +194,64 @@ def replay(controls: Iterable[Entry]) -> Outline:
 class Replay:
     """A replay that can be continued: the outline after each of a session's control entries.
 
-    A rewind needs the state of any earlier moment, so every moment is kept. What grows with each
-    rewind, the line, is shared between them: else a file of nothing but rewinds would take memory
-    and time by the square of its size.
+    A rewind needs the state of any earlier moment, so every moment is kept. The line, which grows
+    with each rewind, is shared between them: otherwise a file of nothing but rewinds would take
+    memory and time quadratic in its size.
     """
 
     def __init__(self, controls: Iterable[Entry] = ()) -> None:
         self._states: list[_State] = [_State()]
         self._line: tuple[_Line | None, tuple[Span, ...]] = (None, ())
-        """The line that was last asked for, so that the next one costs one copy."""
+        """The last line that was built, so that the next one costs one copy."""
         for entry in controls:
             self.take(entry)
 
     def take(self, entry: Entry) -> None:
-        """Go on to the next control entry."""
         value = effect(entry)
         if value is not None:
-            self._states.append(_replayed(self._states, entry.seq, value))
+            self._states.append(self._next(entry.seq, value))
 
     @property
     def outline(self) -> Outline:
-        """The outline after the entries so far."""
         now = self._states[-1]
-        return replace(now.outline, line=self._spans(now.line)) if now.line else now.outline
+        if now.line is None:
+            return now.outline
+        last, spans = self._line
+        if now.line is not last:
+            spans = (*spans, now.line.span) if now.line.before is last else now.line.spans()
+            self._line = (now.line, spans)
+        return replace(now.outline, line=spans)
 
     @property
     def folds(self) -> int:
-        """How many folds are on the line, also those that a later one stands for."""
+        """How many folds are on the line, including those that a later one covers."""
         return len(self._states[-1].folds)
 
-    def _spans(self, line: "_Line") -> tuple[Span, ...]:
-        known, spans = self._line
-        if line is not known:
-            one_more = line.before is known
-            spans = (*spans, line.span) if one_more else tuple(_line_spans(line))[::-1]
-            self._line = (line, spans)
-        return spans
+    def _next(self, seq: int, value: Value) -> "_State":
+        now = self._states[-1]
+        folds, line = now.folds, now.line
+        match value:
+            case Rewound(to):
+                return self._rewind(seq, to)
+            case FoldUndone(fold):
+                folds = tuple(folded for folded in folds if folded.fold != fold)
+                return _State(seq, replace(now.outline, folds=_topmost(folds)), folds, line)
+            case FoldCompleted(fold, spans):
+                folds = (*folds, Folded(seq, fold, union(spans)))
+            case Cleared():
+                folds, line = (), None
+            case _:
+                pass
+        return _State(seq, _apply(now.outline, seq, value), folds, line)
 
-
-def _advanced(outline: Outline, seq: int, value: Value) -> Outline:  # noqa: PLR0911 - one case a kind
-    match value:
-        case Opened(title=title) | Titled(title):
-            return replace(outline, title=title)
-        case Cleared():
-            return replace(Outline(outline.title, running=outline.running), since=seq + 1)
-        case FoldStarted(fold):
-            return replace(outline, running=(*outline.running, Running(seq, fold)))
-        case FoldFailed(fold):
-            return replace(outline, running=_but(outline.running, fold))
-        case FoldCompleted(fold, spans):
-            folds = (*outline.folds, Folded(seq, fold, union(spans)))
-            return replace(outline, folds=_topmost(folds), running=_but(outline.running, fold))
-        case Pinned(parts, watched):
-            return _pinned(outline, parts, watched=watched)
-        case Unpinned(parts):
-            pins, watched = _without(outline.pins, parts), _without(outline.watched, parts)
-            return replace(outline, pins=pins, watched=watched)
-        case Requested():
-            return replace(outline, record=seq)
-        case _:
-            return outline
-
-
-def _pinned(outline: Outline, parts: Iterable[PartRef], *, watched: bool) -> Outline:
-    """What a person pins is the person's, whoever pinned it before."""
-    if watched:
-        new = [part for part in parts if not _has(outline.pins, part)]
-        passing = _with(outline.watched, new)
-    else:
-        passing = _without(outline.watched, parts)
-    return replace(outline, pins=_with(outline.pins, parts), watched=passing)
-
-
-# Parts stand in order. To sort them anew with each entry would take long where there are thousands.
-
-
-def _place(parts: Sequence[PartRef], part: PartRef) -> int:
-    return bisect_left(parts, (part.seq, part.index), key=lambda other: (other.seq, other.index))
-
-
-def _has(parts: Sequence[PartRef], part: PartRef) -> bool:
-    place = _place(parts, part)
-    return place < len(parts) and parts[place] == part
-
-
-def _with(parts: tuple[PartRef, ...], more: Iterable[PartRef]) -> tuple[PartRef, ...]:
-    every = list(parts)
-    for part in more:
-        if not _has(every, part):
-            every.insert(_place(every, part), part)
-    return tuple(every)
-
-
-def _without(parts: tuple[PartRef, ...], less: Iterable[PartRef]) -> tuple[PartRef, ...]:
-    every = list(parts)
-    for part in less:
-        if _has(every, part):
-            del every[_place(every, part)]
-    return tuple(every)
-
-
-def _topmost(folds: tuple[Folded, ...]) -> tuple[Folded, ...]:
-    """The folds that no later one stands for."""
-    found: list[Folded] = []
-    covered: tuple[Span, ...] = ()
-    for fold in reversed(folds):
-        if bare := subtract(fold.spans, covered):
-            found.append(fold)
-            covered = union((*covered, *bare))
-    return tuple(reversed(found))
-
-
-def _but(running: tuple[Running, ...], fold: UUID) -> tuple[Running, ...]:
-    return tuple(one for one in running if one.fold != fold)
+    def _rewind(self, seq: int, to: int) -> "_State":
+        now = self._states[-1].outline
+        then = self._states[bisect_right(self._states, to, key=lambda state: state.seq) - 1]
+        line, since = then.line, then.outline.since
+        if to >= since:  # a rewind stands between this span and the one before it
+            line = _Line(line, Span(since, to))
+        outline = replace(then.outline, since=seq + 1, title=now.title, running=now.running)
+        return _State(seq, outline, then.folds, line)
 
 
 class _Line(NamedTuple):
@@ -328,6 +259,14 @@ class _Line(NamedTuple):
 
     before: "_Line | None"
     span: Span
+
+    def spans(self) -> tuple[Span, ...]:
+        spans: list[Span] = []
+        line: _Line | None = self
+        while line is not None:
+            spans.append(line.span)
+            line = line.before
+        return tuple(reversed(spans))
 
 
 class _State(NamedTuple):
@@ -340,43 +279,76 @@ class _State(NamedTuple):
     line: _Line | None = None
 
 
-def _line_spans(line: _Line | None) -> Iterator[Span]:
-    """The spans of a line, the last first."""
-    while line is not None:
-        yield line.span
-        line = line.before
-
-
-def _replayed(states: list[_State], seq: int, value: Value) -> _State:
-    now = states[-1]
-    folds, line = now.folds, now.line
+def _apply(outline: Outline, seq: int, value: Value) -> Outline:  # noqa: PLR0911 - one case a kind
     match value:
-        case Rewound(to):
-            return _rewound(states, seq, to)
-        case FoldUndone(fold):
-            folds = tuple(one for one in folds if one.fold != fold)
-            return _State(seq, replace(now.outline, folds=_topmost(folds)), folds, line)
-        case FoldCompleted(fold, spans):
-            folds = (*folds, Folded(seq, fold, union(spans)))
+        case Opened(title=title) | Titled(title):
+            return replace(outline, title=title)
         case Cleared():
-            folds, line = (), None
+            return replace(Outline(outline.title, running=outline.running), since=seq + 1)
+        case FoldStarted(fold):
+            return replace(outline, running=(*outline.running, Running(seq, fold)))
+        case FoldFailed(fold):
+            return replace(outline, running=_without_fold(outline.running, fold))
+        case FoldCompleted(fold, spans):
+            folds = (*outline.folds, Folded(seq, fold, union(spans)))
+            running = _without_fold(outline.running, fold)
+            return replace(outline, folds=_topmost(folds), running=running)
+        case Pinned(parts, by_session):
+            if by_session:
+                new = [part for part in parts if not _has(outline.pins, part)]
+                watched = _with(outline.watched, new)
+            else:  # what a person pins is the person's, whoever pinned it before
+                watched = _without(outline.watched, parts)
+            return replace(outline, pins=_with(outline.pins, parts), watched=watched)
+        case Unpinned(parts):
+            pins, watched = _without(outline.pins, parts), _without(outline.watched, parts)
+            return replace(outline, pins=pins, watched=watched)
+        case Requested():
+            return replace(outline, record=seq)
         case _:
-            pass
-    return _State(seq, _advanced(now.outline, seq, value), folds, line)
+            return outline
 
 
-def _rewound(states: list[_State], seq: int, to: int) -> _State:
-    then = states[bisect_right(states, to, key=lambda state: state.seq) - 1]
-    line, since = then.line, then.outline.since
-    if to >= since:  # a rewind stands between this span and the one before it
-        line = _Line(line, Span(since, to))
-    outline = replace(
-        then.outline,
-        since=seq + 1,
-        title=states[-1].outline.title,
-        running=states[-1].outline.running,
-    )
-    return _State(seq, outline, then.folds, line)
+# Pins are kept in order: sorting thousands of them again with each entry would take long.
+
+
+def _index(parts: Sequence[PartRef], part: PartRef) -> int:
+    return bisect_left(parts, (part.seq, part.index), key=lambda other: (other.seq, other.index))
+
+
+def _has(parts: Sequence[PartRef], part: PartRef) -> bool:
+    index = _index(parts, part)
+    return index < len(parts) and parts[index] == part
+
+
+def _with(parts: tuple[PartRef, ...], added: Iterable[PartRef]) -> tuple[PartRef, ...]:
+    pins = list(parts)
+    for part in added:
+        if not _has(pins, part):
+            pins.insert(_index(pins, part), part)
+    return tuple(pins)
+
+
+def _without(parts: tuple[PartRef, ...], removed: Iterable[PartRef]) -> tuple[PartRef, ...]:
+    pins = list(parts)
+    for part in removed:
+        if _has(pins, part):
+            del pins[_index(pins, part)]
+    return tuple(pins)
+
+
+def _topmost(folds: tuple[Folded, ...]) -> tuple[Folded, ...]:
+    topmost: list[Folded] = []
+    covered: tuple[Span, ...] = ()
+    for fold in reversed(folds):
+        if bare := subtract(fold.spans, covered):
+            topmost.append(fold)
+            covered = union((*covered, *bare))
+    return tuple(reversed(topmost))
+
+
+def _without_fold(running: tuple[Running, ...], fold: UUID) -> tuple[Running, ...]:
+    return tuple(run for run in running if run.fold != fold)
 
 
 def effect(entry: Entry) -> Value | None:
@@ -388,18 +360,14 @@ def effect(entry: Entry) -> Value | None:
         return None if entry.forgotten else Requested((), None, "", "")
     match CODEC.decode(entry):
         case Forgotten(name, kept):
-            return _left(name, kept)
+            try:
+                return _EFFECTS_OF_TOMBSTONES[name](kept)
+            except (KeyError, TypeError, ValueError):  # of another kind, or nothing was kept
+                return None
         case Unknown():
             return None
         case value:
             return value
-
-
-def _left(kind: str, kept: Body) -> Value | None:
-    try:
-        return _LEFT[kind](kept)
-    except (KeyError, TypeError, ValueError):  # of another kind, or nothing was kept
-        return None
 
 
 def _fold(kept: Body) -> UUID:
@@ -407,7 +375,7 @@ def _fold(kept: Body) -> UUID:
 
 
 _PARTS = TypeAdapter(tuple[PartRef, ...])
-_LEFT: dict[str, Callable[[Body], Value]] = {
+_EFFECTS_OF_TOMBSTONES: dict[str, Callable[[Body], Value]] = {
     Rewound.KIND: lambda kept: Rewound(int(str(kept["to"]))),
     Cleared.KIND: lambda _: Cleared(),
     FoldStarted.KIND: lambda kept: FoldStarted(_fold(kept), (), ""),
@@ -419,4 +387,4 @@ _LEFT: dict[str, Callable[[Body], Value]] = {
     ),
     Unpinned.KIND: lambda kept: Unpinned(_PARTS.validate_python(kept["parts"])),
 }
-"""What forgotten control entries still do: a fold whose summary is gone has ended, no more."""
+"""What forgotten control entries still do: a fold whose summary was erased has ended, no more."""

@@ -122,8 +122,8 @@ class Erased:
     noted that, and a scrub by its owner removes them (`refold store scrub`)."""
 
 
-class Held(Protocol):
-    """A lock that was taken."""
+class LockHandle(Protocol):
+    """A lock that is held until it is released."""
 
     async def attempt(self, fold: UUID) -> int:
         """Note that the fold is about to be made; how often that was noted, this time included."""
@@ -142,7 +142,7 @@ class Locks(Protocol):
         """What those have in common that lock in the same place; None for one store in memory."""
         ...
 
-    async def take(self, session: str) -> Held | None:
+    async def take(self, session: str) -> LockHandle | None:
         """The session's lock; None when another holds it, in this process or elsewhere."""
         ...
 
@@ -269,13 +269,13 @@ class Log(Protocol):
         ...
 
     async def matches(
-        self, terms: Sequence[Term], *, session: str | None = None, most: int = 2_000
+        self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
     ) -> Matches:
-        """The entries that hold any of the terms, for whoever ranks them.
+        """The entries that hold any of the terms, to be ranked by the caller.
 
-        Each entry comes once, in the oldest session that reads it. When there are more than `most`,
-        those with the rarest terms come, and of equals the newest. What was appended before the
-        call is found.
+        Each entry comes once, in the oldest session that reads it. When there are more than
+        `max_matches`, those with the rarest terms come, and of equals the newest. What was appended
+        before the call is found.
         """
         ...
 
@@ -303,8 +303,6 @@ class Store(Protocol):
         await self.close()
 
 
-# Where a page of the list of sessions begins, as an opaque text.
-
 END = (2**63 - 1, 2**63 - 1)
 """After every session there can be."""
 
@@ -314,22 +312,19 @@ def page_after(updated_at: int, key: int) -> str:
     return f"{updated_at}.{key}"
 
 
-def last_shown(page: str | None) -> tuple[int, int]:
+def parse_page(page: str | None) -> tuple[int, int]:
     """The last use and the key of the session that a page begins after."""
     if page is None:
         return END
-    at, _, key = page.partition(".")
+    updated_at, _, key = page.partition(".")
     try:
-        return int(at), int(key)
+        return int(updated_at), int(key)
     except ValueError as error:
         raise InvalidInput(f"{page!r} is no page of a list.", "Pass what `next` said.") from error
 
 
-# What a store keeps of a session beside its entries.
-
-
 class State(NamedTuple):
-    """What a store keeps of a session beside its entries."""
+    """What a store keeps of a session besides its entries."""
 
     head: int
     messages: int
@@ -356,7 +351,6 @@ class State(NamedTuple):
             forked_at=forked_at,
         )
 
-
-def fork_state(state: State, at: int, messages: int, outline: Outline, now: int) -> State:
-    """The state of a new fork of a session at one of its entries."""
-    return State(at, messages, state.format, state.profile, now, now, outline)
+    def fork(self, at: int, messages: int, outline: Outline, now: int, not_before: int) -> "State":
+        """The state of a new fork of the session at one of its entries."""
+        return State(at, messages, self.format, self.profile, now, now, outline, not_before)

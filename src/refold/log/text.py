@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -26,7 +27,7 @@ Term = tuple[Run, ...]
 P = TypeVar("P", bound=Hashable)
 
 WORDS_VERSION = 2
-"""Raised when the same entry yields other words: stores then index anew."""
+"""Raised when the same entry yields other words: stores then rebuild their index."""
 
 UNICODE = int("".join(f"{int(part):03}" for part in unicodedata.unidata_version.split(".")))
 """Python's table of characters, which also decides what the words are."""
@@ -97,8 +98,6 @@ def _plain(text: str) -> str:
 
 
 class PlacedWord(NamedTuple):
-    """A word of a text, and which characters of the text it was made of."""
-
     start: int
     end: int
     word: str
@@ -107,15 +106,16 @@ class PlacedWord(NamedTuple):
 def placed_words(text: str) -> Iterator[PlacedWord]:
     """The words of `index_words`, the same ones in the same order, each with its place."""
     for token in re.finditer(r"\S+", text):
-        piece, at = token.group(), token.start()
+        piece, offset = token.group(), token.start()
         if piece.isascii():
             for match in _ASCII_WORD.finditer(piece.lower()):
-                yield PlacedWord(at + match.start(), at + match.end(), match.group()[:_LONGEST])
+                start, end = match.span()
+                yield PlacedWord(offset + start, offset + end, match.group()[:_LONGEST])
             continue
         plain, clusters = _plain_with_places(piece)
         for match in _INDEX_WORD.finditer(plain):
             start, end = clusters[match.start()][0], clusters[match.end() - 1][1]
-            yield PlacedWord(at + start, at + end, match.group()[:_LONGEST])
+            yield PlacedWord(offset + start, offset + end, match.group()[:_LONGEST])
 
 
 def _plain_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -149,8 +149,7 @@ def terms(query: str) -> list[list[str]]:
     return [run for run in map(index_words, query.split()) if run]
 
 
-def found(query: list[list[str]], text: str) -> bool:
-    """Whether each term of the query is in the text."""
+def contains_all(query: list[list[str]], text: str) -> bool:
     if not query:
         return False
     line = f" {' '.join(index_words(text))} "
@@ -166,12 +165,10 @@ class Searched(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Searched":
-        """The words of this text."""
-        there = index_words(text)
-        return cls(f" {' '.join(there)} ", frozenset(there), len(there))
+        found = index_words(text)
+        return cls(f" {' '.join(found)} ", frozenset(found), len(found))
 
     def holds(self, term: Term) -> bool:
-        """Whether any of the term's runs is there."""
         return any(
             run[0] in self.words if len(run) == 1 else f" {' '.join(run)} " in self.line
             for run in term
@@ -179,20 +176,20 @@ class Searched(NamedTuple):
         )
 
 
-def gather(places: Sequence[Sequence[P]], most: int) -> dict[P, tuple[int, ...]]:
+def gather(places: Sequence[Sequence[P]], max_places: int) -> dict[P, tuple[int, ...]]:
     """Which terms each place holds, given the places of each term, the newest first.
 
-    No more than `most` places are taken: those of the rarest terms, and of equals the newest. A
+    No more than `max_places` are taken: those of the rarest terms, and of equals the newest. A
     common term then still counts where a rare one is.
     """
-    taken: dict[P, list[int]] = {}
+    gathered: dict[P, list[int]] = {}
     for nth in sorted(range(len(places)), key=lambda nth: len(places[nth])):
         for place in places[nth]:
-            if place in taken:
-                taken[place].append(nth)
-            elif len(taken) < most:
-                taken[place] = [nth]
-    return {place: tuple(sorted(held)) for place, held in taken.items()}
+            if place in gathered:
+                gathered[place].append(nth)
+            elif len(gathered) < max_places:
+                gathered[place] = [nth]
+    return {place: tuple(sorted(terms)) for place, terms in gathered.items()}
 
 
 def _strings(value: JsonValue, key: str = "") -> Iterator[str]:
@@ -221,7 +218,6 @@ def _is_payload(part: dict[str, JsonValue], key: str, value: JsonValue) -> bool:
 
 
 def _scalars(value: JsonValue, key: str = "") -> Iterator[str]:
-    """Every name and value of data."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield name
@@ -236,7 +232,7 @@ def _scalars(value: JsonValue, key: str = "") -> Iterator[str]:
 
 
 def _texts(text: str) -> Iterator[str]:
-    """A string, read as JSON if it is some, and what its escapes stand for."""
+    """A string (its content, if it is JSON), and the text with its escapes resolved."""
     # Arguments and results of tools are often JSON in a string. As it stands there, a word after
     # the end of a line begins with the n of the escape, and u00fc is a part of Zürich.
     if "\\" not in text:
@@ -253,11 +249,11 @@ def _texts(text: str) -> Iterator[str]:
     yield text
     for line in text.splitlines():
         if "\\" in line:
-            yield from (_unescaped(token) for token in line.split() if "\\" in token)
+            yield from (_unescape(token) for token in line.split() if "\\" in token)
 
 
-def _unescaped(token: str) -> str:
-    plain = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", token)
+def _unescape(token: str) -> str:
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else " ", token)
     if plain.isascii():
         return plain
     # What is beyond 16 bits is escaped as two halves, which are one character only together.
@@ -265,19 +261,14 @@ def _unescaped(token: str) -> str:
 
 
 def _is_bytes(value: str, key: str) -> bool:
-    """Whether it is a picture or the like, written in letters: nobody looks for those."""
+    """Whether it is encoded binary data, such as a picture: nobody searches for that."""
     return key in _BYTES and _BINARY.fullmatch(value) is not None
 
 
 def _loose_strings(text: str) -> Iterator[str]:
     """The strings in what is almost JSON; all of the text if there are none."""
-    loose = False
+    strings: list[str] = []
     for match in _JSON_STRING.finditer(text):
-        try:
-            string = json.loads(match.group(), strict=False)
-        except ValueError:
-            continue
-        loose = True
-        yield string
-    if not loose:
-        yield text
+        with suppress(ValueError):
+            strings.append(json.loads(match.group(), strict=False))
+    yield from strings or [text]

@@ -1,9 +1,15 @@
-"""A session as JSON lines, and back, byte for byte."""
+"""A session as JSON lines, and back, byte for byte.
+
+The first line names the file's format and the session, each further line is one entry or one
+artifact, and the last line counts the entries. A body stands in its line as the raw JSON it is, so
+that people and `jq` can read the file; a body that spans lines is written as a string instead.
+"""
 
 import base64
 import json
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import UUID
@@ -23,178 +29,44 @@ from refold.errors import (
 from refold.log.admit import Facts, admit_new, needs_controls
 from refold.log.artifact import Artifact
 from refold.log.codec import CODEC
-from refold.log.entry import MAIN_SCOPE, Draft, Entry, Span, check_draft, check_json, check_name
+from refold.log.entry import (
+    MAIN_SCOPE,
+    Draft,
+    Entry,
+    Span,
+    check_draft,
+    check_json,
+    check_name,
+    reject_constant,
+)
 from refold.log.kinds import Requested
 from refold.log.outline import CONTROL_KINDS, Outline, Replay
 from refold.log.protocol import Log, SessionInfo, State
-
-# One line of an exported session, written and read.
-#
-# The first line names the file's format and the session, each further line is one entry or one
-# artifact, the last line counts the entries. A body stands in its line as the raw JSON it is, so
-# that
-# the file can be read by people and by `jq`; a body that spans lines is written as a string
-# instead.
-
-BLANK = " \t\r\n"
-_GAP = re.compile(f"[{BLANK}]*")
-
-
-def _encodable(text: str) -> str:
-    text.encode()
-    return text
-
-
-_Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-_Text = Annotated[str, AfterValidator(_encodable)]
-"""A string without lone surrogates, which JSON can spell and no store can keep."""
-
-
-class EntryLine(BaseModel):
-    """The fields of an entry's line, beside its body."""
-
-    model_config = ConfigDict(frozen=True)
-
-    seq: int
-    id: UUID
-    at: _Number
-    kind: str
-    version: _Number
-    scope: _Text = MAIN_SCOPE
-    rests_on: tuple[tuple[int, int], ...] = ()
-    artifacts: tuple[str, ...] = ()
-    forgotten: bool = False
-
-
-class ArtifactLine(BaseModel):
-    """The fields of an artifact's line."""
-
-    model_config = ConfigDict(frozen=True)
-
-    artifact: str
-    media_type: _Text
-    data: str
-
-
-def entry_line(entry: Entry) -> str:
-    """The line of an entry."""
-    header: dict[str, Any] = {
-        "seq": entry.seq,
-        "id": str(entry.id),
-        "at": entry.at,
-        "kind": entry.kind,
-        "version": entry.version,
-    }
-    if entry.scope != MAIN_SCOPE:
-        header["scope"] = entry.scope
-    if entry.rests_on:
-        header["rests_on"] = [[span.first, span.last] for span in entry.rests_on]
-    if entry.attached:
-        header["artifacts"] = entry.attached
-    if entry.forgotten:
-        header["forgotten"] = True
-    body = entry.body.decode()
-    if "\n" in body or "\r" in body or body.strip(BLANK) != body:
-        return plain_line({**header, "text": body})
-    return f'{plain_line(header)[:-2]},"body":{body}}}\n'
-
-
-def artifact_line(artifact: Artifact) -> str:
-    """The line of an artifact."""
-    return plain_line(
-        {
-            "artifact": artifact.hash,
-            "media_type": artifact.media_type,
-            "data": base64.b64encode(artifact.data).decode(),
-        }
-    )
-
-
-def plain_line(fields: dict[str, Any]) -> str:
-    """A line of these fields, with its line end."""
-    return json.dumps(fields, separators=(",", ":")) + "\n"
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-_VALUES = json.JSONDecoder(parse_constant=_no_constant)
-# A body is kept as it is written, so its numbers may be of any size and need no reading.
-_BODIES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_no_constant)
-
-
-def fields_of(text: str) -> tuple[dict[str, Any], str | None]:
-    """The fields of a text, wherever its spaces are, and the body as it is written there."""
-    fields: dict[str, Any] = {}
-    body: str | None = None
-    at = _after(text, 0, "{")
-    while True:
-        key, end = _VALUES.raw_decode(text, at)
-        at = _after(text, end, ":")
-        if not isinstance(key, str):
-            raise ValueError("a field without a name")  # noqa: TRY004 - as of any other text
-        if key == "body":
-            _, end = _BODIES.raw_decode(text, at)
-            body = text[at:end]
-        else:
-            fields[key], end = _VALUES.raw_decode(text, at)
-        if _next(text, end) != ",":
-            break
-        at = _after(text, end, ",")
-    if _after(text, end, "}") != len(text):
-        raise ValueError("more than one value")
-    return fields, body
-
-
-def _after(text: str, at: int, mark: str) -> int:
-    """Where the text goes on after a mark and the blanks around it."""
-    if _next(text, at) != mark:
-        raise ValueError(f"no {mark!r}")
-    return _skip(text, _skip(text, at) + 1)
-
-
-def _next(text: str, at: int) -> str:
-    at = _skip(text, at)
-    return text[at : at + 1]
-
-
-def _skip(text: str, at: int) -> int:
-    blank = _GAP.match(text, at)
-    return blank.end() if blank else at
-
-
-def body_of(fields: dict[str, Any], body: str | None) -> bytes:
-    """The body of an entry: as it stands in its line, or as a string of its own."""
-    if body is not None:
-        return body.encode()
-    if "text" not in fields:
-        raise ValueError("no body")
-    text = str(fields["text"]).encode()
-    check_json(text)
-    return text
-
 
 FORMAT = 1
 _PAGE = 100
 _IMPORT_PAGE = 1_000
 """Entries that are appended at once. A page with a rewind makes a store read all control entries
 before it, so there are few pages."""
-_MOST_BYTES = 8 << 20
-_ANOTHER_NAME = "Import it under another name."
+_MAX_BYTES = 8 << 20
 _MAX_RUNNING = 1_000
 _MAX_PINS = 5_000
 _MAX_FOLDS = 256
 _MAX_NESTED_FOLDS = 1_000
-"""What each entry is compared with, or copied with, in a session. Refold itself leaves a few."""
-
+"""Limits on what each entry is compared or copied with. Refold itself writes a few of each."""
+_BLANK = " \t\r\n"
+_OPEN, _CLOSE, _COLON, _COMMA = (
+    re.compile(rf"[{_BLANK}]*{mark}[{_BLANK}]*") for mark in (r"\{", r"\}", ":", ",")
+)
 _HASH = re.compile("[0-9a-f]{64}")
+_VALUES = json.JSONDecoder(parse_constant=reject_constant)
+# A body is kept as it is written, so its numbers may be of any size and are not parsed.
+_BODIES = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=reject_constant)
+_ANOTHER_NAME = "Import it under another name."
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What an exported file holds."""
-
     session: str
     entries: int
     messages: int
@@ -203,16 +75,16 @@ class Contents:
 async def export_session(log: Log, session: str) -> AsyncIterator[str]:
     """The session's lines, each with its line end. Marks are not among them: they are the log's."""
     head = await log.head(session)
-    yield plain_line({"refold": FORMAT, "session": session})
-    known: set[str] = set()
+    yield _dump_line({"refold": FORMAT, "session": session})
+    exported: set[str] = set()
     for first in range(1, head + 1, _PAGE):
         for entry in await log.read(session, Span(first, min(first + _PAGE - 1, head))):
             for hash_ in entry.attached:
-                if hash_ not in known:
-                    known.add(hash_)
-                    yield artifact_line(await log.artifact(hash_))
-            yield entry_line(entry)
-    yield plain_line({"entries": head})
+                if hash_ not in exported:
+                    exported.add(hash_)
+                    yield _artifact_line(await log.artifact(hash_))
+            yield _entry_line(entry)
+    yield _dump_line({"entries": head})
 
 
 async def check_lines(lines: AsyncIterable[str], *, name: str | None = None) -> Contents:
@@ -236,7 +108,11 @@ async def import_session(
     async for line in lines:
         draft = reader.take(line)
         if draft is not None:
-            appender = appender or _Appender(log, reader.session, await _head(log, reader.session))
+            if appender is None:
+                head = 0
+                with suppress(SessionNotFound, SessionForgotten):
+                    head = await log.head(reader.session)
+                appender = _Appender(log, reader.session, head)
             await appender.add(reader.number, draft)
     reader.finish()
     if appender:
@@ -244,29 +120,132 @@ async def import_session(
     return await log.info(reader.session)
 
 
-async def _head(log: Log, session: str) -> int:
-    try:
-        return await log.head(session)
-    except (SessionNotFound, SessionForgotten):
-        return 0
+def _encodable(text: str) -> str:
+    text.encode()
+    return text
+
+
+_Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+_Text = Annotated[str, AfterValidator(_encodable)]
+"""A string without lone surrogates, which JSON can spell and no store can keep."""
+
+
+class _EntryLine(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    id: UUID
+    at: _Number
+    kind: str
+    version: _Number
+    scope: _Text = MAIN_SCOPE
+    rests_on: tuple[tuple[int, int], ...] = ()
+    artifacts: tuple[str, ...] = ()
+    forgotten: bool = False
+
+
+class _ArtifactLine(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    artifact: str
+    media_type: _Text
+    data: str
+
+
+def _entry_line(entry: Entry) -> str:
+    header: dict[str, Any] = {
+        "seq": entry.seq,
+        "id": str(entry.id),
+        "at": entry.at,
+        "kind": entry.kind,
+        "version": entry.version,
+    }
+    if entry.scope != MAIN_SCOPE:
+        header["scope"] = entry.scope
+    if entry.rests_on:
+        header["rests_on"] = [[span.first, span.last] for span in entry.rests_on]
+    if entry.attached:
+        header["artifacts"] = entry.attached
+    if entry.forgotten:
+        header["forgotten"] = True
+    body = entry.body.decode()
+    if "\n" in body or "\r" in body or body.strip(_BLANK) != body:
+        return _dump_line({**header, "text": body})
+    return f'{_dump_line(header)[:-2]},"body":{body}}}\n'
+
+
+def _artifact_line(artifact: Artifact) -> str:
+    return _dump_line(
+        {
+            "artifact": artifact.hash,
+            "media_type": artifact.media_type,
+            "data": base64.b64encode(artifact.data).decode(),
+        }
+    )
+
+
+def _dump_line(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, separators=(",", ":")) + "\n"
+
+
+def _parse_line(text: str) -> tuple[dict[str, Any], str | None]:
+    """The fields of a line, and its body as it is written there."""
+    fields: dict[str, Any] = {}
+    body: str | None = None
+    index = _skip(text, 0, _OPEN)
+    while True:
+        key, end = _VALUES.raw_decode(text, index)
+        index = _skip(text, end, _COLON)
+        if not isinstance(key, str):
+            raise ValueError("a field without a name")  # noqa: TRY004 - as of any other text
+        if key == "body":
+            _, end = _BODIES.raw_decode(text, index)
+            body = text[index:end]
+        else:
+            fields[key], end = _VALUES.raw_decode(text, index)
+        comma = _COMMA.match(text, end)
+        if comma is None:
+            break
+        index = comma.end()
+    if _skip(text, end, _CLOSE) != len(text):
+        raise ValueError("more than one value")
+    return fields, body
+
+
+def _skip(text: str, index: int, mark: re.Pattern[str]) -> int:
+    match = mark.match(text, index)
+    if match is None:
+        raise ValueError(f"no {mark.pattern!r}")
+    return match.end()
+
+
+def _entry_body(fields: dict[str, Any], body: str | None) -> bytes:
+    """The body of an entry: as it stands in its line, or as a string of its own."""
+    if body is not None:
+        return body.encode()
+    if "text" not in fields:
+        raise ValueError("no body")
+    text = str(fields["text"]).encode()
+    check_json(text)
+    return text
 
 
 class _Appender:
-    """Appends drafts some at a time: either such that the log holds already, or new ones."""
+    """Appends drafts in batches: those that the log holds already, then new ones."""
 
     def __init__(self, log: Log, session: str, head: int) -> None:
         self._log = log
         self._session = session
         self._head = head
-        self._done = 0
+        self._appended = 0
         self._pending: list[tuple[int, Draft]] = []
         self._size = 0
 
     async def add(self, number: int, draft: Draft) -> None:
         self._pending.append((number, draft))
-        self._size += len(draft.body) + sum(len(one.data) for one in draft.attached)
-        full = len(self._pending) >= _IMPORT_PAGE or self._size >= _MOST_BYTES
-        if full or self._done + len(self._pending) == self._head:
+        self._size += len(draft.body) + sum(len(artifact.data) for artifact in draft.attached)
+        full = len(self._pending) >= _IMPORT_PAGE or self._size >= _MAX_BYTES
+        if full or self._appended + len(self._pending) == self._head:
             await self.flush()
 
     async def flush(self) -> None:
@@ -274,11 +253,11 @@ class _Appender:
             return
         drafts = [draft for _, draft in self._pending]
         try:
-            await self._log.append(self._session, drafts, expected=self._done)
+            await self._log.append(self._session, drafts, expected=self._appended)
         except (Conflict, IdReused) as error:
             raise SessionExists(
                 f"There is another session {self._session!r} already: "
-                f"line {await self._first_other()} of the file is not in it.",
+                f"line {await self._first_missing()} of the file is not in it.",
                 _ANOTHER_NAME,
             ) from error
         except SessionForgotten as error:
@@ -287,14 +266,13 @@ class _Appender:
             first, last = self._pending[0][0], self._pending[-1][0]
             what = f"Lines {first} to {last} of the file cannot be appended: {error.what}"
             raise TransferError(what, error.fix) from error
-        self._done += len(drafts)
+        self._appended += len(drafts)
         self._pending, self._size = [], 0
 
-    async def _first_other(self) -> int:
-        """The first pending line that is not in the log."""
+    async def _first_missing(self) -> int:
         # Looking for it writes nothing, because nothing can be appended before the head.
-        for at, (number, draft) in enumerate(self._pending):
-            expected = self._done + at
+        for index, (number, draft) in enumerate(self._pending):
+            expected = self._appended + index
             if expected >= self._head:
                 return number
             try:
@@ -305,10 +283,10 @@ class _Appender:
 
 
 class _Reader:
-    """Makes drafts of the lines of a file, and says where a file is not right.
+    """Makes drafts of the lines of a file, and reports the line of each error.
 
-    It follows the session's state as a log would, so that an entry that no log could take is known
-    by its line before anything is written.
+    It tracks the session's state as a log would, so that an entry that no log could accept is found
+    before anything is written.
     """
 
     def __init__(self, name: str | None) -> None:
@@ -320,15 +298,14 @@ class _Reader:
         self._replay: Replay | None = None
         self._artifacts: dict[str, Artifact] = {}
         self._ids: set[UUID] = set()
-        self._begun = self._ended = False
+        self._started = self._ended = False
 
     def take(self, line: str) -> Draft | None:
-        """The draft of the line, if it holds an entry."""
         self.number += 1
-        if not line.strip(BLANK):
+        if not line.strip(_BLANK):
             return None
         try:
-            return self._take(*fields_of(line.removeprefix("\ufeff")))
+            return self._take(*_parse_line(line.removeprefix("\ufeff")))
         except InvalidInput as error:
             raise self._wrong(f"cannot be imported: {error.what}", error.fix) from error
         except (ValueError, RecursionError) as error:
@@ -341,19 +318,19 @@ class _Reader:
         return Contents(self.session, self._state.head, self._state.messages)
 
     def _take(self, fields: dict[str, Any], body: str | None) -> Draft | None:
-        if not self._begun:
-            self._begin(fields)
+        if not self._started:
+            self._start(fields)
         elif self._ended:
             raise self._wrong("comes after the end of the session.")
         elif "artifact" in fields:
-            self._keep(ArtifactLine.model_validate(fields))
+            self._keep(_ArtifactLine.model_validate(fields))
         elif "entries" in fields:
             self._end(fields["entries"])
         else:
-            return self._draft(EntryLine.model_validate(fields), body_of(fields, body))
+            return self._draft(_EntryLine.model_validate(fields), _entry_body(fields, body))
         return None
 
-    def _begin(self, fields: dict[str, Any]) -> None:
+    def _start(self, fields: dict[str, Any]) -> None:
         version = fields.get("refold")
         if type(version) is not int or version < 1:
             raise self._wrong(
@@ -366,12 +343,12 @@ class _Reader:
                 f"this Refold reads formats up to {FORMAT}.",
                 "Upgrade Refold.",
             )
-        self._begun = True
+        self._started = True
         if not self._named:
             self.session = str(fields.get("session", ""))
         check_name(self.session)
 
-    def _keep(self, line: ArtifactLine) -> None:
+    def _keep(self, line: _ArtifactLine) -> None:
         artifact = Artifact.of(base64.b64decode(line.data, validate=True), line.media_type)
         if artifact.hash != line.artifact:
             raise self._wrong("holds an artifact that is not what its hash says.")
@@ -384,7 +361,7 @@ class _Reader:
             raise self._wrong(f"counts {entries} entries, but {self._head} came before it.")
         self._ended = True
 
-    def _draft(self, line: EntryLine, body: bytes) -> Draft:
+    def _draft(self, line: _EntryLine, body: bytes) -> Draft:
         if line.seq != self._head + 1:
             raise self._wrong(f"holds entry {line.seq} where entry {self._head + 1} should be.")
         if line.id in self._ids:
@@ -406,11 +383,11 @@ class _Reader:
             forgotten=line.forgotten,
         )
         check_draft(draft)
-        CODEC.decode(draft)  # who reads it later takes it for what its kind says
-        self._follow(draft)
+        CODEC.decode(draft)  # later readers rely on its body being what its kind says
+        self._admit(draft)
         return draft
 
-    def _follow(self, draft: Draft) -> None:
+    def _admit(self, draft: Draft) -> None:
         controls: Sequence[Entry] = ()
         if needs_controls([draft]):
             controls = self._controls
@@ -419,7 +396,12 @@ class _Reader:
         outcome = admit_new(self.session, [draft], self._head, facts)
         self._state = outcome.state
         if draft.kind in CONTROL_KINDS:
-            self._controls.append(_control(outcome.entries[0], draft))
+            # A replay needs control entries whole, but request records without their bodies.
+            body = b"" if draft.kind == Requested.KIND else draft.body
+            entry = outcome.entries[0]
+            self._controls.append(
+                entry._replace(body=body, scope=MAIN_SCOPE, rests_on=(), holes=(), attached=())
+            )
             self._check_outline(self._state.outline)
 
     def _check_outline(self, outline: Outline) -> None:
@@ -442,11 +424,3 @@ class _Reader:
 
     def _wrong(self, what: str, fix: str | None = None) -> TransferError:
         return TransferError(f"Line {self.number} of the file {what}", fix)
-
-
-def _control(entry: Entry, draft: Draft) -> Entry:
-    """The entry as a replay needs it: whole, but a request record without its body."""
-    body = b"" if draft.kind == Requested.KIND else draft.body
-    return Entry(
-        entry.seq, entry.id, entry.at, entry.kind, entry.version, body, forgotten=entry.forgotten
-    )

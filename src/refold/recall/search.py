@@ -260,7 +260,7 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
 
 async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[FoundSession]:
     """The sessions in which most was said about it. What forks share counts for the oldest."""
-    found = await log.matches(terms_of(query), most=_MOST_OF_SESSIONS)
+    found = await log.matches(terms_of(query), max_matches=_MOST_OF_SESSIONS)
     infos: dict[str, SessionInfo] = {}
     for name in {match.session for match in found.matches}:
         with suppress(SessionForgotten, SessionNotFound):

@@ -347,10 +347,10 @@ class GuardedLog(Log):
         return await self._log.search(query, session=session, limit=limit)
 
     async def matches(
-        self, terms: Sequence[Term], *, session: str | None = None, most: int = 2_000
+        self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
     ) -> Matches:
         """However long it takes."""
-        return await self._log.matches(terms, session=session, most=most)
+        return await self._log.matches(terms, session=session, max_matches=max_matches)
 
 
 class GuardedEngine:

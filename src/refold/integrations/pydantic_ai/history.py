@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from refold.errors import HistoryDiffers
 from refold.log import CODEC, Log, Message, Span
-from refold.log.entry import intersect, newest, spans_of, subtract, union
+from refold.log.entry import intersect, spans_of, subtract, take_last, union
 from refold.session import Session
 from refold.view.view_input import seen
 from refold.wire import PydanticAI
@@ -245,7 +245,7 @@ class _LogTail:
         if not self._unread or self._read >= 2 * self._max_read:
             return False
         if self._read < self._max_read:
-            page = newest(self._unread, min(self._page, self._max_read - self._read))
+            page = take_last(self._unread, min(self._page, self._max_read - self._read))
         else:
             page = _oldest(self._unread, self._max_read)
         for span in page:

@@ -18,7 +18,7 @@ from refold.integrations.pydantic_ai.events import Telling, Watching
 from refold.integrations.pydantic_ai.history import Reading
 from refold.integrations.pydantic_ai.scopes import Place
 from refold.log import Author, Log, Store, wall_clock
-from refold.log.protocol import DEFAULT_TENANT, Held, Locks
+from refold.log.protocol import DEFAULT_TENANT, LockHandle, Locks
 from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NONE
 from refold.models.experience import Experiences, Setup
@@ -307,7 +307,7 @@ class ConversationSessions:
             if not line.runs:
                 del lines[session]
 
-    async def _held(self, session: str, wait: float) -> Held:
+    async def _held(self, session: str, wait: float) -> LockHandle:
         """The lock against other processes, which poll."""
         locks = self._locks()
         loop = asyncio.get_running_loop()

@@ -1,89 +1,108 @@
-"""Writing entries: let `admit` decide by what is known, and write if the session is still so.
+"""Appending entries and their marks; forking sessions.
 
-Nothing is locked while we decide. A single call writes what was decided, if the session still has
-the head and the revision that the decision rests on; if not, we read it afresh and decide again.
+Nothing is locked while `admit` decides. A single call writes what was decided, if the session still
+has the head and the revision that the decision rests on; if not, we read it again and decide anew.
+
+A mark goes to the server with the entries it is put on, in the same call. If the session's newest
+mark is elsewhere than its writer expects, the server appends nothing, as if a unique index
+objected; then we read the session to see which it is.
 """
 
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from time import monotonic
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from refold.errors import InvalidEntry, InvalidInput, LogError, SessionExists, StoreBusy
-from refold.log.admit import Facts, Repeat, Write, admit, admit_plain, needs_controls
+from refold.log.admit import Facts, Write, admit, admit_plain, needs_controls
 from refold.log.entry import Draft, Mark, Marked, Span, check_name, check_newest
 from refold.log.kinds import Message, Opened
 from refold.log.outline import CONTROL_KINDS, Segment, dump, plan_fork, replay
-from refold.log.protocol import Appended, SessionInfo, State, fork_state
+from refold.log.protocol import Appended, SessionInfo
 from refold.stores.postgres.connection import Reading, Values, Writing
-from refold.stores.postgres.metrics import Measuring
 from refold.stores.postgres.read import (
-    KnownSessions,
     Name,
     SessionRow,
-    Statement,
-    artifacts_of,
+    columns,
     controls,
+    entries_with_ids,
     find_session,
     forgotten_at,
-    info,
     packed,
-    rests_on_of,
-    seen,
+    require_session,
     segments,
     statement,
-    the_session,
     truth,
     whole_number,
 )
-from refold.stores.sql import statements
+from refold.stores.sql import dump_artifacts, dump_rests_on, load_artifacts, statements
 
-SQL = statements("refold.stores.postgres", "sql/append.sql")
-_PLAIN = statement("append_plain", SQL["append_plain"], 11)
+if TYPE_CHECKING:
+    from refold.stores.postgres.store import PostgresStore
 
-
-class Server(Protocol):
-    """Where to write."""
-
-    known: KnownSessions
-
-    def now(self) -> int:
-        """Milliseconds since 1970."""
-        ...
-
-    async def call(self, sql: str, values: Values) -> object:
-        """Call one function, which is a transaction of its own; None if a unique index objects."""
-        ...
-
-    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
-        """The same, with values that are packed already."""
-        ...
+SQL_MARKS = statements("refold.stores.postgres", "sql/marks.sql")
+_SQL = statements("refold.stores.postgres", "sql/append.sql")
+_SQL_FORK = statements("refold.stores.postgres", "sql/fork.sql")
+_PLAIN = statement("append_plain", _SQL["append_plain"], 11)
+_PLAIN_MARKED = statement("append_plain_marked", SQL_MARKS["append_plain"], 13)
 
 
-class Known(NamedTuple):
-    """What a decision rests on: the session's row, if there is one, and what hangs on it."""
-
+class _Basis(NamedTuple):
     row: SessionRow | None
     facts: Facts
 
 
-async def append_plain(
-    server: Server, name: Name, drafts: Sequence[Draft], expected: int | None
-) -> Appended | None:
-    """Append one plain draft at once; None when there is more to it."""
-    row = server.known.get(name)
-    if row is None or row.own_from > 1 or len(drafts) > 1:
-        return None
-    draft = drafts[0]
-    after = admit_plain(row.state, draft, expected)
-    if after is None:
-        return None
-    placed = await server.call_packed(
-        _PLAIN,
-        (
+class Append:
+    def __init__(self, store: "PostgresStore", name: Name, mark: Mark | None = None) -> None:
+        self._store = store
+        self._name = name
+        self._mark = mark
+        self._newest_mark: int | None = None
+
+    async def run(
+        self, drafts: Sequence[Draft], expected: int | None, revision: int | None
+    ) -> Appended:
+        """Append the drafts by what is cached, or else by what is read until nobody interferes."""
+        if revision is None and (done := await self._append_plain(drafts, expected)) is not None:
+            return done
+        basis = self._guess(drafts)
+        if basis is not None:
+            with suppress(LogError, InvalidInput):  # it may be out of date: read, and see
+                done = await self._decide(drafts, expected, basis, revision)
+                if done is not None:
+                    return done
+        store, (tenant, session) = self._store, self._name
+        until = monotonic() + store.wait
+
+        async def look(tx: Reading) -> _Basis:
+            return await self._look(tx, drafts)
+
+        async with store.cache.deciding(self._name):  # or a process's own appends race each other
+            while monotonic() < until:
+                basis = await store.read(tenant, look)
+                done = None
+                if basis.row and not basis.facts.existing and expected is revision is None:
+                    # What needs no head need not race for it.
+                    store.cache.put(self._name, basis.row)
+                    done = await self._append_plain(drafts, expected)
+                if done is None:
+                    done = await self._decide(drafts, expected, basis, revision)
+                if done is not None:
+                    return done
+                store.measuring.decided_again()
+        raise StoreBusy(f"Others append to session {session!r} all the time.")
+
+    async def _append_plain(self, drafts: Sequence[Draft], expected: int | None) -> Appended | None:
+        cache, name = self._store.cache, self._name
+        row = cache.get(name)
+        if row is None or row.own_from > 1 or len(drafts) > 1:
+            return None
+        draft = drafts[0]
+        after = admit_plain(row.state, draft, expected)
+        if after is None:
+            return None
+        values = (
             name[0].encode(),
             whole_number(row.key),
             whole_number(row.revision),
@@ -95,315 +114,203 @@ async def append_plain(
             packed(draft.scope),
             truth[draft.kind == Message.KIND],
             draft.body,
-        ),
-    )
-    if placed == after.head:
-        server.known.put(name, row._replace(state=after))
-    else:
-        server.known.drop(name)
-    if placed is None:
-        return None
-    return Appended(placed, placed, revision=row.revision)
-
-
-async def look(tx: Reading, session: str, drafts: Sequence[Draft]) -> Known:
-    """Read all that a decision may rest on."""
-    row = await find_session(tx, session)
-    if row is None:
-        return Known(None, Facts(forgotten_at=await forgotten_at(tx, session)))
-    found = await seen(tx, row, [draft.id for draft in drafts])
-    before = await controls(tx, row) if needs_controls(drafts) else ()
-    return Known(row, Facts(row.state, found, before))
-
-
-def guess(row: SessionRow | None, drafts: Sequence[Draft]) -> Known | None:
-    """What is known without reading, if that is enough.
-
-    Drafts are nearly always new, and so is a session that is opened. If they are not, the unique
-    index or the position tells, nothing has been written, and we look for them. But entries that a
-    fork shares are in no index of its own.
-    """
-    if row is None and drafts[0].kind == Opened.KIND:
-        return Known(None, Facts())
-    if row is None or row.own_from > 1 or needs_controls(drafts):
-        return None
-    return Known(row, Facts(row.state))
-
-
-async def write(  # noqa: PLR0913 - called in one place
-    server: Server,
-    name: Name,
-    drafts: Sequence[Draft],
-    expected: int | None,
-    at: Known,
-    *,
-    revision: int | None = None,
-) -> Appended | None:
-    """Decide, and write what was decided; None when the session is no longer as it was."""
-    outcome = admit(name[1], drafts, expected, at.facts._replace(now=server.now()))
-    if isinstance(outcome, Repeat):
-        return Appended(outcome.first, outcome.last, repeated=True)
-    if revision is not None and (at.row is None or at.row.revision != revision):
-        raise InvalidEntry(
-            f"Entries of session {name[1]!r} were forgotten since it was read.",
-            "Read it again, and append what it still holds.",
         )
-    row = await _written(server, name, at, outcome)
-    if row is None:
-        server.known.drop(name)
-        return None
-    server.known.put(name, row)
-    return Appended(outcome.entries[0].seq, outcome.entries[-1].seq, revision=row.revision)
+        if self._mark is None:
+            seq = await self._store.call_packed(_PLAIN, values)
+        else:
+            self._check_mark()
+            key, _, after_mark = self._mark
+            mark = key, None if after_mark is None else whole_number(after_mark)
+            seq = await self._store.call_packed(_PLAIN_MARKED, (*values, *mark))
+        if seq == after.head:
+            cache.put(name, row._replace(state=after))
+        else:
+            cache.drop(name)
+        return None if seq is None else Appended(seq, seq, revision=row.revision)
 
+    def _guess(self, drafts: Sequence[Draft]) -> _Basis | None:
+        """What can be assumed without reading, if that is enough.
 
-async def _written(server: Server, name: Name, at: Known, outcome: Write) -> SessionRow | None:
-    tenant, session = name
-    row, after = at.row, outcome.state
-    place = after.head, after.messages, after.updated_at
-    columns = _columns(outcome, row.state.messages if row else 0)
-    if row is None:
-        begun = (
-            *(tenant, session, after.not_before),
-            *(packed(after.format), packed(after.profile), after.created_at),
-            *(*place, dump(after.outline)),
-        )
-        key = await server.call(SQL["begin_session"], (*begun, *columns))
-        return SessionRow(key, after, 1, None, 0, 0) if isinstance(key, int) else None
-    outline = None if after.outline is row.state.outline else dump(after.outline)
-    was = tenant, row.key, row.revision, row.state.head
-    done = await server.call(SQL["append"], (*was, *place, outline, *columns))
-    return row._replace(state=after) if done else None
+        Drafts are nearly always new, and so is a session that is opened. If they are not, the
+        unique index or the head tells, nothing has been written, and we look for them. But entries
+        that a fork shares are in no index of its own.
+        """
+        row = self._store.cache.get(self._name)
+        if row is None and drafts[0].kind == Opened.KIND:
+            return _Basis(None, Facts())
+        if row is None or row.own_from > 1 or needs_controls(drafts):
+            return None
+        return _Basis(row, Facts(row.state))
+
+    async def _look(self, tx: Reading, drafts: Sequence[Draft]) -> _Basis:
+        session = self._name[1]
+        row = await find_session(tx, session)
+        if row is None:
+            self._newest_mark = 0
+            return _Basis(None, Facts(forgotten_at=await forgotten_at(tx, session)))
+        existing = await entries_with_ids(tx, row, [draft.id for draft in drafts])
+        before = await controls(tx, row) if needs_controls(drafts) else ()
+        if self._mark is not None:
+            [(newest,)] = await tx.all(SQL_MARKS["newest"], (tx.tenant, row.key))
+            self._newest_mark = newest or 0
+        return _Basis(row, Facts(row.state, existing, before))
+
+    async def _decide(
+        self, drafts: Sequence[Draft], expected: int | None, basis: _Basis, revision: int | None
+    ) -> Appended | None:
+        """Decide, and write what was decided; None when the session is no longer as it was."""
+        store, name = self._store, self._name
+        facts = basis.facts._replace(now=store.now())
+        outcome = admit(name[1], drafts, expected, facts)
+        if isinstance(outcome, Appended):
+            return outcome
+        if revision is not None and (basis.row is None or basis.row.revision != revision):
+            raise InvalidEntry(
+                f"Entries of session {name[1]!r} were forgotten since it was read.",
+                "Read it again, and append what it still holds.",
+            )
+        row = await self._write(basis.row, outcome)
+        if row is None:
+            store.cache.drop(name)
+            return None
+        store.cache.put(name, row)
+        return Appended(outcome.entries[0].seq, outcome.entries[-1].seq, revision=row.revision)
+
+    async def _write(self, row: SessionRow | None, outcome: Write) -> SessionRow | None:
+        tenant, session = self._name
+        after = outcome.state
+        counts = after.head, after.messages, after.updated_at
+        written = _columns(outcome, row.state.messages if row else 0)
+        if row is None:
+            opening = (
+                *(tenant, session, after.not_before),
+                *(packed(after.format), packed(after.profile), after.created_at),
+                *(*counts, dump(after.outline)),
+            )
+            key = await self._call("begin_session", (*opening, *written))
+            return SessionRow(key, after, 1, None, 0, 0) if isinstance(key, int) else None
+        outline = None if after.outline is row.state.outline else dump(after.outline)
+        before = tenant, row.key, row.revision, row.state.head
+        done = await self._call("append", (*before, *counts, outline, *written))
+        return row._replace(state=after) if done else None
+
+    async def _call(self, function: str, values: Values) -> object:
+        """Call a function of the server, with the mark if there is one.
+
+        Raises MarkConflict when it is known that a newer mark is in the way.
+        """
+        mark = self._mark
+        if mark is None:
+            return await self._store.call(_SQL[function], values)
+        self._check_mark()
+        marked_values = (*values, mark.key, mark.after, mark.nth)
+        return await self._store.call(SQL_MARKS[function], marked_values)
+
+    def _check_mark(self) -> None:
+        if self._mark is not None and self._newest_mark is not None:
+            check_newest(self._name[1], self._mark, self._newest_mark)
 
 
 def _columns(outcome: Write, messages: int) -> list[object]:
     """What is to be written, a list for each column."""
-    told: list[int] = []
-    for entry in outcome.entries:
-        messages += entry.kind == Message.KIND
-        told.append(messages)
     entries = outcome.entries
+    message_counts: list[int] = []
+    for entry in entries:
+        messages += entry.kind == Message.KIND
+        message_counts.append(messages)
     uses = Counter(artifact.hash for artifact in outcome.artifacts)
-    artifacts = {artifact.hash: artifact for artifact in outcome.artifacts}
-    stored = [artifacts[hash_] for hash_ in sorted(artifacts)]
+    by_hash = {artifact.hash: artifact for artifact in outcome.artifacts}
+    artifacts = [by_hash[hash_] for hash_ in sorted(by_hash)]
     return [
         [entry.seq for entry in entries],
         [entry.id for entry in entries],
         [entry.at for entry in entries],
         [entry.kind for entry in entries],
         [entry.version for entry in entries],
-        told,
+        message_counts,
         [entry.kind in CONTROL_KINDS for entry in entries],
         [entry.forgotten for entry in entries],
         [packed(entry.scope) for entry in entries],
-        [rests_on_of(entry) for entry in entries],
-        [artifacts_of(entry) for entry in entries],
+        [dump_rests_on(entry) for entry in entries],
+        [dump_artifacts(entry) for entry in entries],
         [entry.body for entry in entries],
-        [packed(artifact.hash) for artifact in stored],
-        [uses[artifact.hash] for artifact in stored],
-        [packed(artifact.media_type) for artifact in stored],
-        [artifact.data for artifact in stored],
+        [packed(artifact.hash) for artifact in artifacts],
+        [uses[artifact.hash] for artifact in artifacts],
+        [packed(artifact.media_type) for artifact in artifacts],
+        [artifact.data for artifact in artifacts],
     ]
 
 
-# Forking: the new session points at the entries it shares.
-#
-# Who forks, forgets or lets sessions expire does so alone in its tenant, so who reads whose entries
-# does not change meanwhile. Appends go on: the entries a fork shares are there already.
-
-SQL_FORK = statements("refold.stores.postgres", "sql/fork.sql")
-
-
-async def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
-    """Make `new` out of the first `at` entries of the session."""
-    await lock_tenant(tx)
-    source = await the_session(tx, session)
-    check_name(new)
-    at = source.state.head if at is None else at
-    there = await find_session(tx, new)
-    if there is not None and (there.forked_from, there.forked_at) == (session, at):
-        return info(there, new)
-    if there is None:
-        if not 1 <= at <= source.state.head:
-            raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
-        there = await _forked(tx, session, source, new, at)
-        if there is not None:
-            return info(there, new)
-    raise SessionExists(f"There is a session {new!r} already.")
+async def marked(tx: Reading, keys: Sequence[bytes]) -> list[Marked]:
+    if not keys:
+        return []
+    return [Marked(*row) for row in await tx.all(SQL_MARKS["marked"], (tx.tenant, keys))]
 
 
 async def lock_tenant(tx: Writing) -> None:
-    """Wait until nobody else forks or forgets in this tenant, and keep it so."""
-    await tx.run(SQL_FORK["lock_tenant"], (tx.tenant,))
+    """Wait until nobody else forks or forgets in this tenant, and keep it so.
+
+    So who reads whose entries does not change meanwhile. Appends go on: the entries that a fork
+    shares are there already.
+    """
+    await tx.run(_SQL_FORK["lock_tenant"], (tx.tenant,))
 
 
-def columns(parts: Iterable[Segment]) -> tuple[list[int], list[int], list[int]]:
-    """Segments as statements take them: sources, firsts, lasts."""
-    found = list(parts)
-    return [one.source for one in found], [one.first for one in found], [one.last for one in found]
+async def fork(tx: Writing, session: str, new: str, at: int | None) -> SessionInfo:
+    await lock_tenant(tx)
+    source = await require_session(tx, session)
+    check_name(new)
+    at = source.state.head if at is None else at
+    row = await find_session(tx, new)
+    if row is not None and (row.forked_from, row.forked_at) == (session, at):
+        return row.info(new)
+    if row is None:
+        if not 1 <= at <= source.state.head:
+            raise InvalidInput(f"Session {session!r} has no entry {at} to fork at.")
+        row = await _add_fork(tx, session, source, new, at)
+        if row is not None:
+            return row.info(new)
+    raise SessionExists(f"There is a session {new!r} already.")
 
 
-def hashes_in(artifacts: str | None) -> list[str]:
-    """The hashes in the column of an entry's artifacts, once for each use."""
-    if artifacts is None:
-        return []
-    holes, attached = json.loads(artifacts)
-    return [*(hole[2] for hole in holes), *attached]
-
-
-async def _forked(
+async def _add_fork(
     tx: Writing, session: str, source: SessionRow, new: str, at: int
 ) -> SessionRow | None:
     """The new session; None when one of the name was begun meanwhile."""
-    shared = await segments(tx, source, Span(1, at))
-    found = await tx.one(SQL_FORK["messages_at"], (tx.tenant, shared[-1].source, at))
+    shared = await segments(tx, source, [Span(1, at)])
+    found = await tx.first(_SQL_FORK["messages_at"], (tx.tenant, shared[-1].source, at))
     messages = found[0] if found else 0
     at_head = at == source.state.head
     outline = source.state.outline if at_head else replay(await controls(tx, source, at))
-    state = fork_state(source.state, at, messages, outline, tx.now)
-    state = state._replace(not_before=await forgotten_at(tx, new))
-    made = await tx.one(SQL_FORK["add_fork"], (tx.tenant, new, session, *_columns_of(state)))
-    if made is None:
-        return None
-    plan = plan_fork(shared, at, made[0])
-    await tx.run(SQL_FORK["add_segments"], (tx.tenant, made[0], *columns(plan.segments)))
-    if plan.copies:
-        await _copy(tx, plan.copies, made[0])
-    tx.reach("fork.written")
-    return SessionRow(made[0], state, at + 1, session, 0, 0)
-
-
-def _columns_of(state: State) -> tuple[object, ...]:
+    not_before = await forgotten_at(tx, new)
+    state = source.state.fork(at, messages, outline, tx.now, not_before)
+    counts = state.created_at, state.head, state.messages, state.not_before
     texts = packed(state.format), packed(state.profile), dump(state.outline)
-    return state.created_at, state.head, state.messages, state.not_before, *texts
+    added = await tx.first(_SQL_FORK["add_fork"], (tx.tenant, new, session, *counts, *texts))
+    if added is None:
+        return None
+    [key] = added
+    plan = plan_fork(shared, at, key)
+    await tx.run(_SQL_FORK["add_segments"], (tx.tenant, key, *columns(plan.segments)))
+    if plan.copies:
+        await _copy(tx, plan.copies, key)
+    tx.reach("fork.written")
+    return SessionRow(key, state, at + 1, session, 0, 0)
 
 
 async def _copy(tx: Writing, parts: Sequence[Segment], key: int) -> None:
-    found = await tx.all(SQL_FORK["copied_artifacts"], (tx.tenant, *columns(parts)))
-    uses = Counter(hash_ for (column,) in found for hash_ in hashes_in(column))
+    rows = await tx.all(_SQL_FORK["copied_artifacts"], (tx.tenant, *columns(parts)))
+    uses = Counter(artifact_hashes(column for (column,) in rows))
     if uses:
         hashes = [packed(hash_) for hash_ in uses]
-        await tx.run(SQL_FORK["use_artifacts"], (tx.tenant, hashes, list(uses.values())))
-    await tx.run(SQL_FORK["copy_entries"], (tx.tenant, key, *columns(parts)))
-    await tx.run(SQL_FORK["add_copies"], (tx.tenant, key, *columns(parts)))
+        await tx.run(_SQL_FORK["use_artifacts"], (tx.tenant, hashes, list(uses.values())))
+    await tx.run(_SQL_FORK["copy_entries"], (tx.tenant, key, *columns(parts)))
+    await tx.run(_SQL_FORK["add_copies"], (tx.tenant, key, *columns(parts)))
 
 
-# Marks: keys by which entries are found again.
-#
-# A mark goes to the server with the entries it is put on, in the same call. If the session's newest
-# mark is not where its writer knows it, the server appends nothing, as if a unique index objected;
-# then we read the session and see what it is.
-
-T = TypeVar("T")
-SQL_MARKING = statements("refold.stores.postgres", "sql/marks.sql")
-_PACKED = {
-    SQL["append_plain"].encode(): statement("append_plain_marked", SQL_MARKING["append_plain"], 13)
-}
-_CALLS = {SQL[name]: SQL_MARKING[name] for name in ("append", "begin_session")}
-
-
-class MarkServer(Protocol):
-    """Where to write, and to read what a decision rests on."""
-
-    wait: float
-    known: KnownSessions
-    measuring: Measuring
-
-    def now(self) -> int:
-        """Milliseconds since 1970."""
-        ...
-
-    async def call(self, sql: str, values: Values) -> object:
-        """Call one function, which is a transaction of its own; None if a unique index objects."""
-        ...
-
-    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
-        """The same, with values that are packed already."""
-        ...
-
-    async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:
-        """Do work that only reads."""
-        ...
-
-
-class Marking:
-    """Where to write one append with its mark."""
-
-    def __init__(self, server: MarkServer, name: Name, mark: Mark) -> None:
-        self.known = server.known
-        self._server = server
-        self._name = name
-        self._mark = mark
-        self._newest: int | None = None
-
-    def now(self) -> int:
-        """Milliseconds since 1970."""
-        return self._server.now()
-
-    async def call(self, sql: str, values: Values) -> object:
-        """Append and put the mark by one call; None if a unique index or a newer mark objects.
-
-        Raises MarkConflict when it is known that a newer mark does.
-        """
-        self._check()
-        mark = self._mark
-        return await self._server.call(_CALLS[sql], (*values, mark.key, mark.after, mark.nth))
-
-    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
-        """The same for one plain draft, which is always the first."""
-        self._check()
-        key, _, after = self._mark
-        put = key, None if after is None else whole_number(after)
-        return await self._server.call_packed(_PACKED[what.sql], (*values, *put))
-
-    async def append(
-        self, drafts: Sequence[Draft], expected: int | None, revision: int | None
-    ) -> Appended:
-        """Append the drafts, by what is known if that will do."""
-        name, done = self._name, None
-        if revision is None:
-            done = await append_plain(self, name, drafts, expected)
-        known = guess(self.known.get(name), drafts) if done is None else None
-        if known is not None:
-            with suppress(LogError, InvalidInput):  # it may be out of date: look, and see
-                done = await write(self, name, drafts, expected, known, revision=revision)
-        if done is not None:
-            return done
-        async with self.known.deciding(name):
-            return await self._decide(drafts, expected, revision)
-
-    async def _decide(
-        self, drafts: Sequence[Draft], expected: int | None, revision: int | None
-    ) -> Appended:
-        server, name = self._server, self._name
-        until = monotonic() + server.wait
-        while monotonic() < until:
-            known = await server.read(name[0], partial(self._look, drafts=drafts))
-            done = None
-            if known.row and not known.facts.seen and expected is revision is None:
-                self.known.put(name, known.row)  # what needs no head needs not race for it
-                done = await append_plain(self, name, drafts, expected)
-            if done is None:
-                done = await write(self, name, drafts, expected, known, revision=revision)
-            if done is not None:
-                return done
-            server.measuring.decided_again()
-        raise StoreBusy(f"Others append to session {name[1]!r} all the time.")
-
-    def _check(self) -> None:
-        if self._newest is not None:
-            check_newest(self._name[1], self._mark, self._newest)
-
-    async def _look(self, tx: Reading, drafts: Sequence[Draft]) -> Known:
-        known = await look(tx, self._name[1], drafts)
-        self._newest = 0
-        if known.row is not None:
-            [(newest,)] = await tx.all(SQL_MARKING["newest"], (tx.tenant, known.row.key))
-            self._newest = newest or 0
-        return known
-
-
-async def marked(tx: Reading, keys: Sequence[bytes]) -> list[Marked]:
-    """The entries with any of these keys, those marked last first."""
-    if not keys:
-        return []
-    return [Marked(*row) for row in await tx.all(SQL_MARKING["marked"], (tx.tenant, keys))]
+def artifact_hashes(artifact_columns: Iterable[str | None]) -> Iterable[str]:
+    """The hashes in the columns of entries' artifacts, once for each use."""
+    for column in artifact_columns:
+        holes, attached = load_artifacts(column)
+        yield from (hole.hash for hole in holes)
+        yield from attached

@@ -1,12 +1,12 @@
-"""Connections to the server: how they are made, and what they may take."""
+"""Transactions, connections and their limits, and PostgreSQL's errors in our words."""
 
 import re
 from asyncio import timeout
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from shlex import join
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Error, InterfaceError, OperationalError
@@ -41,6 +41,7 @@ from refold.stores.sql import Reach, is_clear
 Row = tuple[Any, ...]
 Values = Sequence[object]
 Connection = AsyncConnection[Row]
+T = TypeVar("T")
 
 
 class Reading:
@@ -63,27 +64,23 @@ class Reading:
         self._begun = False
 
     async def all(self, sql: str, values: Values = ()) -> list[Row]:
-        """The rows a statement gives."""
         return await (await self._execute(sql, values)).fetchall()
 
-    async def one(self, sql: str, values: Values = ()) -> Row | None:
-        """The first row a statement gives, if it gives any."""
+    async def first(self, sql: str, values: Values = ()) -> Row | None:
         return await (await self._execute(sql, values)).fetchone()
 
     async def run(self, sql: str, values: Values = ()) -> int:
-        """Run a statement; how many rows it touched."""
         return (await self._execute(sql, values)).rowcount
 
     async def together(self, *work: tuple[str, Values]) -> list[list[Row]]:
-        """The rows of several statements, on one way to the server; none for those without."""
+        """The rows of several statements, in one round trip; none for those without rows."""
         await self._begin()
         async with timeout(self._limit):
             async with self.connection.pipeline():
                 cursors = [await execute(self.connection, sql, values) for sql, values in work]
-            return [await one.fetchall() if one.description else [] for one in cursors]
+            return [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
     async def end(self) -> None:
-        """End it, and let go of what it saw."""
         if self._begun:
             await self._execute("ROLLBACK", ())
 
@@ -120,18 +117,17 @@ class Writing(Reading):
     LIMITS = b", set_config('idle_in_transaction_session_timeout', '15s', true)"
 
     async def commit(self) -> None:
-        """Make it durable, for all to see."""
         if self._begun:
             await self._execute("COMMIT", ())
 
 
 async def execute(connection: Connection, sql: str, values: Values = ()) -> AsyncRawCursor[Row]:
-    """Run one statement, and get its answer in the binary form."""
+    """Run one statement, with its result in binary form."""
     return await AsyncRawCursor(connection).execute(sql.encode(), values, binary=True)
 
 
 async def give_up(connection: Connection) -> None:
-    """Leave whatever transaction the connection is in, or the connection itself."""
+    """Roll back whatever transaction the connection is in, or close the connection."""
     status = connection.pgconn.transaction_status
     if status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
         with suppress(Error):
@@ -141,13 +137,14 @@ async def give_up(connection: Connection) -> None:
         await connection.close()
 
 
-_ALIVE: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10}
-_NOTICED: Final = (
+_KEEPALIVE: Final = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10}
+_KEEPALIVE_OF_SERVER: Final = (
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 )
 """How the server notices that a client is gone, with whatever it has locked."""
 _STATEMENTS: Final = 500  # how many a connection keeps prepared; we have fewer
 _SLACK: Final = 5.0
+_DAY: Final = 24 * 3600.0
 _CANCEL: Final = 1.0
 """Seconds for the server to take a request to cancel."""
 
@@ -162,10 +159,10 @@ class Pool:
     `ALTER ROLE … SET statement_timeout = '30s'`.
     """
 
-    least: int = 1
-    most: int = 10
+    min_size: int = 1
+    max_size: int = 10
     queue: int = 1_000
-    """How many may wait for a connection; who comes then is refused at once."""
+    """How many may wait for a connection; further requests are refused at once."""
     wait: float = 10.0
     """How long to wait for a connection."""
     connect: float | None = None
@@ -175,15 +172,15 @@ class Pool:
     prepare: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 <= self.least <= self.most or self.most < 1:
-            raise InvalidInput(f"No pool has from {self.least} to {self.most} connections.")
+        if not 0 <= self.min_size <= self.max_size or self.max_size < 1:
+            raise InvalidInput(f"No pool has from {self.min_size} to {self.max_size} connections.")
         times = self.wait, self.statement, self.wait if self.connect is None else self.connect
         if self.queue < 1 or min(times) <= 0:
             raise InvalidInput("A pool's queue and times must be greater than 0.")
 
     @property
     def limit(self) -> float:
-        """When to give up waiting for a server that should have given up by itself."""
+        """When to stop waiting for a server that should have canceled the statement itself."""
         return self.statement + _SLACK
 
 
@@ -196,18 +193,14 @@ class Address:
         self.options = str(parts.get("options", ""))
         host, port = parts.get("host", "localhost"), parts.get("port", 5432)
         self.shown = f"postgresql://{host}:{port}/{parts.get('dbname', '')}"
-        self.createdb = _createdb(parts)
+        where = [(option, parts.get(name)) for option, name in (("-h", "host"), ("-p", "port"))]
+        words = [word for option, value in where if value for word in (option, str(value))]
+        name = [str(parts["dbname"])] if parts.get("dbname") else []
+        self.createdb = join(["createdb", *words, "-E", "UTF8", "-T", "template0", *name])
+        """The command that makes the database."""
 
     def __str__(self) -> str:
         return self.shown
-
-
-def _createdb(parts: dict[str, Any]) -> str:
-    """The command that makes the database."""
-    where = [(option, parts.get(name)) for option, name in (("-h", "host"), ("-p", "port"))]
-    words = [word for option, value in where if value for word in (option, str(value))]
-    name = [str(parts["dbname"])] if parts.get("dbname") else []
-    return join(["createdb", *words, "-E", "UTF8", "-T", "template0", *name])
 
 
 def _parts(address: str) -> dict[str, Any]:
@@ -222,20 +215,20 @@ def _parts(address: str) -> dict[str, Any]:
 
 
 def parameters(address: Address, pool: Pool) -> dict[str, Any]:
-    """What a connection is made with, beside the address."""
-    made: dict[str, Any] = {
+    """The connection parameters besides the address."""
+    options: dict[str, Any] = {
         "autocommit": True,
         "connect_timeout": max(2, round(pool.wait if pool.connect is None else pool.connect)),
         "prepare_threshold": 2 if pool.prepare else None,
         "tcp_user_timeout": round(pool.limit * 1000),
         "fallback_application_name": "refold",
-        **_ALIVE,
+        **_KEEPALIVE,
     }
     if pool.prepare:
         timeout = f"-c statement_timeout={round(pool.statement * 1000)}"
-        given = f"{_NOTICED} {timeout} {address.options}"
-        made["options"] = given.strip()  # what comes later is what holds
-    return made
+        # The last value of an option wins, so the address can override ours.
+        options["options"] = f"{_KEEPALIVE_OF_SERVER} {timeout} {address.options}".strip()
+    return options
 
 
 class SwiftConnection(AsyncConnection[Row]):
@@ -255,7 +248,7 @@ class SwiftConnection(AsyncConnection[Row]):
 
 
 async def configure(connection: Connection) -> None:
-    """Send values in one form each, so that one statement is prepared once."""
+    """Send each type of value in one form, so that one statement is prepared once."""
     connection.prepared_max = _STATEMENTS
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, StrBinaryDumper)
@@ -263,10 +256,21 @@ async def configure(connection: Connection) -> None:
 
 
 async def connect(address: Address, pool: Pool) -> Connection:
-    """A connection of its own, outside the pool."""
-    made = await SwiftConnection.connect(address.conninfo, **parameters(address, pool))
-    await configure(made)
-    return made
+    connection = await SwiftConnection.connect(address.conninfo, **parameters(address, pool))
+    await configure(connection)
+    return connection
+
+
+async def with_connection(address: Address, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Do the work on a connection of its own, whose statements may take a day."""
+    try:
+        connection = await connect(address, Pool(statement=_DAY))
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
+    except psycopg.Error as error:
+        raise explained(address, error) from error
 
 
 # PostgreSQL's errors in our words, and which of them to try again after.
@@ -314,39 +318,34 @@ _BY_CODE: Final[dict[str, tuple[type[StoreError], str, str | None]]] = {
     "XX001": (StoreCorrupt, "is damaged", None),
     "XX002": (StoreCorrupt, "is damaged", None),
 }
-_AT_THE_DOOR: Final = (
+_REFUSALS: Final = (
     (re.compile('database ".*" does not exist'), "3D000"),
     (re.compile('password|authentication|pg_hba.conf|role ".*" does not exist'), "28P01"),
     (re.compile("too many clients|connection slots|too many connections"), "53300"),
 )
-"""A connection that is refused comes without a code, only with words."""
+"""A refused connection has no code, only a message."""
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
-_AGAIN: Final = {"40001", "40P01"}
-_POOL_FIX: Final = "Try again later; if it stays so, give `Pool(most=…)` more, or use fewer tasks."
+_POOL_FIX: Final = (
+    "Try again later; if it stays so, give `Pool(max_size=…)` more, or use fewer tasks."
+)
 
 _SILENT_FIX: Final = "See whether the server runs and how busy it is, then try again."
 _STRANGE: Final = "42703"  # a table of our name that lacks our columns
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection went, and not what was asked for is at fault."""
+    """Whether the connection broke, rather than the request being at fault."""
     if isinstance(error, PoolTimeout | TooManyRequests | PoolClosed):
         return False
     if isinstance(error, InterfaceError):
         return True
     if not isinstance(error, psycopg.Error):
         return False
-    code = error.sqlstate or _at_the_door(str(error))
+    code = error.sqlstate or _refusal_code(error)
     return code.startswith(_LOST) if code else isinstance(error, OperationalError)
 
 
-def is_passing(error: psycopg.Error) -> bool:
-    """Whether two transactions were in each other's way, and one of them may try again."""
-    return error.sqlstate in _AGAIN
-
-
 def explained(where: object, error: BaseException) -> StoreError:
-    """The error of ours that one of psycopg stands for."""
     match error:
         case TooManyRequests():
             return StoreBusy(f"Too many wait for the store {where}.", _POOL_FIX)
@@ -363,7 +362,7 @@ def explained(where: object, error: BaseException) -> StoreError:
 
 
 def _by_code(where: object, error: psycopg.Error) -> StoreError:
-    code = error.sqlstate or _at_the_door(str(error))
+    code = error.sqlstate or _refusal_code(error)
     if code == _STRANGE:
         return stranger(where)
     if code in _BY_CODE:
@@ -372,18 +371,18 @@ def _by_code(where: object, error: psycopg.Error) -> StoreError:
             fix = f"Check the address, or make the database: `{where.createdb}`."
         return kind(f"The store {where} {what}.", fix)
     # Only the first line of what the server says: others may repeat rows.
-    said = error.diag.message_primary or str(error).partition("\n")[0]
+    message = error.diag.message_primary or str(error).partition("\n")[0]
     if is_lost(error):
-        return unreachable(where, said)
-    return StoreFailed(f"The store {where} failed: {said} ({code}).")
+        return unreachable(where, message)
+    return StoreFailed(f"The store {where} failed: {message} ({code}).")
 
 
-def _at_the_door(said: str) -> str:
-    return next((code for words, code in _AT_THE_DOOR if words.search(said)), "")
+def _refusal_code(error: psycopg.Error) -> str:
+    message = str(error)
+    return next((code for words, code in _REFUSALS if words.search(message)), "")
 
 
 def unreachable(where: object, why: str) -> StoreFailed:
-    """The error for a server that is not there."""
     return StoreFailed(
         f"The store {where} cannot be reached: {why}.",
         "Check that the server runs, can be reached from here and has connections left for this "
@@ -392,7 +391,6 @@ def unreachable(where: object, why: str) -> StoreFailed:
 
 
 def stranger(where: object) -> NotAStore:
-    """The error for a schema of our name that somebody else made."""
     return NotAStore(
         f"The database {where} has a schema `refold` of another program.",
         "Use another database.",

@@ -1,72 +1,50 @@
 """Erasing entries, and everything that was derived from them, so that nobody can read them.
 
-Who forgets does so alone in its tenant, and holds the rows of all sessions that are touched, before
-it reads what they hold: an append to one of them waits, and is then decided again. The bytes that
-PostgreSQL leaves behind are noted, and go with the owner's `scrub`.
+A forget runs alone in its tenant, and locks the rows of all sessions that it touches before it
+reads what they hold: an append to one of them waits, and is then decided again. The bytes that
+PostgreSQL leaves behind are noted, and the owner's `scrub` removes them.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
 from refold.errors import StoreCorrupt
-from refold.log.admit import NOTHING, fallen, tombstone
-from refold.log.entry import MAIN_SCOPE, Entry, Span, intersect, subtract, union
+from refold.log.admit import NOTHING, dependents, tombstone
+from refold.log.entry import MAIN_SCOPE, Entry, Span, intersect, subtract
 from refold.log.kinds import KINDS, FoldStarted
 from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
-from refold.stores.postgres.append import SQL_MARKING as MARKS
-from refold.stores.postgres.append import columns, hashes_in, lock_tenant
+from refold.stores.postgres.append import SQL_MARKS, artifact_hashes, lock_tenant
 from refold.stores.postgres.connection import Reading, Writing
 from refold.stores.postgres.read import (
     LAST_SEQ,
     MINUTE,
     SessionRow,
+    columns,
     entry_of,
     find_session,
     packed,
+    require_session,
     segments,
-    the_session,
     unpacked,
     whole,
 )
-from refold.stores.postgres.read import (
-    SQL as READ,
-)
-from refold.stores.sql import statements
-
-# Taking text out of the tables: entries, their words, and the artifacts that nothing uses now.
+from refold.stores.postgres.read import SQL as SQL_READ
+from refold.stores.sql import SessionSpans, statements
 
 SQL = statements("refold.stores.postgres", "sql/forget.sql")
-_KEEPING: Final = [kind.KIND for kind in KINDS if kind.KEPT]
+TO_SCRUB: Final = ("tables and indexes", "write-ahead log")
+"""What keeps the bytes until the next scrub."""
+_KINDS_WITH_KEPT_FIELDS: Final = [kind.KIND for kind in KINDS if kind.KEPT]
 _AT_ONCE: Final = 10_000  # entries in one statement, so that none takes long
 _READ: Final = 1_000  # entries in memory
 
 
-@dataclass(slots=True)
-class Spans:
-    """Spans of entries, by the key of the session that holds them."""
-
-    by_key: dict[int, tuple[Span, ...]] = field(default_factory=dict[int, tuple[Span, ...]])
-
-    def add(self, key: int, spans: Iterable[Span]) -> None:
-        """Add spans of one session."""
-        if more := tuple(spans):
-            self.by_key[key] = union((*self.by_key.get(key, ()), *more))
-
-    def parts(self) -> list[Segment]:
-        """Each span, with its holder."""
-        return [
-            Segment(key, span.first, span.last)
-            for key, spans in self.by_key.items()
-            for span in spans
-        ]
-
-
 class Eraser:
-    """Erases entries, and knows in the end what else has to go with them."""
+    """Erases entries, and collects what else has to be removed with them."""
 
     def __init__(self, tx: Writing) -> None:
         self._tx = tx
@@ -77,61 +55,61 @@ class Eraser:
         self._chunks = 0
 
     async def make_tombstones(self, parts: Sequence[Segment]) -> None:
-        """Leave of the entries what may be kept."""
         self._holders |= {part.source for part in parts}
         for some in _batches(parts, _READ):
-            await self._keep(some)
+            await self._keep_fields(some)
         ends = packed(MAIN_SCOPE)
         for some in _batches(parts, _AT_ONCE):
             where = (self._tx.tenant, *columns(some))
             await self._tx.run(SQL["erase"], (*where, NOTHING, ends))
             await self._tx.run(SQL["drop_words"], where)
             self._chunks += await self._tx.run(SQL["drop_chunks"], where)
-            self._marks += await self._tx.run(MARKS["drop"], where)
+            self._marks += await self._tx.run(SQL_MARKS["drop"], where)
 
     async def remove(self, parts: Sequence[Segment]) -> None:
-        """Remove the entries."""
         self._holders |= {part.source for part in parts}
         for some in _batches(parts, _AT_ONCE):
             where = (self._tx.tenant, *columns(some))
-            gone = await self._tx.all(SQL["drop_entries"], (*where, FoldStarted.KIND))
+            dropped = await self._tx.all(SQL["drop_entries"], (*where, FoldStarted.KIND))
             await self._tx.run(SQL["drop_words"], where)
             self._chunks += await self._tx.run(SQL["drop_chunks"], where)
-            self._folds |= {fold for fold, _ in gone if fold is not None}
-            self._uses.update(hash_ for _, column in gone for hash_ in hashes_in(column))
+            self._folds |= {fold for fold, _ in dropped if fold is not None}
+            self._uses.update(artifact_hashes(column for _, column in dropped))
 
     async def unmark(self, key: int) -> None:
-        """Take all marks off the entries of a session."""
-        self._marks += await self._tx.run(MARKS["drop_all"], (self._tx.tenant, key))
+        self._marks += await self._tx.run(SQL_MARKS["drop_all"], (self._tx.tenant, key))
 
     async def finish(self) -> None:
-        """Let go of the artifacts and the folds, and note where bytes of all this still lie."""
+        """Drop unused artifacts and folds, and note where bytes of the erased text remain."""
         tx = self._tx
         unused = await self._release()
         if self._folds:
             await tx.run(SQL["forget_folds"], (tx.tenant, sorted(self._folds)))
         await tx.run(SQL["note_erasure"], (sorted(self._holders), unused))
         if self._marks:
-            await tx.run(MARKS["note_erased"])
+            await tx.run(SQL_MARKS["note_erased"])
         if self._chunks:
             await tx.run(SQL["note_erased_chunks"])
 
-    async def _keep(self, parts: Sequence[Segment]) -> None:
-        """Make tombstones of those entries of which something may be kept or is to be released."""
+    async def _keep_fields(self, parts: Sequence[Segment]) -> None:
+        """Make tombstones of entries that keep fields or have artifacts to release."""
         tx = self._tx
-        rows = await tx.all(SQL["keeping"], (tx.tenant, *columns(parts), _KEEPING))
+        rows = await tx.all(SQL["keeping"], (tx.tenant, *columns(parts), _KINDS_WITH_KEPT_FIELDS))
         if not rows:
             return
         entries = [entry_of(row) for row in rows]
         self._folds |= {entry.id for entry in entries if entry.kind == FoldStarted.KIND}
         self._uses.update(hash_ for entry in entries for hash_ in entry.artifacts)
-        kept = [entry if entry.kind in _KEEPING else entry._replace(holes=()) for entry in entries]
-        left = [tombstone(entry).body for entry in await whole(tx, kept)]
+        readable = [
+            entry if entry.kind in _KINDS_WITH_KEPT_FIELDS else entry._replace(holes=())
+            for entry in entries
+        ]
+        left = [tombstone(entry).body for entry in await whole(tx, readable)]
         places = [[row[column] for row in rows] for column in range(3)]
         await tx.run(SQL["erase_keeping"], (tx.tenant, *places, left, packed(MAIN_SCOPE)))
 
     async def _release(self) -> list[bytes]:
-        """Count the uses that are gone; the hashes of what nothing uses any more."""
+        """Count the dropped uses; the hashes of artifacts that nothing uses any more."""
         if not self._uses:
             return []
         tx = self._tx
@@ -147,7 +125,6 @@ class Eraser:
 
 
 def _batches(parts: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
-    """The same entries, in lists that hold no more than so many."""
     batch: list[Segment] = []
     room = size
     for part in parts:
@@ -164,72 +141,70 @@ def _batches(parts: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
         yield batch
 
 
-TO_SCRUB: Final = ("tables and indexes", "write-ahead log")
-"""What keeps the bytes until the next scrub."""
-
-
 async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
-    """Make the entries unreadable."""
     await lock_tenant(tx)
     await _hold(tx, session)
-    row = await the_session(tx, session)
+    row = await require_session(tx, session)
     own = Span(row.own_from, LAST_SEQ)
-    named = await _living(tx, await segments(tx, row, span or own))
+    parts = await segments(tx, row, [span or own])
+    named = SessionSpans.of(await tx.all(SQL["living"], (tx.tenant, *columns(parts))))
     family = _Family(tx)
-    gone, derived = await _gone(tx, family, named)
+    erased, derived = await _with_dependents(tx, family, named)
     eraser = Eraser(tx)
     if span is None:
         family.reading.pop(row.key, None)
-        await eraser.make_tombstones((await _outliving(tx, row.key, gone)).parts())
-        await _replay(tx, family, gone)
-        await _bury(tx, session, row, eraser)
+        # Of the session that is removed, only what forks go on reading becomes tombstones.
+        read = await _still_read(tx, [row.key])
+        left = SessionSpans(dict(erased.by_key))
+        left.by_key[row.key] = intersect(erased.get(row.key), read.get(row.key))
+        await eraser.make_tombstones(left.segments())
+        await _replay(tx, family, erased)
+        await _remove_session(tx, session, row, eraser)
     else:
-        await eraser.make_tombstones(gone.parts())
-        await _replay(tx, family, gone)
+        await eraser.make_tombstones(erased.segments())
+        await _replay(tx, family, erased)
     await eraser.finish()
     tx.reach("forget.erased")
-    return Erased(session, sum(map(len, named.parts())), derived, TO_SCRUB)
+    return Erased(session, sum(map(len, named.segments())), derived, TO_SCRUB)
 
 
 async def maybe_unused(tx: Reading, before: int) -> list[str]:
-    """The sessions that may not have been used since then."""
     found = await tx.all(SQL["maybe_unused"], (tx.tenant, max(0, min(before // MINUTE, LAST_SEQ))))
     return [name for (name,) in found]
 
 
 async def expire(tx: Writing, session: str, before: int) -> bool:
-    """Let go of a session, if it is unused; its living forks keep what they read."""
+    """Remove a session if it is unused; its living forks keep what they read."""
     await lock_tenant(tx)
     await _hold(tx, session)
     row = await find_session(tx, session)
     if row is None or row.state.updated_at >= before:
         return False
     eraser = Eraser(tx)
-    await _bury(tx, session, row, eraser)
+    await _remove_session(tx, session, row, eraser)
     await eraser.finish()
     tx.reach("expire.erased")
     return True
 
 
 class _Family:
-    """The sessions that hold or read what is forgotten: held fast, and each read once."""
+    """The sessions that hold or read what is forgotten: locked, and each read once."""
 
     def __init__(self, tx: Writing) -> None:
         self._tx = tx
-        self._held: set[int] = set()
-        self._seen = Spans()
+        self._locked: set[int] = set()
+        self._looked_at = SessionSpans()
         self._derived: dict[int, list[Entry]] = {}
         self.reading: dict[int, list[Segment]] = {}
         """Where the entries of each session with a name lie."""
 
-    async def follow(self, gone: Spans) -> None:
-        """Hold all sessions that hold or read any of this."""
+    async def lock(self, erased: SessionSpans) -> None:
         tx = self._tx
-        readers = await tx.all(SQL["readers"], (tx.tenant, *columns(gone.parts())))
-        new = ({key for (key,) in readers} | gone.by_key.keys()) - self._held
+        readers = await tx.all(SQL["readers"], (tx.tenant, *columns(erased.segments())))
+        new = ({key for (key,) in readers} | erased.by_key.keys()) - self._locked
         if not new:
             return
-        self._held |= new
+        self._locked |= new
         rows = await tx.all(SQL["hold_sessions"], (tx.tenant, sorted(new)))
         named = [(key, own_from, head) for key, name, own_from, head in rows if name is not None]
         for key, _, _ in named:
@@ -242,112 +217,91 @@ class _Family:
                 self.reading[key].append(Segment(key, own_from, head))
         await self._look([part for key, _, _ in named for part in self.reading[key]])
 
-    def fallen(self, gone: Spans) -> list[tuple[int, Entry]]:
-        """The entries, and who holds them, that rest on a gone one and are not gone themselves."""
+    def dependents(self, erased: SessionSpans) -> list[tuple[int, Entry]]:
+        """The entries, each with the session that holds it, that rest on an erased one."""
         found: list[tuple[int, Entry]] = []
         for parts in self.reading.values():
             lost = [
-                span
-                for part in parts
-                for span in intersect([_span(part)], gone.by_key.get(part.source, ()))
+                span for part in parts for span in intersect([part.span], erased.get(part.source))
             ]
             if lost:
                 derived = {
                     entry.seq: (part.source, entry)
                     for part in parts
                     for entry in self._derived.get(part.source, ())
-                    if entry.seq in _span(part)
+                    if entry.seq in part.span
                 }
                 entries = [entry for _, entry in derived.values()]
-                found += [derived[entry.seq] for entry in fallen(lost, entries)]
+                found += [derived[entry.seq] for entry in dependents(lost, entries)]
         return found
 
     async def _look(self, parts: Iterable[Segment]) -> None:
-        """Read which of these entries are derived from others, unless they are known."""
-        new = Spans()
+        """Read which of these entries are derived from others, unless that was read before."""
+        new = SessionSpans()
         for part in parts:
-            new.add(part.source, subtract([_span(part)], self._seen.by_key.get(part.source, ())))
-        for part in new.parts():
-            self._seen.add(part.source, [_span(part)])
-        values = (self._tx.tenant, *columns(new.parts()))
+            new.add(part.source, subtract([part.span], self._looked_at.get(part.source)))
+        for part in new.segments():
+            self._looked_at.add(part.source, [part.span])
+        values = (self._tx.tenant, *columns(new.segments()))
         for row in await self._tx.all(SQL["derived"], values):
             self._derived.setdefault(row[0], []).append(entry_of(row))
 
 
 async def _hold(tx: Writing, session: str) -> None:
-    """Hold the session, those whose entries it reads, and its forks."""
+    """Lock the session, those whose entries it reads, and its forks."""
     if session.isprintable():
         await tx.run(SQL["hold_family"], (tx.tenant, session))
 
 
-async def _living(tx: Writing, parts: Iterable[Segment]) -> Spans:
-    """The entries of these that are not forgotten yet."""
-    living = Spans()
-    for key, first, last in await tx.all(SQL["living"], (tx.tenant, *columns(parts))):
-        living.add(key, [Span(first, last)])
-    return living
-
-
-async def _gone(tx: Writing, family: _Family, named: Spans) -> tuple[Spans, int]:
-    """The named entries with all that rests on them, and how many those are."""
-    gone = Spans(dict(named.by_key))
+async def _with_dependents(
+    tx: Writing, family: _Family, named: SessionSpans
+) -> tuple[SessionSpans, int]:
+    """The named entries with all that rests on them, and how many rest on them."""
+    erased = SessionSpans(dict(named.by_key))
     derived: set[UUID] = set()
     while True:
-        await _add_copies(tx, gone)
-        await family.follow(gone)
-        found = family.fallen(gone)
+        await _add_copies(tx, erased)
+        await family.lock(erased)
+        found = family.dependents(erased)
         if not found:
-            return gone, len(derived)
+            return erased, len(derived)
         derived |= {entry.id for _, entry in found}
         for key, entry in found:
-            gone.add(key, [Span(entry.seq, entry.seq)])
+            erased.add(key, [Span(entry.seq, entry.seq)])
 
 
-async def _add_copies(tx: Writing, gone: Spans) -> None:
-    """Go along with the copies that forks have made, and with what they were copied from."""
-    todo = gone.parts()
+async def _add_copies(tx: Writing, erased: SessionSpans) -> None:
+    """Add the copies that forks have made of the entries, and what they were copied from."""
+    todo = erased.segments()
     while todo:
-        found = await tx.all(SQL["copies"], (tx.tenant, *columns(todo)))
-        new = Spans()
-        for key, first, last in found:
-            new.add(key, subtract([Span(first, last)], gone.by_key.get(key, ())))
-        todo = new.parts()
+        new = SessionSpans()
+        for key, first, last in await tx.all(SQL["copies"], (tx.tenant, *columns(todo))):
+            new.add(key, subtract([Span(first, last)], erased.get(key)))
+        todo = new.segments()
         for part in todo:
-            gone.add(part.source, [_span(part)])
+            erased.add(part.source, [part.span])
 
 
-async def _outliving(tx: Writing, key: int, gone: Spans) -> Spans:
-    """Those that forks go on reading when a session is removed with all else."""
-    read = await _still_read(tx, [key])
-    left = Spans(dict(gone.by_key))
-    left.by_key[key] = intersect(gone.by_key.get(key, ()), read.by_key.get(key, ()))
-    return left
-
-
-async def _replay(tx: Writing, family: _Family, gone: Spans) -> None:
-    """Make the outlines of all readers again, and let nobody go on from what they were."""
-    where = Spans()
-    for parts in family.reading.values():
-        for part in parts:
-            where.add(part.source, [_span(part)])
-    rows = await tx.all(READ["controls"], (tx.tenant, *columns(where.parts())))
-    steering: dict[int, list[Entry]] = {}
+async def _replay(tx: Writing, family: _Family, erased: SessionSpans) -> None:
+    """Replay the outlines of all readers, and let no append rest on what they were."""
+    where = SessionSpans()
+    for part in chain.from_iterable(family.reading.values()):
+        where.add(part.source, [part.span])
+    rows = await tx.all(SQL_READ["controls"], (tx.tenant, *columns(where.segments())))
+    controls: dict[int, list[Entry]] = {}
     for row, entry in zip(rows, await whole(tx, map(entry_of, rows)), strict=True):
-        steering.setdefault(row[0], []).append(entry)
-    outlines = [dump(replay(_read(parts, steering))) for parts in family.reading.values()]
+        controls.setdefault(row[0], []).append(entry)
+    outlines: list[bytes] = []
+    for parts in family.reading.values():
+        read = [e for part in parts for e in controls.get(part.source, ()) if e.seq in part.span]
+        outlines.append(dump(replay(sorted(read, key=lambda entry: entry.seq))))
     await tx.run(SQL["set_outlines"], (tx.tenant, list(family.reading), outlines))
-    others = gone.by_key.keys() - family.reading.keys()
+    others = erased.by_key.keys() - family.reading.keys()
     await tx.run(SQL["raise_revisions"], (tx.tenant, sorted(others)))
 
 
-def _read(parts: Iterable[Segment], entries: dict[int, list[Entry]]) -> list[Entry]:
-    """Those of the entries, given by who holds them, that these parts show."""
-    found = [e for part in parts for e in entries.get(part.source, ()) if e.seq in _span(part)]
-    return sorted(found, key=lambda entry: entry.seq)
-
-
-async def _bury(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> None:
-    """Let go of a session's name and of every entry that no living session reads."""
+async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> None:
+    """Remove a session's name and every entry that no living session reads."""
     sources = await tx.all(SQL["sources"], (tx.tenant, row.key))
     # Not before its newest entry, though the clock was set back since.
     forgotten_at = max(tx.now, row.state.updated_at)
@@ -360,13 +314,13 @@ async def _bury(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> N
 
 
 async def _sweep(tx: Writing, keys: Collection[int], eraser: Eraser) -> None:
-    """Remove what no fork reads of nameless sessions, and those of whom nothing is read."""
+    """Remove what no fork reads of nameless sessions, and the sessions that no fork reads."""
     nameless = await tx.all(SQL["nameless"], (tx.tenant, sorted(keys)))
     read = await _still_read(tx, [key for key, _ in nameless])
-    unread = Spans()
+    unread = SessionSpans()
     for key, head in nameless:
-        unread.add(key, subtract([Span(1, head)], read.by_key.get(key, ())))
-    await eraser.remove(unread.parts())
+        unread.add(key, subtract([Span(1, head)], read.get(key)))
+    await eraser.remove(unread.segments())
     for key, _ in nameless:
         if key in read.by_key:
             await tx.run(SQL["end_earlier"], (tx.tenant, key))
@@ -375,13 +329,6 @@ async def _sweep(tx: Writing, keys: Collection[int], eraser: Eraser) -> None:
             await tx.run(SQL["drop_session"], (tx.tenant, key))
 
 
-async def _still_read(tx: Writing, keys: Sequence[int]) -> Spans:
+async def _still_read(tx: Writing, keys: Sequence[int]) -> SessionSpans:
     """What forks read of these sessions."""
-    read = Spans()
-    for key, first, last in await tx.all(SQL["still_read"], (tx.tenant, keys)):
-        read.add(key, [Span(first, last)])
-    return read
-
-
-def _span(part: Segment) -> Span:
-    return Span(part.first, part.last)
+    return SessionSpans.of(await tx.all(SQL["still_read"], (tx.tenant, keys)))

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 
 from refold.errors import StoreClosed
-from refold.log.protocol import Held
+from refold.log.protocol import LockHandle
 from refold.stores.postgres.connection import (
     Address,
     Connection,
@@ -50,55 +50,54 @@ class LockConnection:
         self._guard = asyncio.Lock()
 
     def open(self) -> None:
-        """Be ready to let go of locks."""
         self._guard = asyncio.Lock()
         self._releasing = asyncio.Queue()
         self._releases = asyncio.create_task(self._release_all(self._releasing))
 
-    async def take(self, key: int) -> "_Lock | None":
-        """The lock; None when another holds it, here or elsewhere."""
+    async def take(self, key: int) -> Connection | None:
+        """The connection that holds the lock; None when another one does, here or elsewhere."""
         if self._releasing is None:
             raise StoreClosed(f"The store {self.address} is not open.")
         await self._releasing.join()
         if key in self._held:  # the server would give it to the same connection twice
             return None
         self._held.add(key)
-        asked: list[Connection] = []
+        tried: list[Connection] = []
 
-        async def ask(connection: Connection) -> Row | None:
-            asked.append(connection)
+        async def try_lock(connection: Connection) -> Row | None:
+            tried.append(connection)
             return await (await execute(connection, _TAKE, (key,))).fetchone()
 
         try:
-            row = await self._run(ask)
+            row = await self._run(try_lock)
         except BaseException:
-            if asked:  # the server may have given it, to nobody now
-                self.release(asked[-1], key)
+            if tried:  # the server may have given the lock, to nobody now
+                self.release(tried[-1], key)
             else:
                 self._held.discard(key)
             raise
         if not row or not row[0]:
             self._held.discard(key)
             return None
-        return _Lock(self, asked[-1], key)
+        return tried[-1]
 
     async def attempt(self, tenant: str, session: str, fold: UUID) -> int:
-        """Note that a fold is about to be made; how often that was noted, or one more."""
+        """Record that a fold is about to be made; how often that was recorded so far."""
 
-        async def ask(connection: Connection) -> Row | None:
-            noted = await execute(connection, _ATTEMPT, (tenant, session, fold))
-            return await noted.fetchone()
+        async def record(connection: Connection) -> Row | None:
+            cursor = await execute(connection, _ATTEMPT, (tenant, session, fold))
+            return await cursor.fetchone()
 
-        row = await self._run(ask)
+        row = await self._run(record)
         return row[0] if row else 1
 
     def release(self, connection: Connection, key: int) -> None:
-        """Let go of a lock that was taken on a connection; that it is done, `take` waits for."""
+        """Release a lock that was taken on a connection; the next `take` waits for it."""
         if self._releasing is not None:  # else the connection is gone, and the lock with it
             self._releasing.put_nowait((connection, key))
 
     def abandon(self) -> None:
-        """Let go of a connection, and of its locks, whose event loop has ended."""
+        """Drop a connection, and its locks, whose event loop has ended."""
         self._releases = self._releasing = None
         if self._connection is not None:
             self._connection.pgconn.finish()
@@ -106,7 +105,6 @@ class LockConnection:
         self._held.clear()
 
     async def close(self) -> None:
-        """Let go of all locks."""
         if self._releases is None:
             return
         releases, self._releases, self._releasing = self._releases, None, None
@@ -122,21 +120,16 @@ class LockConnection:
         while True:
             connection, key = await releasing.get()
             try:
-                await self._release(connection, key)
+                async with asyncio.timeout(self._pool.limit):
+                    await execute(connection, _RELEASE, (key,))
+            except (psycopg.Error, TimeoutError):
+                await connection.close()  # and with it goes the lock
             finally:
+                self._held.discard(key)
                 releasing.task_done()
 
-    async def _release(self, connection: Connection, key: int) -> None:
-        try:
-            async with asyncio.timeout(self._pool.limit):
-                await execute(connection, _RELEASE, (key,))
-        except (psycopg.Error, TimeoutError):
-            await connection.close()  # and with it goes the lock
-        finally:
-            self._held.discard(key)
-
     async def _run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Do the work on the connection, and on another one if it is lost."""
+        """Do the work on the connection, or on a new one if it is lost."""
         until = monotonic() + self._wait
         while True:
             try:
@@ -166,8 +159,6 @@ class LockConnection:
 
 
 class PostgresLocks:
-    """The locks of one tenant's sessions for one purpose."""
-
     def __init__(
         self,
         connection: LockConnection,
@@ -182,43 +173,35 @@ class PostgresLocks:
 
     @property
     def place(self) -> object:
-        """See `refold.log.Locks.place`."""
         return self._connection.address.shown
 
-    async def take(self, session: str) -> Held | None:
-        """See `refold.log.Locks.take`."""
+    async def take(self, session: str) -> LockHandle | None:
         await self._here()
-        lock = await self._connection.take(_key(self._tenant, session, self._purpose))
-        return None if lock is None else _Held(lock, self._connection, self._tenant, session)
+        # Two sessions in 2**64 share a key, and then wait for each other.
+        name = f"{self._tenant}\0{session}\0{self._purpose}"
+        digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
+        key = int.from_bytes(digest[:8], signed=True)
+        connection = await self._connection.take(key)
+        if connection is None:
+            return None
+        return _Lock(self._connection, connection, key, self._tenant, session)
 
 
 class _Lock:
-    def __init__(self, locking: LockConnection, connection: Connection, key: int) -> None:
-        self._locking: LockConnection | None = locking
+    def __init__(
+        self, locks: LockConnection, connection: Connection, key: int, tenant: str, session: str
+    ) -> None:
+        self._locks = locks
         self._connection = connection
         self._key = key
-
-    def release(self) -> None:
-        if self._locking is not None:
-            locking, self._locking = self._locking, None
-            locking.release(self._connection, self._key)
-
-
-class _Held:
-    def __init__(self, lock: _Lock, connection: LockConnection, tenant: str, session: str) -> None:
-        self._lock = lock
-        self._connection = connection
         self._tenant = tenant
         self._session = session
+        self._released = False
 
     async def attempt(self, fold: UUID) -> int:
-        return await self._connection.attempt(self._tenant, self._session, fold)
+        return await self._locks.attempt(self._tenant, self._session, fold)
 
     def release(self) -> None:
-        self._lock.release()
-
-
-def _key(tenant: str, session: str, purpose: str) -> int:
-    """A number for the lock; two sessions in 2**64 share one, and then wait for each other."""
-    digest = sha256(f"{tenant}\0{session}\0{purpose}".encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8], signed=True)
+        if not self._released:
+            self._released = True
+            self._locks.release(self._connection, self._key)

@@ -1,7 +1,7 @@
-"""Taking the bytes of what was forgotten off the disk: the owner's work, in steps that are tracked.
+"""Scrubbing a store, looking at its condition, and listing what was forgotten.
 
 PostgreSQL leaves a deleted row where it was until it needs the room, keeps each word in its index
-for ever, and has written it all to its write-ahead log. A forget notes the tables that it touched
+forever, and has written it all to its write-ahead log. A forget notes the tables that it touched
 in `refold.erasures`. A scrub rewrites these tables with their indexes, then replaces the segments
 of the write-ahead log, and takes a note off the list when its step is done. A scrub that dies, or
 that may not do a step, leaves the note for the next one.
@@ -9,26 +9,26 @@ that may not do a step, leaves the note for the next one.
 
 import re
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from time import monotonic
-from typing import Final, LiteralString, TypeVar
+from typing import Final, LiteralString
 
-import psycopg
 from psycopg.errors import Diagnostic, InsufficientPrivilege, LockNotAvailable
 from psycopg.sql import Identifier
 
 from refold.errors import ErasureUnfinished, StoreFailed
 from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
-from refold.stores.postgres.connection import Address, Connection, Pool, connect, execute, explained
+from refold.stores.postgres.connection import Address, Connection, execute, with_connection
 from refold.stores.postgres.forget import TO_SCRUB
-from refold.stores.postgres.migrate import SQL as SQL_OWNING
+from refold.stores.postgres.migrate import SQL as SQL_MIGRATE
 from refold.stores.postgres.migrate import check_schema, shipped
 from refold.stores.sql import statements
 
 SQL: Final = statements("refold.stores.postgres", "sql/scrub.sql")
+_SQL_FORGOTTEN: Final = statements("refold.stores.postgres", "sql/forgotten.sql")
 _NUMBER: Final = re.compile(r"\d+")
 _TRY: Final = 1.0  # seconds to wait for a table: whoever comes meanwhile waits behind us
 _PAUSE: Final = 1.0
@@ -88,7 +88,7 @@ async def to_scrub(connection: Connection) -> tuple[str, ...] | None:
     """Where the server still has bytes of what was forgotten; None if the role may not see that."""
     if not await _value(connection, "may_see_notes"):
         return None
-    noted = {*await _row(connection, "notes")}
+    noted = {*await _column(connection, "notes")}
     tables, log = TO_SCRUB
     if noted - {_WAL, _RECYCLING}:
         return tables, log  # the log is noted only when a scrub has begun
@@ -102,7 +102,7 @@ async def _scrub(connection: Connection, wait: float, *, wal: bool) -> Scrubbed:
     rewritten: list[str] = []
     left: list[str] = []
     for part, exists in parts:
-        if exists and not await _rewritten(connection, part, wait):
+        if exists and not await _rewrite(connection, part, wait):
             left.append(part)
             continue
         rewritten.append(part)
@@ -116,9 +116,9 @@ async def _scrub(connection: Connection, wait: float, *, wal: bool) -> Scrubbed:
     if not await _is_noted(connection, _WAL):
         return Scrubbed(tables, checkpointed=False)
     if not wal:
-        return Scrubbed(tables, checkpointed=await _checkpointed(connection))
+        return Scrubbed(tables, checkpointed=await _checkpoint(connection))
     try:
-        segments, recycling = await _replaced_log(connection)
+        segments, recycling = await _replace_wal(connection)
     except InsufficientPrivilege as error:
         raise ErasureUnfinished(
             f"The tables are clean ({len(tables)} rewritten now), but the write-ahead log still "
@@ -129,9 +129,11 @@ async def _scrub(connection: Connection, wait: float, *, wal: bool) -> Scrubbed:
     return Scrubbed(tables, checkpointed=True, segments=segments, recycling=recycling)
 
 
-async def _replaced_log(connection: Connection) -> tuple[int, str]:
+async def _replace_wal(connection: Connection) -> tuple[int, str]:
     """Replace every write-ahead segment by a new one; how many, and how `wal_recycle` was."""
-    await _row(connection, "segments")  # whether the role may list them, before anything is changed
+    await _column(
+        connection, "segments"
+    )  # whether the role may list them, before anything is changed
     # A scrub that died may have left it off: then the note of that is still there.
     turned_off = await _is_noted(connection, _RECYCLING)
     if await _value(connection, "recycles"):
@@ -139,22 +141,22 @@ async def _replaced_log(connection: Connection) -> tuple[int, str]:
             await execute(connection, SQL["note_recycling"])
             turned_off = True
         try:
-            await connection.execute(_bare("recycle_no_more"), prepare=False)
+            await connection.execute(SQL["recycle_no_more"].encode(), prepare=False)
         except InsufficientPrivilege:
             await execute(connection, SQL["end"], (_RECYCLING,))
             raise
     try:
-        await _reloaded(connection, recycles=False)
-        return await _drained(connection), "off meanwhile" if turned_off else "off"
+        await _reload(connection, recycles=False)
+        return await _drain_wal(connection), "off meanwhile" if turned_off else "off"
     finally:
         if turned_off and not connection.closed:
-            await connection.execute(_bare("recycle_again"), prepare=False)
+            await connection.execute(SQL["recycle_again"].encode(), prepare=False)
             await execute(connection, SQL["reload"])
             await execute(connection, SQL["end"], (_RECYCLING,))
 
 
-async def _reloaded(connection: Connection, *, recycles: bool) -> None:
-    """Let all processes of the server read its settings."""
+async def _reload(connection: Connection, *, recycles: bool) -> None:
+    """Make all processes of the server read its settings."""
     until = monotonic() + _RELOAD
     if await _value(connection, "recycles") != recycles:
         await execute(connection, SQL["reload"])
@@ -168,21 +170,21 @@ async def _reloaded(connection: Connection, *, recycles: bool) -> None:
     await sleep(_MOMENT)  # the checkpointer is told at the same time as we are
 
 
-async def _drained(connection: Connection) -> int:
-    """Write on until every segment that there was lies behind, and have them removed."""
+async def _drain_wal(connection: Connection) -> int:
+    """Switch segments until every old one lies behind, and have those removed."""
     await execute(connection, SQL["checkpoint"])
-    before = await _row(connection, "segments")
+    before = await _column(connection, "segments")
     for _ in range(_MAX_SEGMENTS):
         # Segments that were recycled earlier wait for their turn with a higher number, and with
         # their old bytes. A switch fills the rest of one with zeros.
-        [current] = await _row(connection, "current_segment")
+        [current] = await _column(connection, "current_segment")
         if current > max(before):
             break
         await execute(connection, SQL["next_segment"])
     await execute(connection, SQL["checkpoint"])
-    left = {*before} & {*await _row(connection, "segments")}
+    left = {*before} & {*await _column(connection, "segments")}
     if left:
-        holders = ", ".join(await _row(connection, "held_by")) or "the server"
+        holders = ", ".join(await _column(connection, "held_by")) or "the server"
         raise ErasureUnfinished(
             f"The tables are clean, but {len(left)} write-ahead segments from before are kept by "
             f"{holders}.",
@@ -196,7 +198,7 @@ async def _is_noted(connection: Connection, part: str) -> bool:
     return bool(noted)
 
 
-async def _row(connection: Connection, name: LiteralString) -> list[str]:
+async def _column(connection: Connection, name: LiteralString) -> list[str]:
     return [value for (value,) in await (await execute(connection, SQL[name])).fetchall()]
 
 
@@ -205,12 +207,7 @@ async def _value(connection: Connection, name: LiteralString) -> object:
     return value
 
 
-def _bare(name: LiteralString) -> bytes:
-    """A statement that the server takes only by itself, and unprepared."""
-    return SQL[name].encode()
-
-
-async def _rewritten(connection: Connection, part: str, wait: float) -> bool:
+async def _rewrite(connection: Connection, part: str, wait: float) -> bool:
     """Rewrite a table; whether nothing forgotten is left in it."""
     statement = SQL["rewrite"].format(part=Identifier(part).as_string(connection)).encode()
     until = monotonic() + wait
@@ -225,11 +222,10 @@ async def _rewritten(connection: Connection, part: str, wait: float) -> bool:
             details.clear()
             await sleep(_PAUSE)  # for those who wait behind us
     # The first number is that of the dead rows which had to be kept, in any language.
-    kept = [int(found.group()) for found in map(_NUMBER.search, details) if found]
-    return not any(kept)
+    return not any(int(match.group()) for match in map(_NUMBER.search, details) if match)
 
 
-async def _checkpointed(connection: Connection) -> bool:
+async def _checkpoint(connection: Connection) -> bool:
     try:
         await execute(connection, SQL["checkpoint"])
     except InsufficientPrivilege:
@@ -239,7 +235,6 @@ async def _checkpointed(connection: Connection) -> bool:
 
 @contextmanager
 def _details(connection: Connection) -> Generator[list[str]]:
-    """What the server tells in detail of its work meanwhile."""
     details: list[str] = []
 
     def keep(notice: Diagnostic) -> None:  # which is gone when this returns
@@ -250,13 +245,6 @@ def _details(connection: Connection) -> Generator[list[str]]:
         yield details
     finally:
         connection.remove_notice_handler(keep)
-
-
-# What is done with a whole store now and then: scrubbing it, looking at its condition.
-
-T = TypeVar("T")
-_LONG = 24 * 3600.0
-_FORGOTTEN = statements("refold.stores.postgres", "sql/forgotten.sql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,46 +275,44 @@ class Access:
 
 
 async def access(address: str) -> Access:
-    """Look what the role may do with the store."""
     where = Address(address)
 
     async def look(connection: Connection) -> Access:
-        [(read_only, lacking)] = await (await execute(connection, SQL_OWNING["access"])).fetchall()
+        [(read_only, lacking)] = await (await execute(connection, SQL_MIGRATE["access"])).fetchall()
         return Access(str(where), read_only, tuple(lacking))
 
-    return await _connected(where, look)
+    return await with_connection(where, look)
 
 
 async def condition(address: str) -> Condition:
-    """Look whether the store can be used from here with this version, and what it is like."""
+    """Check that this version can use the store from here; what the store is like."""
     where = Address(address)
 
     async def look(connection: Connection) -> Condition:
         await check_schema(connection, where, shipped())
-        [found] = await (await execute(connection, SQL_OWNING["condition"])).fetchall()
+        [found] = await (await execute(connection, SQL_MIGRATE["condition"])).fetchall()
         return Condition(*found, to_scrub=await to_scrub(connection))
 
-    return await _connected(where, look)
+    return await with_connection(where, look)
 
 
 async def scrubbed(address: str, *, wait: float = 10.0, wal: bool = True) -> Scrubbed:
-    """Take the bytes of what was forgotten off the disk (see `scrub`)."""
-    return await _connected(Address(address), lambda db: scrub(db, wait=wait, wal=wal))
+    """Erase the bytes of what was forgotten from the disk (see `scrub`)."""
+    return await with_connection(Address(address), lambda db: scrub(db, wait=wait, wal=wal))
 
 
 async def forgotten(address: str) -> list[Forgotten]:
     """What was forgotten, of all tenants. The role must be one that may see all of them."""
-    return await _connected(Address(address), _forgotten)
+    return await with_connection(Address(address), _forgotten)
 
 
 async def _forgotten(connection: Connection) -> list[Forgotten]:
-    found: list[Forgotten] = []
     try:
         async with connection.transaction():
-            await execute(connection, _FORGOTTEN["one_moment"])
-            await execute(connection, _FORGOTTEN["see_all_tenants"])
+            await execute(connection, _SQL_FORGOTTEN["one_moment"])
+            await execute(connection, _SQL_FORGOTTEN["see_all_tenants"])
             entries, sessions = [
-                await (await execute(connection, _FORGOTTEN[name])).fetchall()
+                await (await execute(connection, _SQL_FORGOTTEN[name])).fetchall()
                 for name in ("forgotten_entries", "forgotten_sessions")
             ]
     except InsufficientPrivilege as error:
@@ -334,19 +320,10 @@ async def _forgotten(connection: Connection) -> list[Forgotten]:
             f"The role may not see what all tenants have forgotten: {error.diag.message_primary}.",
             "Use the role that makes the backups: a superuser, or one with BYPASSRLS.",
         ) from error
-    for (tenant, session), some in groupby(entries, key=lambda row: row[:2]):
-        places = tuple((seq, id_) for *_, seq, id_ in some)
-        found.append(ForgottenEntries(tenant, session, places))
-    found += [ForgottenSession(*row) for row in sessions]
-    return found
-
-
-async def _connected(address: Address, work: Callable[[Connection], Awaitable[T]]) -> T:
-    try:
-        connection = await connect(address, Pool(statement=_LONG))
-        try:
-            return await work(connection)
-        finally:
-            await connection.close()
-    except psycopg.Error as error:
-        raise explained(address, error) from error
+    return [
+        *(
+            ForgottenEntries(tenant, session, tuple((seq, id_) for *_, seq, id_ in rows))
+            for (tenant, session), rows in groupby(entries, key=lambda row: row[:2])
+        ),
+        *(ForgottenSession(*row) for row in sessions),
+    ]

@@ -1,7 +1,7 @@
-"""What the store tells of itself, by the OpenTelemetry API: nothing, where no SDK is set up.
+"""Metrics and spans of the store, by the OpenTelemetry API: nothing, where no SDK is set up.
 
-No label holds a session's name or a word of it. Tenants are told apart only where `tenants` says
-so: they may be many, and every label is kept for as long as the process runs.
+No label holds a session's name or any text of it. Tenants are labeled only where `tenants` says so:
+they may be many, and every label is kept for as long as the process runs.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -50,24 +50,23 @@ class Measuring:
         self._tenants = tenants
 
     def call(self, operation: str, tenant: str) -> "Call":
-        """Times what is done within it, and notes how that ended."""
+        """Times its block, and records how that ended."""
         labels = {**SYSTEM, "db.operation.name": operation}
         if self._tenants:
             labels["refold.tenant"] = tenant
         return Call(self._to, labels)
 
     def watch(self, name: str, stats: Stats) -> Pooled:
-        """Watch a pool, for as long as the caller keeps what is returned."""
         pool = Pooled(name, stats)
         self._to.pools.add(pool)
         return pool
 
     def retried(self, reason: str) -> None:
-        """A transaction was done again: `deadlock`, `serialization`, `lost connection`."""
+        """Count a retried transaction: `deadlock`, `serialization`, `lost connection`."""
         self._to.retries.add(1, {"reason": reason})
 
     def decided_again(self) -> None:
-        """A session was no longer as it was known, so an append was decided again."""
+        """Count an append that was decided again because its session had changed."""
         self._to.decided_again.add(1)
 
 
@@ -95,7 +94,9 @@ class Call:
     ) -> None:
         took = perf_counter() - self._start
         if error is not None:
-            self._labels["error.type"] = _named(error)
+            # An error's kind, never its text: `conflict`, `store-busy`, `CancelledError`.
+            kind_name = error.code if isinstance(error, RefoldError) else type(error).__name__
+            self._labels["error.type"] = kind_name
         self._to.duration.record(took, self._labels)
         if self._span is not None:
             self._span.set_attributes(self._labels)
@@ -103,8 +104,6 @@ class Call:
 
 
 class Measured(Protocol):
-    """Whose calls are measured."""
-
     tenant: str
     measuring: Measuring
 
@@ -115,7 +114,6 @@ M = TypeVar("M", bound=Measured)
 def measured(
     method: Callable[Concatenate[M, P], Awaitable[T]],
 ) -> "Callable[Concatenate[M, P], CoroutineType[Any, Any, T]]":
-    """The same method, each call of it measured under its name."""
     name = method.__name__
 
     @wraps(method)
@@ -149,7 +147,7 @@ class _Instruments:
         self._observe_pools(meter)
 
     def span(self, labels: dict[str, str]) -> Span | None:
-        """A span in the trace that is under way; None where there is none."""
+        """A span in the current trace; None where there is none."""
         if not trace.get_current_span().is_recording():
             return None
         name = f"refold.store.{labels['db.operation.name']}"
@@ -171,12 +169,12 @@ class _Instruments:
             "{request}",
             "Who waits for a connection.",
         )
-        for name, stat, unit, told in (
+        for name, stat, unit, description in (
             ("db.client.connection.timeouts", "requests_errors", "{timeout}", "Waits in vain."),
             ("refold.store.connections.lost", "connections_lost", "{connection}", "Found dead."),
             ("refold.store.connections.opened", "connections_num", "{connection}", "Tries."),
         ):
-            meter.create_observable_counter(name, [self._each(stat)], unit, told)
+            meter.create_observable_counter(name, [self._each(stat)], unit, description)
 
     def _count(self, _: CallbackOptions) -> Iterable[Observation]:
         for name, stats in self._stats():
@@ -192,18 +190,13 @@ class _Instruments:
         return observe
 
     def _stats(self) -> Iterator[tuple[str, dict[str, int]]]:
-        """What the pools say; those of one name (stores of one database) are added up."""
-        found: dict[str, dict[str, int]] = {}
+        """The pools' statistics; those of one name (stores of one database) are summed."""
+        by_name: dict[str, dict[str, int]] = {}
         for pool in list(self.pools):
-            summed = found.setdefault(pool.name, {})
+            summed = by_name.setdefault(pool.name, {})
             for stat, value in pool.stats().items():
                 summed[stat] = summed.get(stat, 0) + value
-        yield from found.items()
-
-
-def _named(error: BaseException) -> str:
-    """An error's kind, never its words: `conflict`, `store-busy`, `CancelledError`."""
-    return error.code if isinstance(error, RefoldError) else type(error).__name__
+        yield from by_name.items()
 
 
 _INSTRUMENTS: Final = Instrumented(_Instruments)

@@ -12,11 +12,9 @@ from refold.log.entry import check_name
 from refold.stores.postgres.connection import (
     Address,
     Connection,
-    Pool,
-    connect,
     execute,
-    explained,
     stranger,
+    with_connection,
 )
 from refold.stores.sql import (
     Migration,
@@ -31,15 +29,13 @@ from refold.stores.sql import (
 SQL: Final = statements("refold.stores.postgres", "sql/migrate.sql")
 PARTITIONS: Final = 16
 """How many parts the large tables have, if nothing else is said; it is decided once."""
-_MOST_PARTITIONS: Final = 1_024
-_LONG: Final = 24 * 3600.0
+_MAX_PARTITIONS: Final = 1_024
 _MISSING: Final = {"42P01", "3F000"}
 _LOGGER: Final = logging.getLogger("refold.stores")
 _warned: set[str] = set()
 
 
 def shipped() -> tuple[Migration, ...]:
-    """The migrations of this version, the first first."""
     return shipped_in("refold.stores.postgres")
 
 
@@ -60,23 +56,27 @@ async def migrate(  # noqa: PLR0913 - all but the address have a default
     """
     if tenant is not None:
         check_name(tenant, "tenant")
-    if not 1 <= partitions <= _MOST_PARTITIONS:
+    if not 1 <= partitions <= _MAX_PARTITIONS:
         raise InvalidInput(f"No store has {partitions} partitions.")
-    known = shipped() if migrations is None else migrations
-    check_shipped(known)
+    steps = shipped() if migrations is None else migrations
+    check_shipped(steps)
     where = Address(address)
-    try:
-        connection = await connect(where, Pool(statement=_LONG))
-        try:
-            await _check_server(connection, where)
-            done = await _migrate(connection, where, known, partitions, reach)
-            for role in roles:
-                await _admit(connection, role, tenant)
-            return done
-        finally:
-            await connection.close()
-    except psycopg.Error as error:
-        raise explained(where, error) from error
+
+    async def work(connection: Connection) -> list[Migration]:
+        [(encoding,)] = await _all(connection, SQL["encoding"])
+        if encoding != "UTF8":
+            raise NotAStore(
+                f"The database {where} holds its text in {encoding}.",
+                "Make one with ENCODING 'UTF8' (and TEMPLATE template0).",
+            )
+        applied: list[Migration] = []
+        while step := await _apply_next(connection, where, steps, partitions, reach):
+            applied.append(step)
+        for role in roles:
+            await _grant(connection, role, tenant)
+        return applied
+
+    return await with_connection(where, work)
 
 
 async def check_schema(
@@ -97,7 +97,7 @@ async def check_schema(
 
 
 async def warn_if_not_kept(connection: Connection, address: Address) -> None:
-    """Say so, once for each address, where the server keeps this role from no tenant's rows."""
+    """Warn, once for each address, if the server lets this role see every tenant's rows."""
     [(is_free,)] = await _all(connection, SQL["is_free"])
     if is_free and str(address) not in _warned:
         _warned.add(str(address))
@@ -105,28 +105,6 @@ async def warn_if_not_kept(connection: Connection, address: Address) -> None:
             "The store %s is used by a role that may do everything: the server does not keep it to "
             "its tenant. Use one that has nothing but LOGIN: `refold store migrate --role …`.",
             address,
-        )
-
-
-async def _migrate(
-    connection: Connection,
-    address: Address,
-    migrations: Sequence[Migration],
-    partitions: int,
-    reach: Reach,
-) -> list[Migration]:
-    done: list[Migration] = []
-    while step := await _apply_next(connection, address, migrations, partitions, reach):
-        done.append(step)
-    return done
-
-
-async def _check_server(connection: Connection, address: Address) -> None:
-    [(encoding,)] = await _all(connection, SQL["encoding"])
-    if encoding != "UTF8":
-        raise NotAStore(
-            f"The database {address} holds its text in {encoding}.",
-            "Make one with ENCODING 'UTF8' (and TEMPLATE template0).",
         )
 
 
@@ -161,8 +139,8 @@ async def _apply_next(
     return migration
 
 
-async def _admit(connection: Connection, role: str, tenant: str | None) -> None:
-    """Let a role use the store. One that is bound stays so."""
+async def _grant(connection: Connection, role: str, tenant: str | None) -> None:
+    """Grant a role the use of the store. One that is bound to a tenant stays so."""
     async with connection.transaction():
         await execute(connection, SQL["lock"])
         await _check_role(connection, role, tenant)
@@ -173,7 +151,7 @@ async def _admit(connection: Connection, role: str, tenant: str | None) -> None:
 
 
 async def _check_role(connection: Connection, role: str, tenant: str | None) -> None:
-    """Refuse what is no role (`public` is everybody), and to bind one that cannot be bound."""
+    """Refuse a role that does not exist, and to bind one that cannot be bound."""
     found = await (await execute(connection, SQL["role"], (role,))).fetchone()
     if found is None:
         raise InvalidInput(

@@ -1,11 +1,10 @@
-"""Reading sessions and entries, through the segments of forks."""
+"""Rows, packed statements, and reading sessions through forks' segments or by single calls."""
 
-import json
 from asyncio import Lock, timeout
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -16,19 +15,29 @@ from psycopg.pq.abc import PGresult
 
 from refold.errors import ArtifactNotFound, StoreCorrupt
 from refold.log.admit import missing
-from refold.log.artifact import Artifact, Hole, lower
-from refold.log.entry import Entry, Span, spans_of, subtract
+from refold.log.artifact import Artifact
+from refold.log.entry import Entry, Span, restore, spans_of, subtract
 from refold.log.outline import Outline, Segment, chain_of, load, replay, within
 from refold.log.protocol import SessionInfo, State, Visible
-from refold.stores.postgres.connection import Connection, Reading, Values, execute
-from refold.stores.postgres.connection import Row as RowRead
-from refold.stores.sql import statements
+from refold.stores.postgres.connection import Connection, Reading, Row, Values, execute
+from refold.stores.sql import load_artifacts, load_rests_on, statements
 
-# One statement with values that are packed here, and not by the driver.
-#
-# The driver looks at each value, and makes a cursor, to find out what we know already. For an
-# append
-# that takes about as long as all else the client does.
+SQL = statements("refold.stores.postgres", "sql/read.sql")
+_SQL_GLANCE: Final = statements("refold.stores.postgres", "sql/glance.sql")
+LAST_SEQ: Final = (1 << 63) - 1
+MINUTE: Final = 60_000
+_MAX_CACHED: Final = 10_000
+_MAX_ENTRIES: Final = 1_000
+_KEY, _OWN_FROM, _REVISION = 0, 9, 11  # the columns of a session's row
+_ALL: Final = Span(1, LAST_SEQ)
+
+Name = tuple[str, str]
+"""A tenant and the name of one of its sessions."""
+
+
+# One statement whose values are packed here, and not by the driver. The driver inspects each value,
+# and makes a cursor, to find out what we know already: for an append that takes about as long as
+# all else the client does.
 
 whole_number: Final = Struct("!q").pack
 """A whole number as `bigint`."""
@@ -39,7 +48,7 @@ _IS_PREPARED: Final = "42P05"
 
 
 class Statement(NamedTuple):
-    """A statement that gives one whole number, or nothing; all its values go in binary form."""
+    """A statement that returns one whole number or nothing; its values go in binary form."""
 
     name: bytes
     sql: bytes
@@ -47,12 +56,11 @@ class Statement(NamedTuple):
 
 
 def statement(name: str, sql: str, values: int) -> Statement:
-    """A statement of so many values."""
     return Statement(f"refold_{name}".encode(), sql.encode(), [Format.BINARY] * values)
 
 
 class Packed:
-    """Runs such statements, each prepared once on each connection where that is wanted."""
+    """Runs such statements, prepared once on each connection where `prepare` is on."""
 
     def __init__(self, *, prepare: bool) -> None:
         self._prepare = prepare
@@ -61,7 +69,6 @@ class Packed:
     async def run(
         self, connection: Connection, what: Statement, values: Sequence[bytes | None]
     ) -> int | None:
-        """What the statement gives."""
         pgconn = connection.pgconn
         if not self._prepare:
             pgconn.send_query_params(
@@ -82,7 +89,7 @@ class Packed:
     async def _make(self, connection: Connection, what: Statement) -> None:
         connection.pgconn.send_prepare(what.name, what.sql)
         result = await _answer(connection)
-        if _code(result) != _IS_PREPARED:  # by a call that was cancelled before it noted that
+        if _code(result) != _IS_PREPARED:  # by a call that was canceled before it noted that
             _check(connection, result)
         self._prepared.setdefault(connection, set()).add(what.name)
 
@@ -111,20 +118,7 @@ def _number(connection: Connection, result: PGresult) -> int | None:
     return None if value is None else int.from_bytes(value, signed=True)
 
 
-# Rows of the tables, and the values they stand for.
-
-LAST_SEQ: Final = (1 << 63) - 1
-MINUTE: Final = 60_000
-_MOST_KNOWN: Final = 10_000
-
-Row = tuple[int, int, UUID, int, str, int, bytes, bytes, str | None, str | None, bool]
-"""An entry as the statements select it: session, seq, id, at, kind, version, body, scope, rests_on,
-artifacts, forgotten."""
-
-
 class SessionRow(NamedTuple):
-    """A session as it lies in its table."""
-
     key: int
     state: State
     own_from: int
@@ -139,12 +133,11 @@ class SessionRow(NamedTuple):
         """The last entry it shares with the session it was forked from."""
         return None if self.forked_from is None else self.own_from - 1
 
+    def info(self, session: str) -> SessionInfo:
+        return self.state.info(session, self.forked_from, self.forked_at)
 
-Name = tuple[str, str]
-"""A tenant and the name of one of its sessions."""
 
-
-class KnownSessions:
+class SessionCache:
     """Session rows as this process last saw them.
 
     They may be out of date: what is decided by them is written only if the session still has the
@@ -156,42 +149,37 @@ class KnownSessions:
         self._deciding: WeakValueDictionary[Name, Lock] = WeakValueDictionary()
 
     def get(self, name: Name) -> SessionRow | None:
-        """The session's row, if it is known."""
         return self._rows.get(name)
 
     def put(self, name: Name, row: SessionRow) -> None:
-        """The row as it is now."""
-        if len(self._rows) >= _MOST_KNOWN and name not in self._rows:
+        if len(self._rows) >= _MAX_CACHED and name not in self._rows:
             del self._rows[next(iter(self._rows))]
         self._rows[name] = row
 
     def learn(self, name: Name, row: SessionRow) -> None:
-        """The row as it was read; what was written meanwhile may be newer."""
-        there = self._rows.get(name)
-        if there is None or there.key != row.key or _age(there) < _age(row):
+        """Cache the row as it was read, unless what was written meanwhile is newer."""
+        cached = self._rows.get(name)
+        if (
+            cached is None
+            or cached.key != row.key
+            or (cached.revision, cached.state.head) < (row.revision, row.state.head)
+        ):
             self.put(name, row)
 
     def drop(self, name: Name) -> None:
-        """The row is not what it was."""
         self._rows.pop(name, None)
 
     def deciding(self, name: Name) -> Lock:
-        """Held by the one in this process who reads the session and decides what to append."""
+        """Held while this process reads the session and decides what to append."""
         return self._deciding.setdefault(name, Lock())
 
     def clear(self) -> None:
-        """Nothing is known any more."""
         self._rows.clear()
 
 
-def _age(row: SessionRow) -> tuple[int, int]:
-    return row.revision, row.state.head
-
-
 def entry_of(row: tuple[Any, ...]) -> Entry:
-    """The entry of a row (see `Row`)."""
     _, seq, id_, at, kind, version, body, scope, rests_on, artifacts, forgotten = row
-    holes, attached = _artifacts_rows(artifacts)
+    holes, attached = load_artifacts(artifacts)
     return Entry(
         seq,
         id_,
@@ -200,24 +188,11 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         version,
         body,
         unpacked(scope),
-        tuple(Span(first, last) for first, last in json.loads(rests_on)) if rests_on else (),
+        load_rests_on(rests_on),
         holes,
         attached,
         forgotten,
     )
-
-
-def rests_on_of(entry: Entry) -> str | None:
-    """The column that says what an entry rests on."""
-    return _json([[span.first, span.last] for span in entry.rests_on]) if entry.rests_on else None
-
-
-def artifacts_of(entry: Entry) -> str | None:
-    """The column that says which artifacts an entry refers to."""
-    if not entry.holes and not entry.attached:
-        return None
-    holes = [[hole.offset, hole.length, hole.hash, hole.form] for hole in entry.holes]
-    return _json([holes, list(entry.attached)])
 
 
 def packed(text: str) -> bytes:
@@ -226,45 +201,34 @@ def packed(text: str) -> bytes:
 
 
 def unpacked(column: bytes) -> str:
-    """The text of such a column."""
     return column.decode("utf-8", "surrogatepass")
 
 
-def _artifacts_rows(column: str | None) -> tuple[tuple[Hole, ...], tuple[str, ...]]:
-    if column is None:
-        return (), ()
-    holes, attached = json.loads(column)
-    return tuple(Hole(*hole) for hole in holes), tuple(attached)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-SQL = statements("refold.stores.postgres", "sql/read.sql")
-_seq = attrgetter("seq")
+def columns(parts: Iterable[Segment]) -> tuple[list[int], list[int], list[int]]:
+    """Segments as statements take them: sources, firsts, lasts."""
+    segments = list(parts)
+    return [s.source for s in segments], [s.first for s in segments], [s.last for s in segments]
 
 
 async def find_session(tx: Reading, session: str) -> SessionRow | None:
-    """The session's row, if it is there."""
     if not session.isprintable():  # no session has such a name, and no text can hold each of them
         return None
-    found = await tx.one(SQL["session"], (tx.tenant, session))
-    return None if found is None else await session_of(tx, found)
+    row = await tx.first(SQL["session"], (tx.tenant, session))
+    return None if row is None else await session_of(tx, row)
 
 
-async def session_of(tx: Reading, found: RowRead) -> SessionRow:
+async def session_of(tx: Reading, found: Row) -> SessionRow:
     """The session of a row that was selected as `session` does it."""
-    key, head, messages, form, profile, created, updated, kept, not_before, *others = found
+    key, head, messages, form, profile, created, updated, stored, not_before, *others = found
     state = State(
         head, messages, unpacked(form), unpacked(profile), created, updated, Outline(), not_before
     )
     row = SessionRow(key, state, *others)
-    outline = load(kept) or replay(await controls(tx, row))
+    outline = load(stored) or replay(await controls(tx, row))
     return row._replace(state=state._replace(outline=outline))
 
 
-async def the_session(tx: Reading, session: str) -> SessionRow:
+async def require_session(tx: Reading, session: str) -> SessionRow:
     """The session's row, or an error that says whether it was ever there."""
     row = await find_session(tx, session)
     if row is None:
@@ -273,25 +237,14 @@ async def the_session(tx: Reading, session: str) -> SessionRow:
 
 
 async def forgotten_at(tx: Reading, session: str) -> int:
-    """When a session of that name was last forgotten; 0 if never."""
     if not session.isprintable():
         return 0
-    found = await tx.one(SQL["forgotten_at"], (tx.tenant, session))
+    found = await tx.first(SQL["forgotten_at"], (tx.tenant, session))
     return found[0] if found else 0
 
 
-def info(row: SessionRow, session: str) -> SessionInfo:
-    """The session as a list shows it."""
-    return row.state.info(session, row.forked_from, row.forked_at)
-
-
-async def segments(tx: Reading, row: SessionRow, span: Span | None = None) -> list[Segment]:
-    """Where the session's entries lie, or those of the span, in the order of their seqs."""
-    return await _segments(tx, row, [span or Span(1, LAST_SEQ)])
-
-
-async def _segments(tx: Reading, row: SessionRow, spans: Sequence[Span]) -> list[Segment]:
-    """Where the entries of the spans lie, which are in order."""
+async def segments(tx: Reading, row: SessionRow, spans: Sequence[Span] = (_ALL,)) -> list[Segment]:
+    """Where the entries of the spans lie; the spans are in order and do not meet."""
     found: list[Segment] = []
     if spans and spans[0].first < row.own_from:
         ends = spans[0].first, min(spans[-1].last, LAST_SEQ)
@@ -303,46 +256,34 @@ async def _segments(tx: Reading, row: SessionRow, spans: Sequence[Span]) -> list
 
 
 async def read(
-    tx: Reading, row: SessionRow, span: Span | None, *, is_whole: bool = True
-) -> list[Entry]:
-    """The entries of the span that exist."""
-    return await _read_many(tx, row, [span or Span(1, LAST_SEQ)], is_whole=is_whole)
-
-
-async def _read_many(
-    tx: Reading, row: SessionRow, spans: Sequence[Span], *, is_whole: bool = True
+    tx: Reading, row: SessionRow, spans: Sequence[Span] = (_ALL,), *, is_whole: bool = True
 ) -> list[Entry]:
     """The entries of the spans that exist; the spans are in order and do not meet."""
-    parts = await _segments(tx, row, spans)
+    parts = await segments(tx, row, spans)
     if len(parts) == 1:
-        entries = await entries_in(tx, parts[0])
+        values = tx.tenant, parts[0].source, parts[0].first, parts[0].last
+        entries = _in_order(await tx.all(SQL["entries"], values))
     else:
-        entries = _complete(parts, await _of_many(tx, SQL["entries_of_many"], parts))
+        entries = await _of_many(tx, SQL["entries_of_many"], parts)
+    expected = sum(map(len, parts))
+    if len(entries) != expected:
+        raise StoreCorrupt(f"Of {expected} entries of a session, {len(entries)} are there.")
     return await whole(tx, entries) if is_whole else entries
-
-
-async def entries_in(tx: Reading, segment: Segment) -> list[Entry]:
-    """The entries of one segment, as they lie."""
-    ends = segment.source, segment.first, segment.last
-    found = await tx.all(SQL["entries"], (tx.tenant, *ends))
-    return _complete([segment], sorted(map(entry_of, found), key=_seq))
 
 
 async def controls(tx: Reading, row: SessionRow, upto: int = LAST_SEQ) -> list[Entry]:
     """The control entries up to a seq, request records without their bodies."""
-    parts = await segments(tx, row, Span(1, upto))
+    parts = await segments(tx, row, [Span(1, upto)])
     return await whole(tx, await _of_many(tx, SQL["controls"], parts))
 
 
-async def seen(tx: Reading, row: SessionRow, ids: Sequence[UUID]) -> dict[UUID, Entry]:
-    """The session's entries with these ids, its own and shared ones, whole."""
+async def entries_with_ids(tx: Reading, row: SessionRow, ids: Sequence[UUID]) -> dict[UUID, Entry]:
     parts = await segments(tx, row)
     found = await whole(tx, await _of_many(tx, SQL["seen"], parts, list(ids)))
     return {entry.id: entry for entry in found}
 
 
 async def whole(tx: Reading, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries with what was lifted out of their bodies put back."""
     found = list(entries)
     hashes = {hole.hash for entry in found for hole in entry.holes}
     if not hashes:
@@ -354,16 +295,10 @@ async def whole(tx: Reading, entries: Iterable[Entry]) -> list[Entry]:
             raise StoreCorrupt(f"An entry refers to artifact {hash_}, which is gone.")
         return stored[hash_].data
 
-    return [
-        entry._replace(body=lower(entry.body, entry.holes, fetch), holes=())
-        if entry.holes
-        else entry
-        for entry in found
-    ]
+    return [restore(entry, fetch) for entry in found]
 
 
 async def artifact(tx: Reading, hash_: str) -> Artifact:
-    """The artifact under a hash."""
     stored = await _artifacts(tx, [hash_])
     if hash_ not in stored:
         raise ArtifactNotFound(f"There is no artifact {hash_}.")
@@ -371,38 +306,30 @@ async def artifact(tx: Reading, hash_: str) -> Artifact:
 
 
 async def visible(tx: Reading, session: str, last: int | None) -> Visible:
-    """What a view is made of."""
-    row = await the_session(tx, session)
+    row = await require_session(tx, session)
     outline = row.state.outline
     needed = outline.needed(row.state.head, last)
-    entries = {entry.seq: entry for entry in await _read_many(tx, row, needed)}
+    entries = {entry.seq: entry for entry in await read(tx, row, needed)}
     if outline.record is not None:
         chain = subtract(spans_of(chain_of(entries[outline.record])), needed)
         if chain:
-            entries |= {entry.seq: entry for entry in await _read_many(tx, row, chain)}
-    return Visible(info(row, session), outline, tuple(entries[seq] for seq in sorted(entries)))
+            entries |= {entry.seq: entry for entry in await read(tx, row, chain)}
+    return Visible(row.info(session), outline, tuple(entries[seq] for seq in sorted(entries)))
 
 
 async def _of_many(tx: Reading, sql: str, parts: Sequence[Segment], *more: object) -> list[Entry]:
     """The entries that one statement finds in the segments, in the order of their seqs."""
     if not parts:
         return []
-    sources = [part.source for part in parts]
-    firsts = [part.first for part in parts]
-    lasts = [part.last for part in parts]
-    found = await tx.all(sql, (tx.tenant, sources, firsts, lasts, *more))
-    return sorted(map(entry_of, found), key=_seq)
+    return _in_order(await tx.all(sql, (tx.tenant, *columns(parts), *more)))
 
 
-def _complete(parts: Sequence[Segment], entries: list[Entry]) -> list[Entry]:
-    expected = sum(len(part) for part in parts)
-    if len(entries) != expected:
-        raise StoreCorrupt(f"Of {expected} entries of a session, {len(entries)} are there.")
-    return entries
+def _in_order(rows: Iterable[Row]) -> list[Entry]:
+    return sorted(map(entry_of, rows), key=attrgetter("seq"))
 
 
 async def _artifacts(tx: Reading, hashes: Iterable[str]) -> dict[str, Artifact]:
-    found = await tx.all(SQL["artifacts"], (tx.tenant, [packed(one) for one in sorted(hashes)]))
+    found = await tx.all(SQL["artifacts"], (tx.tenant, [packed(hash_) for hash_ in sorted(hashes)]))
     stored: dict[str, Artifact] = {}
     for hash_, data, media_type in found:
         name = unpacked(hash_)
@@ -412,41 +339,31 @@ async def _artifacts(tx: Reading, hashes: Iterable[str]) -> dict[str, Artifact]:
     return stored
 
 
-# Reading a session by single calls, without a transaction around them.
-#
-# Nearly every read is of a session that is no fork: its row, some of its entries, perhaps
-# artifacts.
-# Entries never change unless the revision of their session does, so what the calls give belongs
-# together for as long as that is the same. Where it is not, or where there is more to read, the
-# work
-# is done again in a transaction. That spares two or three ways to the server.
-
-SQL_GLANCE: Final = statements("refold.stores.postgres", "sql/glance.sql")
-_MOST_ENTRIES: Final = 1_000
-_KEY, _OWN_FROM, _REVISION = 0, 9, 11
-
-
 class Changed(Exception):
     """The session is not what it was, or more is needed than calls can give."""
 
 
 class Glance(Reading):
-    """Reads one session by calls; raises Changed where a transaction is needed."""
+    """Reads one session by single calls, without a transaction around them.
 
-    _known: tuple[int, int] | None = None
+    Nearly every read is of a session that is no fork: its row, some of its entries, perhaps
+    artifacts. Entries never change unless the revision of their session does, so what the calls
+    give belongs together for as long as that is the same. Where it is not, or where there is more
+    to read, Changed is raised and the work is done again in a transaction. That saves two or three
+    round trips to the server.
+    """
 
-    def goes_by(self, row: SessionRow, span: Span | None) -> bool:
-        """Whether the span can be read by what is known of its session.
+    _session: tuple[int, int] | None = None
+    """Its key and revision."""
 
-        If that is not so any more, the calls give nothing.
-        """
+    def use(self, row: SessionRow, span: Span | None) -> bool:
+        """Whether the span can be read by the session's cached row; if outdated, calls raise."""
         if span is None or row.own_from > 1 or span.last > row.state.head:
             return False
-        self._known = row.key, row.revision
+        self._session = row.key, row.revision
         return True
 
-    async def all(self, sql: str, values: Values = ()) -> list[RowRead]:
-        """The rows a statement gives."""
+    async def all(self, sql: str, values: Values = ()) -> list[Row]:
         call, named = self._translated(sql, values)
         async with timeout(self._limit):
             rows = await (await execute(self.connection, call, named)).fetchall()
@@ -454,32 +371,27 @@ class Glance(Reading):
             raise Changed
         return rows
 
-    async def one(self, sql: str, values: Values = ()) -> RowRead | None:
-        """The first row a statement gives."""
+    async def first(self, sql: str, values: Values = ()) -> Row | None:
         row = (await self.all(sql, values))[0]
         if sql == SQL["session"]:
             if row[_OWN_FROM] > 1:
                 raise Changed
-            self._known = row[_KEY], row[_REVISION]
+            self._session = row[_KEY], row[_REVISION]
         return row
 
     def _translated(self, sql: str, values: Values) -> tuple[str, Values]:
-        """The call that does what the statement does."""
         if sql == SQL["session"]:
-            return SQL_GLANCE["session"], values
-        if self._known is None:
+            return _SQL_GLANCE["session"], values
+        if self._session is None:
             raise Changed
         if sql == SQL["artifacts"]:
-            return SQL_GLANCE["artifacts"], (self.tenant, *self._known, values[1])
+            return _SQL_GLANCE["artifacts"], (self.tenant, *self._session, values[1])
         if sql == SQL["entries"]:
-            _, _, first, last = values
-            return self._entries([first], [last])
-        if sql == SQL["entries_of_many"]:
-            _, _, firsts, lasts = values
-            return self._entries(firsts, lasts)
-        raise Changed
-
-    def _entries(self, firsts: Any, lasts: Any) -> tuple[str, Values]:  # noqa: ANN401 - lists of seqs
-        if sum(lasts) - sum(firsts) > _MOST_ENTRIES or self._known is None:
+            firsts, lasts = [values[2]], [values[3]]
+        elif sql == SQL["entries_of_many"]:
+            firsts, lasts = values[2:]
+        else:
             raise Changed
-        return SQL_GLANCE["entries"], (self.tenant, *self._known, firsts, lasts)
+        if sum(cast("list[int]", lasts)) - sum(cast("list[int]", firsts)) > _MAX_ENTRIES:
+            raise Changed
+        return _SQL_GLANCE["entries"], (self.tenant, *self._session, firsts, lasts)

@@ -1,11 +1,11 @@
-"""Finding entries and sessions by their words."""
+"""Finding entries and sessions by their words; the word index, and the list of sessions."""
 
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from refold.errors import WrittenByNewer
@@ -18,13 +18,12 @@ from refold.log.protocol import (
     Matches,
     SessionInfo,
     SessionPage,
-    last_shown,
     page_after,
+    parse_page,
 )
 from refold.log.text import (
     UNICODE,
     WORDS_VERSION,
-    Run,
     Term,
     index_words,
     text_of,
@@ -32,141 +31,112 @@ from refold.log.text import (
 from refold.log.text import (
     terms as terms_of,
 )
-from refold.stores.postgres.append import columns
 from refold.stores.postgres.connection import Reading, Row, Writing
 from refold.stores.postgres.read import (
     MINUTE,
+    columns,
     entry_of,
-    info,
+    require_session,
     segments,
     session_of,
-    the_session,
     unpacked,
     whole,
 )
 from refold.stores.sql import statements
 
+if TYPE_CHECKING:
+    from refold.stores.postgres.store import PostgresStore
+
 SQL = statements("refold.stores.postgres", "sql/search.sql")
-_MOST = (1 << 63) - 1
-
-
-async def search(tx: Reading, query: str, session: str | None, limit: int) -> list[Hit]:
-    """The entries that hold the query's terms, newest first."""
-    runs = _runs(query)
-    limit = max(0, min(limit, _MOST))
-    if session is not None:
-        found = await _within(tx, session, runs, limit)
-    else:
-        found = await tx.all(SQL["found"], (tx.tenant, runs, limit)) if runs else []
-    keys, seqs = [key for _, key, _ in found], [seq for _, _, seq in found]
-    rows = await tx.all(SQL["entries_at"], (tx.tenant, keys, seqs)) if found else []
-    at = {(row[0], row[1]): nth for nth, row in enumerate(rows)}
-    entries = await whole(tx, map(entry_of, rows))
-    ordered = [(name, entries[at[key, seq]]) for name, key, seq in found]
-    return [Hit(name, entry, excerpt(text_of(entry), query)) for name, entry in ordered]
-
-
-async def matches(tx: Reading, terms: Sequence[Term], session: str | None, most: int) -> Matches:
-    """The entries that hold any of the terms; an index finds them, and few are read."""
-    where: tuple[object, ...] = None, None, None
-    if session is not None:
-        row = await the_session(tx, session)
-        where = columns(await segments(tx, row))
-        size = 1, row.state.messages
-    else:
-        size = await tx.one(SQL["size"], (tx.tenant,)) or (0, 0)
-    runs = [(nth, run) for nth, term in enumerate(terms) for run in _findable(term)]
-    wanted = [nth for nth, _ in runs], [run for _, run in runs]
-    rows: list[Row] = []
-    if runs:
-        rows = await tx.all(SQL["matches"], (tx.tenant, *wanted, max(0, min(most, _MOST)), *where))
-    counts: dict[int, int] = (
-        dict(zip(rows[0][0] or (), rows[0][1] or (), strict=True)) if rows else {}
-    )
-    holding = tuple(counts.get(nth, 0) for nth in range(len(terms)))
-    return Matches(tuple(_matched(rows, session)), holding, size[1], size[0])
-
-
-async def sessions_with(tx: Reading, query: str) -> set[int]:
-    """The keys of the sessions that read an entry with the query's terms."""
-    runs = _runs(query)
-    found = await tx.all(SQL["sessions_with"], (tx.tenant, runs)) if runs else []
-    return {key for (key,) in found}
-
-
-def _runs(query: str) -> list[str]:
-    """The query's terms, each once."""
-    return list(dict.fromkeys(" ".join(run) for run in terms_of(query)))
-
-
-def _findable(term: Term) -> Iterator[str]:
-    """The runs of a term that any entry could hold."""
-    yield from dict.fromkeys(" ".join(run) for run in term if _may_be_held(run))
-
-
-def _may_be_held(run: Run) -> bool:
-    return bool(run) and index_words(" ".join(run)) == list(run)
-
-
-async def _within(
-    tx: Reading, session: str, runs: Sequence[str], limit: int
-) -> list[tuple[Any, ...]]:
-    row = await the_session(tx, session)
-    where = columns(await segments(tx, row))
-    found = await tx.all(SQL["found_within"], (runs, *where, limit)) if runs else []
-    return [(session, *place) for place in found]
-
-
-def _matched(rows: Iterable[Row], session: str | None) -> Iterator[Match]:
-    """What a ranking needs of the entries, each once."""
-    seen: set[tuple[UUID, int]] = set()
-    for _, _, held, name, seq, id_, at, kind, scope, nth, size in rows:
-        if held is not None and (id_, seq) not in seen:
-            seen.add((id_, seq))
-            yield Match(session or name, seq, at, kind, unpacked(scope), nth, size, tuple(held))
-
-
-# The word index, kept off the append path: it is brought up to date by whoever searches.
-#
-# A batch of entries is read without a lock. To write their words, a transaction first makes sure
-# that
-# nobody has forgotten any of them since, and keeps it so (a forget waits, an append does not); its
-# last statement says how far the sessions are indexed now. Two that index the same entries at once
-# write the same words, and one of them finds them there.
-#
-# A batch is kept small, in entries and in letters, so that it is written well within the time that
-# a
-# statement has. A single entry may be longer than that: its words are written in chunks, by as many
-# statements as it takes (see `CHUNK_WORDS`).
-
 SQL_INDEX = statements("refold.stores.postgres", "sql/index.sql")
-T = TypeVar("T")
+_SQL_LIST = statements("refold.stores.postgres", "sql/list.sql")
+_MAX_LIMIT = (1 << 63) - 1
 _ENTRIES: Final = 200  # read at once: of one session, and about as many in a batch of several
 _SESSIONS: Final = 200
 _WHOLE: Final = 20  # large bodies in memory at once
 _LETTERS: Final = 1_000_000  # in a batch, about; and as many bytes of bodies are read at once
 CHUNK_WORDS: Final = 20_000
-"""An entry with more words is written in chunks of so many. Two that index an entry at once must
-cut it alike: whoever changes this raises `WORDS_VERSION`."""
+"""An entry with more words is written in chunks of so many. Two processes that index an entry at
+once must cut it alike: a change of this must raise `WORDS_VERSION`."""
 _BODY: Final = 6
 _VERSION: Final = "words_version"
 _UNICODE: Final = "unicode_version"
+_PAGE: Final = 1_000
+_FEW: Final = 1_000
+_UPDATED_AT: Final = 6
+_AFTER_ALL: Final = "\U0010ffff"  # of what may follow in a name, which is printable
 
 
-class Read(Protocol):
-    """Does work in a transaction that only reads."""
+async def search(tx: Reading, query: str, session: str | None, limit: int) -> list[Hit]:
+    runs = _runs(query)
+    limit = max(0, min(limit, _MAX_LIMIT))
+    if session is not None:
+        row = await require_session(tx, session)
+        where = columns(await segments(tx, row))
+        rows = await tx.all(SQL["found_within"], (runs, *where, limit)) if runs else []
+        found: list[Row] = [(session, *place) for place in rows]
+    else:
+        found = await tx.all(SQL["found"], (tx.tenant, runs, limit)) if runs else []
+    keys, seqs = [key for _, key, _ in found], [seq for _, _, seq in found]
+    rows = await tx.all(SQL["entries_at"], (tx.tenant, keys, seqs)) if found else []
+    index_of = {(row[0], row[1]): index for index, row in enumerate(rows)}
+    entries = await whole(tx, map(entry_of, rows))
+    ordered = [(name, entries[index_of[key, seq]]) for name, key, seq in found]
+    return [Hit(name, entry, excerpt(text_of(entry), query)) for name, entry in ordered]
 
-    async def __call__(self, work: Callable[[Reading], Awaitable[T]], /) -> T:
-        """Do the work."""
-        ...
+
+async def matches(
+    tx: Reading, terms: Sequence[Term], session: str | None, max_matches: int
+) -> Matches:
+    """The entries that hold any of the terms; an index finds them, and few are read."""
+    where: tuple[object, ...] = None, None, None
+    if session is not None:
+        row = await require_session(tx, session)
+        where = columns(await segments(tx, row))
+        size = 1, row.state.messages
+    else:
+        size = await tx.first(SQL["size"], (tx.tenant,)) or (0, 0)
+    runs = [(nth, run) for nth, term in enumerate(terms) for run in _findable(term)]
+    rows: list[Row] = []
+    if runs:
+        looked_for = [nth for nth, _ in runs], [run for _, run in runs]
+        limit = max(0, min(max_matches, _MAX_LIMIT))
+        rows = await tx.all(SQL["matches"], (tx.tenant, *looked_for, limit, *where))
+    counts: dict[int, int] = (
+        dict(zip(rows[0][0] or (), rows[0][1] or (), strict=True)) if rows else {}
+    )
+    holding = tuple(counts.get(nth, 0) for nth in range(len(terms)))
+    return Matches(tuple(_unique_matches(rows, session)), holding, size[1], size[0])
 
 
-class Write(Protocol):
-    """Does work in a transaction of its own; work that met another's is done again."""
+def _runs(query: str) -> list[str]:
+    return list(dict.fromkeys(" ".join(run) for run in terms_of(query)))
 
-    async def __call__(self, work: Callable[[Writing], Awaitable[T]], /) -> T:
-        """Do the work."""
-        ...
+
+def _findable(term: Term) -> Iterator[str]:
+    """The runs of a term that any entry could hold."""
+    runs = [run for run in term if run and index_words(" ".join(run)) == list(run)]
+    yield from dict.fromkeys(map(" ".join, runs))
+
+
+def _unique_matches(rows: Iterable[Row], session: str | None) -> Iterator[Match]:
+    yielded: set[tuple[UUID, int]] = set()
+    for _, _, terms, name, seq, id_, at, kind, scope, nth, size in rows:
+        if terms is not None and (id_, seq) not in yielded:
+            yielded.add((id_, seq))
+            yield Match(session or name, seq, at, kind, unpacked(scope), nth, size, tuple(terms))
+
+
+# The word index, kept off the append path: each search first brings it up to date.
+#
+# A batch of entries is read without a lock. To write their words, a transaction first makes sure
+# that nobody has forgotten any of them since, and keeps it so (a forget waits, an append does not);
+# its last statement notes how far the sessions are indexed now. Two processes that index the same
+# entries at once write the same words, and one of them finds them there.
+#
+# A batch is kept small, in entries and in letters, so that it is written well within the time that
+# a statement has. A single entry may be longer than that: its words are written in chunks, by as
+# many statements as it takes (see `CHUNK_WORDS`).
 
 
 class Unindexed(NamedTuple):
@@ -185,14 +155,11 @@ Chunk = tuple[int, int, int, str]
 
 
 class _Words(NamedTuple):
-    """The words of some entries, as they are written."""
-
     lines: list[Line]
     chunks: list[Chunk]
 
     @property
     def letters(self) -> int:
-        """How much there is to write."""
         return sum(len(row[-1]) for row in (*self.lines, *self.chunks))
 
     def add(self, seq: int, words: Sequence[str]) -> int:
@@ -219,19 +186,21 @@ class _Batch(NamedTuple):
     words: _Words
 
 
-async def index(read: Read, write: Write) -> None:
+async def index(store: "PostgresStore", tenant: str) -> None:
     """Index what was appended up to now, a little at a time, so that appends go on."""
-    waiting = await _unindexed(read, write)
+    waiting = await _unindexed(store, tenant)
     while waiting:
-        tried = {one.key: one.head for one in _some(waiting)}
-        batches, later = await read(partial(_next, keys=list(tried)))
-        written = await write(partial(_write, batches=batches))
+        tried = {session.key: session.head for session in _next_sessions(waiting)}
+        batches, later = await store.read(tenant, partial(_next, keys=list(tried)))
+        written = await store.write(tenant, partial(_write, batches=batches))
         if written is None:
-            waiting = await _unindexed(read, write)
+            waiting = await _unindexed(store, tenant)
             continue
-        left = later | {one.key for one in batches if one.key not in written}
-        left |= {one.key for one in batches if one.reached < tried[one.key]}
-        waiting = [one for one in waiting if one.key in left or one.key not in tried]
+        left = later | {batch.key for batch in batches if batch.key not in written}
+        left |= {batch.key for batch in batches if batch.reached < tried[batch.key]}
+        waiting = [
+            session for session in waiting if session.key in left or session.key not in tried
+        ]
 
 
 async def unindexed(tx: Reading) -> list[Unindexed] | None:
@@ -239,41 +208,40 @@ async def unindexed(tx: Reading) -> list[Unindexed] | None:
     facts, found = await tx.together(
         (SQL_INDEX["facts"], (tx.tenant,)), (SQL_INDEX["unindexed"], (tx.tenant,))
     )
-    return [Unindexed(*one) for one in found] if _are_ours(facts) else None
+    return [Unindexed(*row) for row in found] if _are_ours(facts) else None
 
 
-async def _unindexed(read: Read, write: Write) -> list[Unindexed]:
-    while (found := await read(unindexed)) is None:
+async def _unindexed(store: "PostgresStore", tenant: str) -> list[Unindexed]:
+    while (waiting := await store.read(tenant, unindexed)) is None:
         after: int | None = 0
         while after is not None:
-            after = await write(partial(_begin_anew, after=after))
-    return found
+            after = await store.write(tenant, partial(_clear_some, after=after))
+    return waiting
 
 
 def _are_ours(facts: Sequence[tuple[Any, ...]]) -> bool:
     """Whether the index was filled with words that this version finds.
 
-    A Python that knows more characters begins it anew, one that knows fewer takes it as it is: else
-    processes of two Pythons over one store would undo each other's work for ever.
+    A Python that knows more characters rebuilds it, one that knows fewer accepts it as it is:
+    otherwise processes of two Pythons over one store would undo each other's work forever.
     """
-    known = dict(facts)
-    if known.get(_VERSION, 0) > WORDS_VERSION:
+    versions = dict(facts)
+    if versions.get(_VERSION, 0) > WORDS_VERSION:
         raise WrittenByNewer("The store's word index was made by a newer Refold.")
-    return known.get(_VERSION) == WORDS_VERSION and known.get(_UNICODE, 0) >= UNICODE
+    return versions.get(_VERSION) == WORDS_VERSION and versions.get(_UNICODE, 0) >= UNICODE
 
 
-def _some(waiting: Sequence[Unindexed]) -> Iterator[Unindexed]:
-    """As many sessions as make a batch."""
+def _next_sessions(waiting: Sequence[Unindexed]) -> Iterator[Unindexed]:
     count = 0
-    for one in waiting[:_SESSIONS]:
-        yield one
-        count += min(one.entries, _ENTRIES)
+    for session in waiting[:_SESSIONS]:
+        yield session
+        count += min(session.entries, _ENTRIES)
         if count >= _ENTRIES:
             return
 
 
 async def _next(tx: Reading, keys: Sequence[int]) -> tuple[list[_Batch], set[int]]:
-    """The words of the next entries of these sessions; for which of them there was no room."""
+    """The words of the next entries of these sessions; the sessions for which there was no room."""
     rows = await tx.all(SQL_INDEX["next_entries"], (tx.tenant, keys, _ENTRIES, _LETTERS))
     batches: list[_Batch] = []
     later: set[int] = set()
@@ -293,7 +261,7 @@ async def _next(tx: Reading, keys: Sequence[int]) -> tuple[list[_Batch], set[int
 
 
 async def _words(tx: Reading, entries: Sequence[Entry], room: int) -> tuple[int, _Words]:
-    """The words of the first of these entries, and of how many: until there is no room left."""
+    """The words of the first of these entries, as many as there is room for, and how many."""
     words = _Words([], [])
     taken = 0
     while taken < len(entries) and room > 0:
@@ -309,36 +277,32 @@ async def _words(tx: Reading, entries: Sequence[Entry], room: int) -> tuple[int,
 
 
 async def _write(tx: Writing, batches: Sequence[_Batch]) -> set[int] | None:
-    """Add the words; of which sessions that was done. None where the words are not ours."""
-    known = [[one[column] for one in batches] for column in range(3)]
-    _, facts, kept = await tx.together(
+    """Add the words; for which sessions that was done. None where the words are not ours."""
+    _, facts, unchanged_rows = await tx.together(
         (SQL_INDEX["keep_version"], (tx.tenant, _VERSION)),
         (SQL_INDEX["facts"], (tx.tenant,)),
-        (SQL_INDEX["keep_sessions"], (tx.tenant, *known)),
+        (SQL_INDEX["keep_sessions"], (tx.tenant, *_transpose(batches, 3))),
     )
     if not _are_ours(facts):
         return None
-    unchanged = {key for (key,) in kept}
-    ours = [one for one in batches if one.key in unchanged]
-    new = [(one.key, *line) for one in ours for line in one.words.lines]
-    chunks = [(one.key, *chunk) for one in ours for chunk in one.words.chunks]
-    moved = [
-        [one.key for one in ours],
-        [one.indexed for one in ours],
-        [one.reached for one in ours],
-    ]
+    unchanged = {key for (key,) in unchanged_rows}
+    ours = [batch for batch in batches if batch.key in unchanged]
+    lines = [(batch.key, *line) for batch in ours for line in batch.words.lines]
+    chunks = [(batch.key, *chunk) for batch in ours for chunk in batch.words.chunks]
+    progress = [(batch.key, batch.indexed, batch.reached) for batch in ours]
     for some in _statements(chunks):
-        columns = [[chunk[column] for chunk in some] for column in range(5)]
-        await tx.run(SQL_INDEX["add_chunks"], (tx.tenant, *columns))
+        await tx.run(SQL_INDEX["add_chunks"], (tx.tenant, *_transpose(some, 5)))
     await tx.together(
-        (
-            SQL_INDEX["add_words"],
-            (tx.tenant, *[[line[column] for line in new] for column in range(4)]),
-        ),
-        (SQL_INDEX["set_progress"], (tx.tenant, *moved)),
+        (SQL_INDEX["add_words"], (tx.tenant, *_transpose(lines, 4))),
+        (SQL_INDEX["set_progress"], (tx.tenant, *_transpose(progress, 3))),
     )
     tx.reach("index.written")
     return unchanged
+
+
+def _transpose(rows: Sequence[Row], width: int) -> list[list[object]]:
+    """The first columns of the rows, as statements take them."""
+    return [[row[column] for row in rows] for column in range(width)]
 
 
 def _statements(chunks: Sequence[tuple[int, *Chunk]]) -> Iterator[list[tuple[int, *Chunk]]]:
@@ -355,23 +319,22 @@ def _statements(chunks: Sequence[tuple[int, *Chunk]]) -> Iterator[list[tuple[int
         yield some
 
 
-async def _begin_anew(tx: Writing, after: int) -> int | None:
-    """Take some sessions out of the index, those after a key; the last of them, None when done."""
+async def _clear_some(tx: Writing, after: int) -> int | None:
+    """Remove some sessions after a key from the index; the last of them, None when done."""
     if _are_ours(await tx.all(SQL_INDEX["facts"], (tx.tenant,))):
         return None
-    held = [
-        key for (key,) in await tx.all(SQL_INDEX["hold_indexed"], (tx.tenant, after, _SESSIONS))
-    ]
-    if held:
+    rows = await tx.all(SQL_INDEX["hold_indexed"], (tx.tenant, after, _SESSIONS))
+    if rows:
+        values = tx.tenant, [key for (key,) in rows]
         await tx.together(
-            (SQL_INDEX["drop_words"], (tx.tenant, held)),
-            (SQL_INDEX["drop_chunks"], (tx.tenant, held)),
-            (SQL_INDEX["index_anew"], (tx.tenant, held)),
+            (SQL_INDEX["drop_words"], values),
+            (SQL_INDEX["drop_chunks"], values),
+            (SQL_INDEX["index_anew"], values),
         )
-        return held[-1]
+        return rows[-1][0]
     # Nobody adds words while we hold this, so if none are left now, there are none.
     await tx.run(SQL_INDEX["hold_version"], (tx.tenant, _VERSION))
-    if await tx.one(SQL_INDEX["hold_indexed"], (tx.tenant, 0, 1)):
+    if await tx.first(SQL_INDEX["hold_indexed"], (tx.tenant, 0, 1)):
         return 0
     await tx.together(
         (SQL_INDEX["set_fact"], (tx.tenant, _VERSION, WORDS_VERSION)),
@@ -380,68 +343,52 @@ async def _begin_anew(tx: Writing, after: int) -> int | None:
     return None
 
 
-# The list of sessions.
-
-SQL_LISTING = statements("refold.stores.postgres", "sql/list.sql")
-_AT_ONCE: Final = 1_000
-_FEW: Final = 1_000
-_UPDATED_AT: Final = 6
-_AFTER_ALL: Final = "\U0010ffff"  # of what may follow in a name, which is printable
-
-
-class _Wanted(NamedTuple):
-    """Which sessions to list."""
-
+class _Filter(NamedTuple):
     keys: Sequence[int]
     prefix: str | None
-    """Those whose names begin so, too; none where they are among the keys."""
+    """Sessions whose names begin so are listed too; None where they are among the keys."""
 
 
 async def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> SessionPage:
-    """A page of the sessions, last used first."""
-    wanted = None if search is None else await _wanted(tx, search)
-    at, key = last_shown(page)
-    after = _within_listing(at, END[0]), _within_listing(key, END[1])
-    many = max(0, min(limit, _AT_ONCE)) + 1
+    only = None if search is None else await _filter(tx, search)
+    updated_at, key = parse_page(page)
+    after = max(-END[0], min(updated_at, END[0])), max(-END[1], min(key, END[1]))
+    count = max(0, min(limit, _PAGE)) + 1
     shown: list[SessionInfo] = []
     last = ""
     while True:
-        rows = await _newest(tx, wanted, after, many)
+        rows = await _next_in_list(tx, only, after, count)
         for name, *row in rows:
             if len(shown) >= limit:
                 return SessionPage(tuple(shown), last or None)
-            shown.append(info(await session_of(tx, tuple(row)), name))
+            shown.append((await session_of(tx, tuple(row))).info(name))
             after = row[_UPDATED_AT], row[0]
             last = page_after(*after)
-        if len(rows) < many:
+        if len(rows) < count:
             return SessionPage(tuple(shown))
 
 
-async def _wanted(tx: Reading, search: str) -> _Wanted:
-    keys = await sessions_with(tx, search)
+async def _filter(tx: Reading, search: str) -> _Filter:
+    runs = _runs(search)
+    rows = await tx.all(SQL["sessions_with"], (tx.tenant, runs)) if runs else []
+    keys = {key for (key,) in rows}
     if not search.isprintable():  # then no name begins so
-        return _Wanted(list(keys), None)
+        return _Filter(list(keys), None)
     if len(keys) <= _FEW:
         names = search, search + _AFTER_ALL, _FEW + 1
-        named = {key for (key,) in await tx.all(SQL_LISTING["named"], (tx.tenant, *names))}
+        named = {key for (key,) in await tx.all(_SQL_LIST["named"], (tx.tenant, *names))}
         if len(named) <= _FEW:
-            return _Wanted(list(keys | named), None)
-    return _Wanted(list(keys), search)
+            return _Filter(list(keys | named), None)
+    return _Filter(list(keys), search)
 
 
-async def _newest(
-    tx: Reading, wanted: _Wanted | None, after: tuple[int, int], many: int
+async def _next_in_list(
+    tx: Reading, only: _Filter | None, after: tuple[int, int], count: int
 ) -> list[Row]:
     """The next sessions; few are looked up and sorted, of many the first in the list are found."""
-    place = after[0] // MINUTE, *after, many
-    if wanted is None:
-        return await tx.all(SQL_LISTING["newest"], (tx.tenant, *place))
-    if wanted.prefix is None:
-        return await tx.all(SQL_LISTING["newest_of_few"], (tx.tenant, *after, many, wanted.keys))
-    return await tx.all(
-        SQL_LISTING["newest_of_many"], (tx.tenant, *place, wanted.keys, wanted.prefix)
-    )
-
-
-def _within_listing(number: int, most: int) -> int:
-    return max(-most, min(number, most))
+    where = after[0] // MINUTE, *after, count
+    if only is None:
+        return await tx.all(_SQL_LIST["newest"], (tx.tenant, *where))
+    if only.prefix is None:
+        return await tx.all(_SQL_LIST["newest_of_few"], (tx.tenant, *after, count, only.keys))
+    return await tx.all(_SQL_LIST["newest_of_many"], (tx.tenant, *where, only.keys, only.prefix))

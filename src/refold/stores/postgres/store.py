@@ -1,16 +1,34 @@
-"""The store in a PostgreSQL database: opening it, and the transactions on its connections."""
+"""The store in a PostgreSQL database: its transactions, and the log protocol over them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from time import monotonic
 from typing import TypeVar
 
 from psycopg.errors import UniqueViolation
 
 from refold.errors import InvalidInput, StoreBusy
+from refold.log.admit import check_drafts
+from refold.log.artifact import Artifact
 from refold.log.codec import Clock, wall_clock
-from refold.log.entry import check_name
-from refold.log.protocol import DEFAULT_TENANT, Store
+from refold.log.entry import Draft, Entry, Mark, Marked, Span, check_mark, check_name, valid_keys
+from refold.log.protocol import (
+    DEFAULT_TENANT,
+    Appended,
+    Erased,
+    Hit,
+    Locks,
+    Matches,
+    Outlined,
+    SessionInfo,
+    SessionPage,
+    Store,
+    Visible,
+)
+from refold.log.text import Term
+from refold.stores.postgres import read as reading
+from refold.stores.postgres.append import Append, fork, marked
 from refold.stores.postgres.connection import (
     Address,
     Connection,
@@ -20,17 +38,25 @@ from refold.stores.postgres.connection import (
     Writing,
     execute,
 )
-from refold.stores.postgres.locks import LockConnection
-from refold.stores.postgres.log import PostgresLog
-from refold.stores.postgres.metrics import Measuring, Pooled
+from refold.stores.postgres.forget import expire, forget, maybe_unused
+from refold.stores.postgres.locks import LockConnection, PostgresLocks
+from refold.stores.postgres.metrics import Measuring, Pooled, measured
 from refold.stores.postgres.migrate import check_schema, shipped, warn_if_not_kept
-from refold.stores.postgres.pool import Connections, Overdue
-from refold.stores.postgres.read import Changed, Glance, KnownSessions, Packed, Statement
+from refold.stores.postgres.pool import CallTimeouts, Connections
+from refold.stores.postgres.read import (
+    Changed,
+    Glance,
+    Packed,
+    SessionCache,
+    SessionRow,
+    Statement,
+)
+from refold.stores.postgres.search import index, matches, search, sessions
 from refold.stores.sql import Migration, Reach, check_shipped, onwards
 
 T = TypeVar("T")
-_NUMBER = "SELECT pg_current_xact_id()::text"
-_ENDED = "SELECT pg_xact_status($1::xid8)"
+_TRANSACTION_ID = "SELECT pg_current_xact_id()::text"
+_TRANSACTION_STATUS = "SELECT pg_xact_status($1::xid8)"
 _UNDECIDED = "in progress"
 _PAUSE = 0.1
 
@@ -58,12 +84,12 @@ class PostgresStore(Store):
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         self.wait = wait
-        self.known = KnownSessions()
+        self.cache = SessionCache()
         self.measuring = measuring or Measuring()
         self._pool = pool or Pool()
         self._connections = Connections(Address(address), self._pool, wait, self.measuring)
         self.locking = LockConnection(Address(locks or address), self._pool, wait)
-        self._overdue = Overdue(self._pool.limit)
+        self._timeouts = CallTimeouts(self._pool.limit)
         self._packed = Packed(prepare=self._pool.prepare)
         self._clock = clock
         self._reach = reach
@@ -74,30 +100,32 @@ class PostgresStore(Store):
 
     @property
     def address(self) -> Address:
-        """Where the database is."""
         return self._connections.address
 
-    def log(self, tenant: str = DEFAULT_TENANT) -> PostgresLog:
-        """The log of one tenant."""
+    def log(self, tenant: str = DEFAULT_TENANT) -> "PostgresLog":
         check_name(tenant, "tenant")
         return PostgresLog(self, tenant)
 
     async def open(self) -> None:
-        """Connect, and look whether the schema is the one that this version works with."""
+        """Connect, and check that the schema is the one that this version works with."""
         check_shipped(self._migrations)
         if self._loop is not None:
             await self.here()
         self._loop = asyncio.get_running_loop()
         self._opening = self._opening or asyncio.Lock()
+
+        async def check(connection: Connection) -> None:
+            await check_schema(connection, self.address, self._migrations)
+            await warn_if_not_kept(connection, self.address)
+
         async with self._opening:
             if not self._connections.is_open:
-                self.known.clear()
-                await self._connections.open(self._check)
+                self.cache.clear()
+                await self._connections.open(check)
                 self.locking.open()
                 self._watched = self.measuring.watch(str(self.address), self.stats)
 
     async def close(self) -> None:
-        """Close the connections."""
         self._watched = None
         if self._loop is not None:
             await self.here()
@@ -120,20 +148,14 @@ class PostgresStore(Store):
             )
         self._connections.abandon()
         self.locking.abandon()
-        self._overdue = Overdue(self._pool.limit)
+        self._timeouts = CallTimeouts(self._pool.limit)
         self._opening = self._loop = None
         await self.open()
 
-    async def _check(self, connection: Connection) -> None:
-        await check_schema(connection, self.address, self._migrations)
-        await warn_if_not_kept(connection, self.address)
-
     def stats(self) -> dict[str, int]:
-        """What the pool of connections says of itself."""
         return self._connections.stats()
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
         return int(self._clock().timestamp() * 1000)
 
     async def call(self, sql: str, values: Values) -> object:
@@ -142,35 +164,31 @@ class PostgresStore(Store):
         async def call(connection: Connection) -> object:
             self._reach("append.begun")
             try:
-                done = await self._overdue.run(execute(connection, sql, values))
+                cursor = await self._timeouts.run(execute(connection, sql, values))
             except UniqueViolation:
                 return None
             self._reach("append.done")
-            found = await done.fetchone()
+            found = await cursor.fetchone()
             return found[0] if found else None
 
         await self.here()
         return await self._connections.run(call)
 
     async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None:
-        """The same, with values that are packed already."""
-
         async def call(connection: Connection) -> int | None:
             self._reach("append.begun")
             try:
-                done = await self._overdue.run(self._packed.run(connection, what, values))
+                result = await self._timeouts.run(self._packed.run(connection, what, values))
             except UniqueViolation:
                 return None
             self._reach("append.done")
-            return done
+            return result
 
         if asyncio.get_running_loop() is not self._loop:
             await self.here()
         return await self._connections.run(call)
 
     async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:
-        """Do work that only reads, in one transaction."""
-
         async def transaction(connection: Connection) -> T:
             tx = Reading(connection, tenant, 0, self._reach, self._pool.limit)
             result = await work(tx)
@@ -181,7 +199,7 @@ class PostgresStore(Store):
         return await self._connections.run(transaction)
 
     async def glance(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T:
-        """Do work that only reads one session, by single calls if that will do."""
+        """Do work that only reads one session, by single calls if they are enough."""
 
         async def calls(connection: Connection) -> T:
             return await work(Glance(connection, tenant, 0, self._reach, self._pool.limit))
@@ -199,19 +217,19 @@ class PostgresStore(Store):
         it, so the work is done once.
         """
         now = self.now()
-        asked: list[tuple[str, T]] = []
+        committing: list[tuple[str, T]] = []
 
         async def transaction(connection: Connection) -> T:
-            if asked:
-                number, result = asked[-1]
-                if await self._committed(connection, number):
+            if committing:
+                transaction_id, result = committing[-1]
+                if await self._committed(connection, transaction_id):
                     return result
-                asked.clear()
+                committing.clear()
             tx = Writing(connection, tenant, now, self._reach, self._pool.limit)
             result = await work(tx)
             self._reach("write.written")
-            [(number,)] = await tx.all(_NUMBER)
-            asked.append((number, result))
+            [(transaction_id,)] = await tx.all(_TRANSACTION_ID)
+            committing.append((transaction_id, result))
             await tx.commit()
             self._reach("write.done")
             return result
@@ -219,11 +237,12 @@ class PostgresStore(Store):
         await self.here()
         return await self._connections.run(transaction)
 
-    async def _committed(self, connection: Connection, number: str) -> bool:
-        """How a transaction ended; the server may not have noticed yet that its client is gone."""
+    async def _committed(self, connection: Connection, transaction_id: str) -> bool:
+        """Whether a transaction was committed; the server may not know that its client is gone."""
         until = monotonic() + self.wait
         while monotonic() < until:
-            found = await (await execute(connection, _ENDED, (number,))).fetchone()
+            status = await execute(connection, _TRANSACTION_STATUS, (transaction_id,))
+            found = await status.fetchone()
             if found is None or found[0] != _UNDECIDED:
                 return found is not None and found[0] == "committed"
             await asyncio.sleep(_PAUSE)
@@ -232,3 +251,131 @@ class PostgresStore(Store):
             "the server has not noticed yet.",
             "Do it again in a while. If it was done, that changes nothing more.",
         )
+
+
+class PostgresLog:
+    def __init__(self, store: PostgresStore, tenant: str) -> None:
+        self.tenant = tenant
+        self.measuring = store.measuring
+        self._store = store
+
+    def locks(self, purpose: str = "fold") -> Locks:
+        return PostgresLocks(self._store.locking, self.tenant, purpose, self._store.here)
+
+    @measured
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int | None,
+        revision: int | None = None,
+        mark: Mark | None = None,
+    ) -> Appended:
+        check_drafts(drafts)
+        if mark is not None:
+            check_mark(mark, drafts)
+        append = Append(self._store, (self.tenant, session), mark)
+        return await append.run(drafts, expected, revision)
+
+    @measured
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        return await self._read(partial(marked, keys=valid_keys(keys)))
+
+    async def head(self, session: str) -> int:
+        return (await self.info(session)).entries
+
+    @measured
+    async def info(self, session: str) -> SessionInfo:
+        return (await self._outlined(session)).info
+
+    @measured
+    async def read(
+        self, session: str, span: Span | None = None, *, whole: bool = True
+    ) -> list[Entry]:
+        cached = self._store.cache.get((self.tenant, session))
+
+        async def read(tx: Reading) -> list[Entry]:
+            if cached is not None and isinstance(tx, Glance) and tx.use(cached, span):
+                row = cached
+            else:
+                row = await self._row(tx, session)
+            spans = [span or Span(1, reading.LAST_SEQ)]
+            return await reading.read(tx, row, spans, is_whole=whole)
+
+        return await self._store.glance(self.tenant, read)
+
+    @measured
+    async def visible(self, session: str, *, last: int | None = None) -> Visible:
+        work = partial(reading.visible, session=session, last=last)
+        return await self._store.glance(self.tenant, work)
+
+    @measured
+    async def outlined(self, session: str) -> Outlined:
+        return await self._outlined(session)
+
+    @measured
+    async def sessions(
+        self, *, search: str | None = None, limit: int = 50, page: str | None = None
+    ) -> SessionPage:
+        if search is not None:
+            await index(self._store, self.tenant)
+        return await self._read(partial(sessions, search=search, limit=limit, page=page))
+
+    @measured
+    async def fork(self, session: str, new: str, *, at: int | None = None) -> SessionInfo:
+        return await self._write(partial(fork, session=session, new=new, at=at))
+
+    @measured
+    async def forget(self, session: str, span: Span | None = None) -> Erased:
+        """When it returns, nobody can read the text through SQL.
+
+        What is left of it in the server's files goes with the owner's next `refold store scrub`.
+        """
+        return await self._write(partial(forget, session=session, span=span))
+
+    @measured
+    async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
+        names = await self._read(partial(maybe_unused, before=before))
+        return [
+            name
+            for name in names
+            if (only is None or name in only)
+            and await self._write(partial(expire, session=name, before=before))
+        ]
+
+    @measured
+    async def artifact(self, hash: str) -> Artifact:  # noqa: A002 - the glossary's word
+        return await self._read(partial(reading.artifact, hash_=hash))
+
+    @measured
+    async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
+        await index(self._store, self.tenant)
+        return await self._read(partial(search, query=query, session=session, limit=limit))
+
+    @measured
+    async def matches(
+        self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
+    ) -> Matches:
+        await index(self._store, self.tenant)
+        work = partial(matches, terms=terms, session=session, max_matches=max_matches)
+        return await self._read(work)
+
+    async def _outlined(self, session: str) -> Outlined:
+        async def outlined(tx: Reading) -> Outlined:
+            row = await self._row(tx, session)
+            return Outlined(row.info(session), row.state.outline, row.revision)
+
+        return await self._store.glance(self.tenant, outlined)
+
+    async def _row(self, tx: Reading, session: str) -> SessionRow:
+        """The session's row, which later reads and appends may use."""
+        row = await reading.require_session(tx, session)
+        self._store.cache.learn((self.tenant, session), row)
+        return row
+
+    async def _read(self, work: Callable[[Reading], Awaitable[T]]) -> T:
+        return await self._store.read(self.tenant, work)
+
+    async def _write(self, work: Callable[[Writing], Awaitable[T]]) -> T:
+        return await self._store.write(self.tenant, work)

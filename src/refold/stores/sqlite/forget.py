@@ -1,23 +1,22 @@
 """Erasing entries, and everything that was derived from them, from the store's files too.
 
-First the entries are made unreadable, in one transaction that also notes that an erasure is under
-way. Then the file is scrubbed of what SQLite leaves behind in its index, its free pages and its
-write-ahead log. A crash in between is finished at the next open.
+First the entries are made unreadable, in one transaction that also notes that an erasure is
+pending. Then the file is scrubbed of what SQLite leaves behind in its index, its free pages and its
+write-ahead log. After a crash in between, the next open finishes it.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import groupby
 from uuid import UUID
 
 from refold.errors import ErasureUnfinished, StoreCorrupt
-from refold.log.admit import fallen, tombstone
-from refold.log.entry import Entry, Span, intersect, spans_of, subtract, union
+from refold.log.admit import dependents, tombstone
+from refold.log.entry import Entry, Span, intersect, spans_of, subtract
 from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
 from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
-from refold.stores.sql import Reach, statements
+from refold.stores.sql import Reach, SessionSpans, statements
 from refold.stores.sqlite.append import drop_marks
 from refold.stores.sqlite.read import (
     LAST_SEQ,
@@ -33,65 +32,60 @@ from refold.stores.sqlite.read import (
     entry_of,
     find_session,
     key_of,
-    place,
+    require_session,
     segments,
     seq_of,
-    the_session,
     whole,
 )
-from refold.stores.sqlite.search import SQL_INDEX as INDEX
-from refold.stores.sqlite.search import check_words, merge, unindex
+from refold.stores.sqlite.search import SQL_INDEX, check_words, unindex
 
 SQL = statements("refold.stores.sqlite", "sql/forget.sql")
-_AT_ONCE = 500
-_ERASING = "erasing"
+_BATCH = 500
 
 
 def forget(tx: Writing, session: str, span: Span | None) -> Erased:
-    """Make the entries unreadable."""
     check_words(tx)
-    row = the_session(tx, session)
+    row = require_session(tx, session)
     own = Span(row.own_from, LAST_SEQ)
-    named = _Gone()
+    named = SessionSpans()
     for segment in segments(tx, row, span or own):
         named.add(segment.source, _living(tx, segment))
     derived = _erase(tx, named)
     if span is None:
-        _bury(tx, session, row)
+        _remove_session(tx, session, row)
     tx.db.execute(SQL["begin_erasure"])
     tx.reach("forget.erased")
-    return Erased(session, sum(len(one) for _, one in named.spans()), derived)
+    return Erased(session, sum(map(len, named.segments())), derived)
 
 
 def maybe_unused(tx: Reading, before: int) -> list[str]:
-    """The sessions that may not have been used since then."""
     found = tx.db.execute(SQL["maybe_unused"], (tx.tenant, before // MINUTE))
     return [name for (name,) in found]
 
 
 def expire(tx: Writing, session: str, before: int) -> bool:
-    """Let go of a session, if it is unused; its living forks keep what they read."""
+    """Remove a session if it is unused; its living forks keep what they read."""
     check_words(tx)
     row = find_session(tx, session)
     if row is None or row.state.updated_at >= before:
         return False
-    _bury(tx, session, row)
+    _remove_session(tx, session, row)
     tx.db.execute(SQL["begin_erasure"])
     tx.reach("expire.erased")
     return True
 
 
-def erasure_under_way(db: sqlite3.Connection) -> bool:
+def erasure_pending(db: sqlite3.Connection) -> bool:
     """Whether forgotten bytes may still lie in the file."""
-    return _erasing(db) != 0
+    return _pending_erasure(db) != 0
 
 
 def scrub(db: sqlite3.Connection, reach: Reach) -> None:
     """Leave no forgotten byte in the index, the free pages or the write-ahead log."""
     try:
-        under_way = _erasing(db)
+        pending = _pending_erasure(db)
         drop_unclaimed(db)
-        merge(db)
+        db.execute(SQL_INDEX["merge_words"])
         reach("scrub.merged")
         db.execute("VACUUM")
         reach("scrub.vacuumed")
@@ -100,11 +94,10 @@ def scrub(db: sqlite3.Connection, reach: Reach) -> None:
     except sqlite3.Error as error:
         raise ErasureUnfinished(f"The store could not be rewritten: {error}.") from error
     # Unless another process has forgotten more since: that is not scrubbed yet.
-    db.execute(SQL["end_erasure"], (under_way,))
+    db.execute(SQL["end_erasure"], (pending,))
 
 
 def forgotten(tx: Reading) -> list[Forgotten]:
-    """What was forgotten, of all tenants."""
     entries = tx.db.execute(SQL["forgotten_entries"])
     found: list[Forgotten] = [
         ForgottenEntries(tenant, session, tuple((seq, UUID(bytes=id_)) for *_, seq, id_ in some))
@@ -116,70 +109,57 @@ def forgotten(tx: Reading) -> list[Forgotten]:
     return found
 
 
-@dataclass(slots=True)
-class _Gone:
-    """Spans to erase, by the session that holds them."""
-
-    by_key: dict[int, tuple[Span, ...]] = field(default_factory=dict[int, tuple[Span, ...]])
-
-    def add(self, key: int, spans: Iterable[Span]) -> None:
-        if more := tuple(spans):
-            self.by_key[key] = union((*self.by_key.get(key, ()), *more))
-
-    def spans(self) -> Iterator[tuple[int, Span]]:
-        for key, spans in self.by_key.items():
-            for span in spans:
-                yield key, span
-
-
 def _living(tx: Writing, segment: Segment) -> tuple[Span, ...]:
-    """The entries of a segment that are not forgotten yet."""
     places = tx.db.execute(SQL["living_places"], ends(segment))
-    return spans_of(seq_of(at) for (at,) in places)
+    return spans_of(seq_of(found) for (found,) in places)
 
 
-def _erase(tx: Writing, named: _Gone) -> int:
-    """Make tombstones of the named entries and of all that rests on them; how many those are."""
-    gone = _Gone(dict(named.by_key))
+def _erase(tx: Writing, named: SessionSpans) -> int:
+    """Make tombstones of the named entries and their dependents; how many dependents there are."""
+    erased = SessionSpans(dict(named.by_key))
     derived: set[UUID] = set()
     while True:
-        _add_copies(tx, gone)
-        readers = _readers(tx, gone)
-        found = [(key, entry) for row in readers for key, entry in _fallen(tx, row, gone)]
+        _add_copies(tx, erased)
+        readers = _readers(tx, erased)
+        found = [pair for row in readers for pair in _dependents(tx, row, erased)]
         if not found:
             break
         derived |= {entry.id for _, entry in found}
         for key, entry in found:
-            gone.add(key, [Span(entry.seq, entry.seq)])
-    for key, span in list(gone.spans()):
-        _make_tombstones(tx, key, span)
+            erased.add(key, [Span(entry.seq, entry.seq)])
+    for segment in erased.segments():
+        for row in _batches(tx, SQL["living_entries"], segment):
+            left = tombstone(_release(tx, row))
+            tx.db.execute(SQL["erase"], (left.body, left.scope, row[0]))
+        drop_marks(tx, *ends(segment))
     for row in readers:
         outline = replay(controls(tx, row))
         tx.db.execute(SQL["set_outline"], (dump(outline), row.key))
     return len(derived)
 
 
-def _add_copies(tx: Writing, gone: _Gone) -> None:
-    """Go along with the copies that forks have made, and with what they were copied from."""
-    todo = list(gone.spans())
+def _add_copies(tx: Writing, erased: SessionSpans) -> None:
+    """Add the copies that forks have made of the entries, and what they were copied from."""
+    todo = erased.segments()
     while todo:
-        key, span = todo.pop()
-        ends = {"key": key, "first": span.first, "last": span.last}
-        for other, first, last in tx.db.execute(SQL["copies"], ends).fetchall():
-            there = intersect([span], [Span(first, last)])
-            new = subtract(there, gone.by_key.get(other, ()))
-            gone.add(other, new)
-            todo += [(other, piece) for piece in new]
+        segment = todo.pop()
+        values = {"key": segment.source, "first": segment.first, "last": segment.last}
+        for other, first, last in tx.db.execute(SQL["copies"], values).fetchall():
+            copied = intersect([segment.span], [Span(first, last)])
+            new = subtract(copied, erased.get(other))
+            erased.add(other, new)
+            todo += [Segment(other, piece.first, piece.last) for piece in new]
 
 
-def _readers(tx: Writing, gone: _Gone) -> list[SessionRow]:
-    """The sessions that read any of the spans."""
+def _readers(tx: Writing, erased: SessionSpans) -> list[SessionRow]:
     keys = {
         reader
-        for key, span in gone.spans()
-        for (reader,) in tx.db.execute(SQL["readers"], (key, span.last, span.first))
+        for segment in erased.segments()
+        for (reader,) in tx.db.execute(
+            SQL["readers"], (segment.source, segment.last, segment.first)
+        )
     }
-    names = [_name(tx, key) for key in keys | {*gone.by_key}]
+    names = [_name(tx, key) for key in keys | {*erased.by_key}]
     rows = [find_session(tx, name) for name in names if name is not None]
     return [row for row in rows if row is not None]
 
@@ -189,29 +169,21 @@ def _name(tx: Writing, key: int) -> str | None:
     return found[0] if found else None
 
 
-def _fallen(tx: Writing, row: SessionRow, gone: _Gone) -> list[tuple[int, Entry]]:
-    """The entries this session reads that rest on a gone one and are not gone themselves."""
+def _dependents(tx: Writing, row: SessionRow, erased: SessionSpans) -> list[tuple[int, Entry]]:
+    """The entries this session reads that rest on an erased one and are not erased themselves."""
     lost: list[Span] = []
     derived: dict[int, tuple[int, Entry]] = {}
     for segment in segments(tx, row):
-        span = Span(segment.first, segment.last)
-        lost += intersect([span], gone.by_key.get(segment.source, ()))
-        for found in tx.db.execute(SQL["derived"], _ends(segment.source, span)):
+        lost += intersect([segment.span], erased.get(segment.source))
+        for found in tx.db.execute(SQL["derived"], ends(segment)):
             entry = entry_of(found)
             derived[entry.seq] = segment.source, entry
     entries = [entry for _, entry in derived.values()]
-    return [derived[entry.seq] for entry in fallen(lost, entries)] if lost else []
+    return [derived[entry.seq] for entry in dependents(lost, entries)] if lost else []
 
 
-def _make_tombstones(tx: Writing, key: int, span: Span) -> None:
-    for row in _all(tx, SQL["living_entries"], key, span):
-        left = tombstone(_released(tx, row))
-        tx.db.execute(SQL["erase"], (left.body, left.scope, row[0]))
-    drop_marks(tx, *_ends(key, span))
-
-
-def _bury(tx: Writing, session: str, row: SessionRow) -> None:
-    """Let go of a session's name and of every entry that no living session reads."""
+def _remove_session(tx: Writing, session: str, row: SessionRow) -> None:
+    """Remove a session's name and every entry that no living session reads."""
     # Not before its newest entry, though the clock was set back since.
     forgotten_at = max(tx.now, row.state.updated_at)
     tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
@@ -219,29 +191,29 @@ def _bury(tx: Writing, session: str, row: SessionRow) -> None:
     tx.db.execute(SQL["unname"], (row.key,))
     tx.db.execute(SQL["orphan_forks"], (tx.tenant, session))
     tx.db.execute(SQL["drop_segments"], (row.key,))
-    drop_marks(tx, *_ends(row.key, Span(1, LAST_SEQ)))
+    drop_marks(tx, *ends(Segment(row.key, 1, LAST_SEQ)))
     for key in {row.key, *sources}:
         if _name(tx, key) is None:
             _sweep(tx, key)
 
 
 def _sweep(tx: Writing, key: int) -> None:
-    """Remove the entries of a nameless session that no fork reads, and it with the last of them."""
+    """Remove the entries of a nameless session that no fork reads, and an empty session itself."""
     still_read = [Span(first, last) for first, last in tx.db.execute(SQL["still_read"], (key,))]
     for span in subtract([Span(1, LAST_SEQ)], still_read):
-        for row in _all(tx, SQL["all_entries"], key, span):
-            _released(tx, row)
+        for row in _batches(tx, SQL["all_entries"], Segment(key, span.first, span.last)):
+            _release(tx, row)
             tx.db.execute(SQL["drop_entry"], (row[0],))
     if not still_read:
         tx.db.execute(SQL["drop_copies"], {"key": key})
         tx.db.execute(SQL["drop_session"], (key,))
 
 
-def _released(tx: Writing, row: Row) -> Entry:
-    """The entry, read whole, no longer indexed and no longer using its artifacts."""
+def _release(tx: Writing, row: Row) -> Entry:
+    """Take an entry out of the index and drop its uses of artifacts; the entry, read whole."""
     entry = entry_of(row)
     [complete] = whole(tx, [entry])
-    indexed = tx.db.execute(INDEX["progress"], (key_of(row[0]),)).fetchone()[0]
+    indexed = tx.db.execute(SQL_INDEX["progress"], (key_of(row[0]),)).fetchone()[0]
     unindex(tx, row[0], complete, indexed)
     for hash_ in entry.artifacts:
         left = tx.db.execute(SQL["drop_use"], (tx.tenant, hash_)).fetchone()
@@ -255,21 +227,17 @@ def _released(tx: Writing, row: Row) -> Entry:
     return complete
 
 
-def _all(tx: Writing, statement: str, key: int, span: Span) -> Iterator[Row]:
-    """The rows of a span, some at a time, while they are being changed."""
-    first, last = _ends(key, span)
-    while rows := tx.db.execute(statement, (first, last, _AT_ONCE)).fetchall():
+def _batches(tx: Writing, statement: str, segment: Segment) -> Iterator[Row]:
+    """The rows of a segment, read in batches because they are changed meanwhile."""
+    first, last = ends(segment)
+    while rows := tx.db.execute(statement, (first, last, _BATCH)).fetchall():
         yield from rows
         first = rows[-1][0] + 1
         if first > last:
             return
 
 
-def _ends(key: int, span: Span) -> tuple[int, int]:
-    return place(key, span.first), place(key, span.last)
-
-
-def _erasing(db: sqlite3.Connection) -> int:
-    """A number that stands for the newest erasure which is not finished; 0 for none."""
-    found = db.execute(INDEX["fact"], (_ERASING,)).fetchone()
+def _pending_erasure(db: sqlite3.Connection) -> int:
+    """The number of the newest erasure that is not finished; 0 for none."""
+    found = db.execute(SQL_INDEX["fact"], ("erasing",)).fetchone()
     return found[0] if found else 0

@@ -29,7 +29,7 @@ _MAX_STEPS: Final = 100_000
 
 
 def sign(db: sqlite3.Connection) -> None:
-    """Make a store the user's own; where no key can be kept, leave it as nobody's."""
+    """Mark a store as the user's own; where no key can be stored, leave it unsigned."""
     with suppress(OSError):
         number = randbits(_BITS)
         rows = [(_NUMBER, number), (_SIGNATURE, _signature(_key(create=True), number))]
@@ -37,7 +37,6 @@ def sign(db: sqlite3.Connection) -> None:
 
 
 def claim(path: Path) -> None:
-    """Make a store of somebody else the user's own."""
     with our_errors(path), closing(connect(path, create=False, wait=5.0)) as db:
         application = db.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION and _is_plain(db):
@@ -45,7 +44,6 @@ def claim(path: Path) -> None:
 
 
 def disown(path: Path) -> None:
-    """Make it nobody's."""
     with our_errors(path), closing(connect(path, create=False, wait=5.0)) as db:
         db.execute("DELETE FROM facts WHERE name IN (?, ?)", (_NUMBER, _SIGNATURE))
 

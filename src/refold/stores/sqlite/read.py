@@ -1,6 +1,5 @@
-"""Reading sessions and entries, through the segments of forks."""
+"""Rows and transactions; uploads of large artifacts; reading sessions through forks' segments."""
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +9,33 @@ from uuid import UUID
 
 from refold.errors import ArtifactNotFound, StoreCorrupt
 from refold.log.admit import missing
-from refold.log.artifact import Artifact, Hole, lower
-from refold.log.entry import Entry, Span, spans_of, subtract
+from refold.log.artifact import Artifact
+from refold.log.entry import Entry, Span, restore, spans_of, subtract
 from refold.log.outline import CONTROL_KINDS, Outline, Segment, chain_of, load, replay, within
 from refold.log.protocol import Outlined, SessionInfo, State, Visible
-from refold.stores.sql import Reach, statements
+from refold.stores.sql import (
+    Reach,
+    dump_artifacts,
+    dump_rests_on,
+    load_artifacts,
+    load_rests_on,
+    statements,
+)
 
-# Rows of the tables, and the values they stand for.
-
+SQL = statements("refold.stores.sqlite", "sql/read.sql")
+SQL_UPLOADS: Final = statements("refold.stores.sqlite", "sql/uploads.sql")
 SEQ_BITS = 32
 LAST_SEQ = (1 << SEQ_BITS) - 1
 MINUTE = 60_000
-_MOST_KNOWN = 10_000
+MAX_INLINE: Final = 512 * 1024
+"""Bytes of an artifact that an append writes itself."""
+PIECE: Final = 512 * 1024
+"""Bytes of an upload that one transaction writes."""
+MAX_PAUSE: Final = 0.01
+"""Seconds between two of them: several times as long as the others wait between two looks."""
+_ABANDONED: Final = 3_600_000
+"""Milliseconds after which an upload belongs to a process that died."""
+_MAX_CACHED = 10_000
 _DATA_VERSION = statements("refold.stores.sqlite", "sql/append.sql")["data_version"]
 
 Row = tuple[int, bytes, int, str, int, bytes, str, str | None, str | None, int]
@@ -30,28 +44,23 @@ artifacts, forgotten."""
 
 
 def place(key: int, seq: int) -> int:
-    """Where an entry lies: its session's entries are a run of places."""
+    """The position of an entry in its table: those of a session are consecutive."""
     return key << SEQ_BITS | seq
 
 
 def key_of(place: int) -> int:
-    """The session that holds the entry at a place."""
     return place >> SEQ_BITS
 
 
 def seq_of(place: int) -> int:
-    """The seq of the entry at a place."""
     return place & LAST_SEQ
 
 
 def ends(segment: Segment) -> tuple[int, int]:
-    """The places of a segment's first and last entry."""
     return place(segment.source, segment.first), place(segment.source, segment.last)
 
 
 class SessionRow(NamedTuple):
-    """A session as it lies in its table."""
-
     key: int
     state: State
     used: int
@@ -65,16 +74,19 @@ class SessionRow(NamedTuple):
         """The last entry it shares with the session it was forked from."""
         return None if self.forked_from is None else self.own_from - 1
 
+    def info(self, session: str) -> SessionInfo:
+        return self.state.info(session, self.forked_from, self.forked_at)
+
 
 Name = tuple[str, str]
 """A tenant and the name of one of its sessions."""
 
 
-class KnownSessions:
+class SessionCache:
     """Session rows as the writer's connection last saw them.
 
-    They are good until another connection commits, which SQLite tells us for the asking; that
-    spares an append from reading its session again.
+    They are valid until another connection commits, which SQLite's data version tells. That saves
+    an append from reading its session again.
     """
 
     def __init__(self) -> None:
@@ -83,60 +95,49 @@ class KnownSessions:
         self._version = -1
 
     def begin(self, db: sqlite3.Connection) -> None:
-        """A transaction has begun: let go of what others may have changed."""
+        """Begin a transaction: drop what others may have changed."""
         version = db.execute(_DATA_VERSION).fetchone()[0]
-        if version != self._version or len(self._rows) > _MOST_KNOWN:
+        if version != self._version or len(self._rows) > _MAX_CACHED:
             self._rows.clear()
             self._version = version
         self._staged.clear()
 
     def get(self, name: Name) -> SessionRow | None:
-        """The session's row, if it is known."""
         return self._staged.get(name) or self._rows.get(name)
 
-    def put(self, name: Name, row: SessionRow) -> None:
-        """The row as this transaction leaves it."""
+    def stage(self, name: Name, row: SessionRow) -> None:
+        """Set the row as this transaction leaves it."""
         self._staged[name] = row
 
-    def keep(self, name: Name, row: SessionRow) -> None:
-        """The row as a statement that was a transaction of its own has left it."""
+    def put(self, name: Name, row: SessionRow) -> None:
+        """Set the row as a statement that was a transaction of its own has left it."""
         self._rows[name] = row
 
     def commit(self) -> None:
-        """The transaction was committed."""
         self._rows.update(self._staged)
         self._staged.clear()
 
     def clear(self) -> None:
-        """Nothing is known any more."""
         self._rows.clear()
         self._staged.clear()
 
 
-def _is_text(body: bytes) -> bool:
-    """Whether it can be what was written, which is JSON: SQLite keeps no sums of its pages."""
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def entry_of(row: Row) -> Entry:
-    """The entry of a row."""
-    at_place, id_, at, kind, version, body, scope, rests_on, artifacts, forgotten = row
-    holes, attached = _artifacts(artifacts)
-    if not _is_text(body):
-        raise StoreCorrupt("An entry of a session is damaged.")
+    place_, id_, at, kind, version, body, scope, rests_on, artifacts, forgotten = row
+    holes, attached = load_artifacts(artifacts)
+    try:
+        body.decode()  # a body is JSON, and SQLite keeps no checksums of its pages
+    except UnicodeDecodeError:
+        raise StoreCorrupt("An entry of a session is damaged.") from None
     return Entry(
-        seq_of(at_place),
+        seq_of(place_),
         UUID(bytes=id_),
         at,
         kind,
         version,
         body,
         scope,
-        tuple(Span(first, last) for first, last in json.loads(rests_on)) if rests_on else (),
+        load_rests_on(rests_on),
         holes,
         attached,
         bool(forgotten),
@@ -155,44 +156,21 @@ def row_of(entry: Entry, key: int, messages: int) -> Sequence[object]:
         messages,
         int(entry.kind in CONTROL_KINDS),  # an int: sqlite3 is slow with booleans
         int(entry.forgotten),
-        _json([[span.first, span.last] for span in entry.rests_on]) if entry.rests_on else None,
-        _json(_artifact_columns(entry)) if entry.holes or entry.attached else None,
+        dump_rests_on(entry),
+        dump_artifacts(entry),
         entry.body,
     )
 
 
-def _artifact_columns(entry: Entry) -> list[list[object]]:
-    holes = [[hole.offset, hole.length, hole.hash, hole.form] for hole in entry.holes]
-    return [list(holes), list(entry.attached)]
-
-
-def _artifacts(column: str | None) -> tuple[tuple[Hole, ...], tuple[str, ...]]:
-    if column is None:
-        return (), ()
-    holes, attached = json.loads(column)
-    return tuple(Hole(*hole) for hole in holes), tuple(attached)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-# What the functions of this package work in: a connection, and whose rows they may touch.
-
-
 @dataclass(slots=True)
 class Reading:
-    """A transaction that reads one tenant's rows."""
-
     db: sqlite3.Connection
     tenant: str
 
 
 @dataclass(slots=True)
 class Writing(Reading):
-    """A transaction that may also write them."""
-
-    known: KnownSessions
+    cache: SessionCache
     now: int
     reach: Reach
     uploads: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -202,41 +180,26 @@ class Writing(Reading):
 # Large artifacts, written piece by piece before the entry that uses them.
 #
 # SQLite has one write lock for everybody. A message of 31 MB in one transaction holds it for as
-# long
-# as the disk takes for 31 MB, and all tenants wait. So its data is uploaded first, a piece in each
-# transaction, with pauses in which others write. The append itself then only claims the upload.
+# long as the disk takes for 31 MB, and all tenants wait. So its data is uploaded first, a piece in
+# each transaction, with pauses in which others write. The append itself then only claims the
+# upload.
 #
-# An upload that no append claimed is given up: by the one that made it, or, if its process died, by
-# whoever uploads next. `forget` drops all of them at once, because a copy of forgotten words may
-# lie
-# in one. That is safe at any time: an append whose upload is gone writes the data itself.
-
-SQL_UPLOADS: Final = statements("refold.stores.sqlite", "sql/uploads.sql")
-MAX_INLINE: Final = 512 * 1024
-"""Bytes of an artifact that an append writes itself."""
-PIECE: Final = 512 * 1024
-"""Bytes written in one transaction."""
-MAX_PAUSE: Final = 0.01
-"""Seconds between two of them: several times as long as the others wait between two looks."""
-_ABANDONED: Final = 3_600_000
-"""Milliseconds after which an upload belongs to a process that died."""
+# An upload that no append claimed is dropped: by the process that made it, or, if that died, by the
+# next one that uploads. `forget` drops all of them at once, because one may hold a copy of
+# forgotten text. That is safe at any time: an append whose upload was dropped writes the data
+# itself.
 
 
 def is_stored(tx: Reading, artifact: Artifact) -> bool:
-    """Whether the data is there already, by another entry."""
-    return (
-        tx.db.execute(SQL_UPLOADS["has_artifact"], (tx.tenant, artifact.hash)).fetchone()
-        is not None
-    )
+    found = tx.db.execute(SQL_UPLOADS["has_artifact"], (tx.tenant, artifact.hash)).fetchone()
+    return found is not None
 
 
 def begin(tx: Writing) -> int:
-    """Begin an upload; its id."""
     return tx.db.execute(SQL_UPLOADS["begin"], (_now(),)).lastrowid or 0
 
 
 def pieces_of(artifact: Artifact) -> Iterator[tuple[int, bytes]]:
-    """The data in pieces, with their numbers."""
     for number, start in enumerate(range(0, len(artifact.data), PIECE)):
         yield number, artifact.data[start : start + PIECE]
 
@@ -244,9 +207,8 @@ def pieces_of(artifact: Artifact) -> Iterator[tuple[int, bytes]]:
 def add_piece(tx: Writing, upload: int, number: int, piece: bytes) -> bool:
     """Write a piece; False when the upload is gone."""
     tx.reach("upload.begun")
-    return (
-        tx.db.execute(SQL_UPLOADS["add_piece"], (place(upload, number), piece, upload)).rowcount > 0
-    )
+    values = place(upload, number), piece, upload
+    return tx.db.execute(SQL_UPLOADS["add_piece"], values).rowcount > 0
 
 
 def claim(tx: Writing, upload: int, key: int) -> bool:
@@ -255,26 +217,25 @@ def claim(tx: Writing, upload: int, key: int) -> bool:
 
 
 def data_of(tx: Reading, key: int) -> bytes:
-    """The data of an artifact that was uploaded."""
     found = tx.db.execute(SQL_UPLOADS["of_artifact"], (key,)).fetchone()
     pieces = tx.db.execute(SQL_UPLOADS["pieces"], _ends(found[0])) if found else ()
     return b"".join(data for (data,) in pieces)
 
 
 def drop_data(tx: Writing, key: int) -> None:
-    """Drop the data of an artifact that nobody uses any more, if it was uploaded."""
+    """Drop the uploaded data of an artifact that nobody uses any more."""
     for (upload,) in tx.db.execute(SQL_UPLOADS["of_artifact"], (key,)).fetchall():
         _drop(tx.db, upload)
 
 
 def abandoned(tx: Reading) -> list[int]:
-    """The uploads whose append did not come and will not."""
+    """The uploads whose append never came."""
     before = _now() - _ABANDONED
     return [upload for (upload,) in tx.db.execute(SQL_UPLOADS["unclaimed"], (before,)).fetchall()]
 
 
 def drop_some(tx: Writing, upload: int) -> bool:
-    """Drop a piece of an upload that nobody claimed; whether there are more."""
+    """Drop a piece of an unclaimed upload; whether there are more."""
     if not tx.db.execute(SQL_UPLOADS["give_up"], (upload,)).rowcount:
         return False
     if tx.db.execute(SQL_UPLOADS["drop_piece"], _ends(upload)).rowcount:
@@ -308,24 +269,20 @@ def _now() -> int:
     return int(time() * 1_000)
 
 
-SQL = statements("refold.stores.sqlite", "sql/read.sql")
-
-
 def find_session(tx: Reading, session: str) -> SessionRow | None:
-    """The session's row, if it is there."""
     found = tx.db.execute(SQL["session"], (tx.tenant, session)).fetchone()
     if found is None:
         return None
-    key, form, profile, created, used, kept, not_before, own_from, before, forked = found[:10]
-    new, revision, *newest = found[10:]
+    key, form, profile, created, used, stored, not_before, own_from, before, forked = found[:10]
+    unindexed, revision, *newest = found[10:]
     head, at, messages = newest if newest[0] is not None else (own_from - 1, created, before)
     state = State(head, messages, form, profile, created, at, Outline(), not_before)
-    row = SessionRow(key, state, used, own_from, forked, revision, unindexed=bool(new))
-    outline = load(kept) or replay(controls(tx, row))
+    row = SessionRow(key, state, used, own_from, forked, revision, unindexed=bool(unindexed))
+    outline = load(stored) or replay(controls(tx, row))
     return row._replace(state=state._replace(outline=outline))
 
 
-def the_session(tx: Reading, session: str) -> SessionRow:
+def require_session(tx: Reading, session: str) -> SessionRow:
     """The session's row, or an error that says whether it was ever there."""
     row = find_session(tx, session)
     if row is None:
@@ -334,14 +291,8 @@ def the_session(tx: Reading, session: str) -> SessionRow:
 
 
 def forgotten_at(tx: Reading, session: str) -> int:
-    """When a session of that name was last forgotten; 0 if never."""
     found = tx.db.execute(SQL["forgotten_at"], (tx.tenant, session)).fetchone()
     return found[0] if found else 0
-
-
-def info(row: SessionRow, session: str) -> SessionInfo:
-    """The session as a list shows it."""
-    return row.state.info(session, row.forked_from, row.forked_at)
 
 
 def segments(tx: Reading, row: SessionRow, span: Span | None = None) -> list[Segment]:
@@ -357,13 +308,11 @@ def segments(tx: Reading, row: SessionRow, span: Span | None = None) -> list[Seg
 
 
 def read(tx: Reading, row: SessionRow, span: Span | None, *, is_whole: bool = True) -> list[Entry]:
-    """The entries of the span that exist."""
     entries = [entry for segment in segments(tx, row, span) for entry in entries_in(tx, segment)]
     return whole(tx, entries) if is_whole else entries
 
 
 def entries_in(tx: Reading, segment: Segment) -> list[Entry]:
-    """The entries of one segment, as they lie."""
     entries = [entry_of(found) for found in tx.db.execute(SQL["entries"], ends(segment))]
     if len(entries) != len(segment):
         raise StoreCorrupt(f"Of {len(segment)} entries of a session, {len(entries)} are there.")
@@ -379,24 +328,16 @@ def controls(tx: Reading, row: SessionRow, upto: int = LAST_SEQ) -> list[Entry]:
 
 
 def whole(tx: Reading, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries with what was lifted out of their bodies put back."""
-
     def fetch(hash_: str) -> bytes:
         try:
             return artifact(tx, hash_).data
         except ArtifactNotFound as error:
             raise StoreCorrupt(f"An entry refers to artifact {hash_}, which is gone.") from error
 
-    return [
-        entry._replace(body=lower(entry.body, entry.holes, fetch), holes=())
-        if entry.holes
-        else entry
-        for entry in entries
-    ]
+    return [restore(entry, fetch) for entry in entries]
 
 
 def artifact(tx: Reading, hash_: str) -> Artifact:
-    """The artifact under a hash."""
     found = tx.db.execute(SQL["artifact"], (tx.tenant, hash_)).fetchone()
     if found is None:
         raise ArtifactNotFound(f"There is no artifact {hash_}.")
@@ -408,14 +349,12 @@ def artifact(tx: Reading, hash_: str) -> Artifact:
 
 
 def outlined(tx: Reading, session: str) -> Outlined:
-    """How the session stands."""
-    row = the_session(tx, session)
-    return Outlined(info(row, session), row.state.outline)
+    row = require_session(tx, session)
+    return Outlined(row.info(session), row.state.outline)
 
 
 def visible(tx: Reading, session: str, last: int | None) -> Visible:
-    """What a view is made of."""
-    row = the_session(tx, session)
+    row = require_session(tx, session)
     outline = row.state.outline
     needed = outline.needed(row.state.head, last)
     entries = {entry.seq: entry for span in needed for entry in read(tx, row, span)}
@@ -423,4 +362,4 @@ def visible(tx: Reading, session: str, last: int | None) -> Visible:
         chain = spans_of(chain_of(entries[outline.record]))
         for span in subtract(chain, needed):
             entries |= {entry.seq: entry for entry in read(tx, row, span)}
-    return Visible(info(row, session), outline, tuple(entries[seq] for seq in sorted(entries)))
+    return Visible(row.info(session), outline, tuple(entries[seq] for seq in sorted(entries)))

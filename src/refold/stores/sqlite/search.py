@@ -1,10 +1,10 @@
-"""Finding entries and sessions by their words."""
+"""Finding entries and sessions by their words; the word index, and the list of sessions."""
 
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 from refold.errors import WrittenByNewer
@@ -17,10 +17,11 @@ from refold.log.protocol import (
     Matches,
     SessionInfo,
     SessionPage,
-    last_shown,
     page_after,
+    parse_page,
 )
-from refold.log.text import UNICODE, WORDS_VERSION, Term, gather, index_words, terms, text_of
+from refold.log.text import UNICODE, WORDS_VERSION, Term, gather, index_words, text_of
+from refold.log.text import terms as terms_of
 from refold.stores.sql import statements
 from refold.stores.sqlite.read import (
     LAST_SEQ,
@@ -30,104 +31,94 @@ from refold.stores.sqlite.read import (
     ends,
     entries_in,
     entry_of,
-    info,
     key_of,
     place,
+    require_session,
     segments,
     seq_of,
-    the_session,
     whole,
 )
 
 SQL = statements("refold.stores.sqlite", "sql/search.sql")
+SQL_INDEX = statements("refold.stores.sqlite", "sql/index.sql")
+_SQL_LIST = statements("refold.stores.sqlite", "sql/list.sql")
+_AT_ONCE = 200  # entries in one transaction, unless they are long: appends wait no longer than that
+_LETTERS = 1_000_000  # of words in one transaction, about
+_VERSION = "words_version"
+_UNICODE = "unicode_version"
 
 
 def search(tx: Reading, query: str, session: str | None, limit: int) -> list[Hit]:
-    """The entries that hold the query's terms, newest first."""
-    match = _match(query)
+    match = _all_terms(query)
     found = _within(tx, session, match, limit) if session else _everywhere(tx, match)
     hits: list[Hit] = []
-    for name, at in found:
-        if len(hits) == limit:
-            break
-        entry = _entry(tx, at)
+    for name, place_ in islice(found, limit if limit >= 0 else None):
+        seq = seq_of(place_)
+        [entry] = whole(tx, entries_in(tx, Segment(key_of(place_), seq, seq)))
         hits.append(Hit(name, entry, excerpt(text_of(entry), query)))
     return hits
 
 
-def matches(tx: Reading, looked_for: Sequence[Term], session: str | None, most: int) -> Matches:
+def matches(tx: Reading, terms: Sequence[Term], session: str | None, max_matches: int) -> Matches:
     """The entries that hold any of the terms; an index finds them, and few are read."""
     if session:
-        row = the_session(tx, session)
+        row = require_session(tx, session)
         where = [ends(segment) for segment in reversed(segments(tx, row))]
-        places = [_places_within(tx, term, where) for term in looked_for]
         size = 1, row.state.messages
     else:
-        places = [_places(tx, term) for term in looked_for]
+        where = None
         size = tx.db.execute(SQL["size"], (tx.tenant,)).fetchone()
-    taken = gather(places, most)
-    found = tuple(_matched(tx, taken, session))
+    places = [_places(tx, term, where) for term in terms]
+    gathered = gather(places, max_matches)
+    found = tuple(_load_matches(tx, gathered, session))
     return Matches(found, tuple(map(len, places)), size[1], size[0])
 
 
-def sessions_with(tx: Reading, query: str) -> set[int]:
-    """The keys of the sessions that read an entry with the query's terms."""
-    match = _match(query)
+def _sessions_with(tx: Reading, query: str) -> set[int]:
+    match = _all_terms(query)
     if match is None:
         return set()
-    places = [at for at, *_ in tx.db.execute(SQL["matches"], (match, tx.tenant))]
-    return {key for at in places for key in _reading(tx, at)}
+    places = [found for found, *_ in tx.db.execute(SQL["matches"], (match, tx.tenant))]
+    return {key for found in places for key in _readers(tx, found)}
 
 
-def _match(query: str) -> str | None:
-    runs = terms(query)
+def _all_terms(query: str) -> str | None:
+    runs = terms_of(query)
     return " AND ".join(f'"{" ".join(run)}"' for run in runs) if runs else None
 
 
-def _places(tx: Reading, term: Term) -> list[int]:
+def _places(tx: Reading, term: Term, where: Sequence[tuple[int, int]] | None) -> list[int]:
     if not any(term):
         return []
-    return [at for (at,) in tx.db.execute(SQL["places"], (_either(term), tx.tenant))]
-
-
-def _places_within(tx: Reading, term: Term, where: Sequence[tuple[int, int]]) -> list[int]:
-    if not any(term):
-        return []
-    match = _either(term)
+    match = " OR ".join(f'"{" ".join(run)}"' for run in term if run)
+    if where is None:
+        return [found for (found,) in tx.db.execute(SQL["places"], (match, tx.tenant))]
     return [
-        at
+        found
         for first, last in where
-        for (at,) in tx.db.execute(SQL["places_within"], (match, first, last))
+        for (found,) in tx.db.execute(SQL["places_within"], (match, first, last))
     ]
 
 
-def _either(term: Term) -> str:
-    return " OR ".join(f'"{" ".join(run)}"' for run in term if run)
-
-
-def _matched(
-    tx: Reading, taken: dict[int, tuple[int, ...]], session: str | None
+def _load_matches(
+    tx: Reading, gathered: dict[int, tuple[int, ...]], session: str | None
 ) -> Iterator[Match]:
-    """What a ranking needs of the entries at these places, each once."""
-
     @cache
-    def named(key: int) -> str | None:
+    def name_of(key: int) -> str | None:
         return tx.db.execute(SQL["name"], (key,)).fetchone()[0]
 
-    seen: set[tuple[bytes, int]] = set()
-    rows = tx.db.execute(SQL["matched"], (json.dumps(list(taken)),)).fetchall()
-    for at, id_, time, kind, scope, nth, size in rows:
-        seq = seq_of(at)
-        if (id_, seq) not in seen:
-            seen.add((id_, seq))
-            # A fork is younger than what it reads, so only a nameless session has an older reader.
-            name = session or named(key_of(at)) or _first_name(tx, at)
-            yield Match(name, seq, time, kind, scope, nth, _varint(size), taken[at])
-
-
-def _first_name(tx: Reading, at: int) -> str:
-    names = (tx.db.execute(SQL["name"], (key,)).fetchone()[0] for key in sorted(_reading(tx, at)))
-    return next(name for name in names if name is not None)
+    yielded: set[tuple[bytes, int]] = set()
+    rows = tx.db.execute(SQL["matched"], (json.dumps(list(gathered)),)).fetchall()
+    for place_, id_, time, kind, scope, nth, size in rows:
+        seq = seq_of(place_)
+        if (id_, seq) not in yielded:
+            yielded.add((id_, seq))
+            name = session or name_of(key_of(place_))
+            if name is None:
+                # A fork is younger than what it reads: only a nameless session has older readers.
+                readers = map(name_of, sorted(_readers(tx, place_)))
+                name = next(reader for reader in readers if reader is not None)
+            yield Match(name, seq, time, kind, scope, nth, _varint(size), gathered[place_])
 
 
 def _varint(data: bytes) -> int:
@@ -139,44 +130,33 @@ def _varint(data: bytes) -> int:
 
 
 def _within(tx: Reading, session: str, match: str | None, limit: int) -> Iterator[tuple[str, int]]:
-    row = the_session(tx, session)
+    row = require_session(tx, session)
     for segment in reversed(segments(tx, row)) if match else ():
         values = (match, *ends(segment), limit)
-        for (at,) in tx.db.execute(SQL["matches_within"], values).fetchall():
-            yield session, at
+        for (found,) in tx.db.execute(SQL["matches_within"], values).fetchall():
+            yield session, found
 
 
 def _everywhere(tx: Reading, match: str | None) -> Iterator[tuple[str, int]]:
     """Each entry once, in the oldest session that reads it."""
     if match is None:
         return
-    matches = tx.db.execute(SQL["matches"], (match, tx.tenant)).fetchall()
-    for _, same in groupby(matches, itemgetter(1, 2)):
+    rows = tx.db.execute(SQL["matches"], (match, tx.tenant)).fetchall()
+    for _, same in groupby(rows, itemgetter(1, 2)):
         places = [row[0] for row in same]
-        for key, at in sorted((key, found) for found in places for key in _reading(tx, found)):
+        for key, oldest in sorted((key, found) for found in places for key in _readers(tx, found)):
             (name,) = tx.db.execute(SQL["name"], (key,)).fetchone()
             if name is not None:
-                yield name, at
+                yield name, oldest
                 break
 
 
-def _reading(tx: Reading, at: int) -> set[int]:
-    key, seq = key_of(at), seq_of(at)
+def _readers(tx: Reading, place_: int) -> set[int]:
+    key, seq = key_of(place_), seq_of(place_)
     return {key, *(reader for (reader,) in tx.db.execute(SQL["readers"], (key, seq, seq)))}
 
 
-def _entry(tx: Reading, at: int) -> Entry:
-    [entry] = whole(tx, entries_in(tx, Segment(key_of(at), seq_of(at), seq_of(at))))
-    return entry
-
-
-# The word index, kept off the append path: it is brought up to date by whoever searches.
-
-SQL_INDEX = statements("refold.stores.sqlite", "sql/index.sql")
-_AT_ONCE = 200  # entries in one transaction, unless they are long: appends wait no longer than that
-_LETTERS = 1_000_000  # of words in one transaction, about
-_VERSION = "words_version"
-_UNICODE = "unicode_version"
+# The word index, kept off the append path: each search first brings it up to date.
 
 
 def unindexed(db: sqlite3.Connection) -> list[tuple[int, int]]:
@@ -211,7 +191,7 @@ def index_some(tx: Writing, key: int, upto: int) -> bool:
 
 
 def check_words(tx: Writing) -> None:
-    """Begin the index anew when this version makes other words than the one that filled it."""
+    """Clear the index if another version of the word rules filled it."""
     version = _fact(tx, _VERSION)
     if version > WORDS_VERSION:
         raise WrittenByNewer("The store's word index was made by a newer Refold.")
@@ -227,33 +207,22 @@ def _fact(tx: Writing, name: str) -> int:
     return found[0] if found else 0
 
 
-def unindex(tx: Writing, at: int, entry: Entry, indexed: int) -> None:
+def unindex(tx: Writing, place_: int, entry: Entry, indexed: int) -> None:
     """Take an entry (read whole) out of the index, if it is in it."""
     if entry.seq <= indexed and (text := _indexed_text(entry)):
-        tx.db.execute(SQL_INDEX["remove_words"], (at, text))
+        tx.db.execute(SQL_INDEX["remove_words"], (place_, text))
 
 
 def _indexed_text(entry: Entry) -> str:
-    """What the index is given of an entry: its words, with a space between each two."""
+    """What is indexed of an entry: its words, separated by spaces."""
     return " ".join(index_words(text_of(entry)))
 
 
-def merge(db: sqlite3.Connection) -> None:
-    """Rewrite the index without what was taken out of it."""
-    db.execute(SQL_INDEX["merge_words"])
-
-
-# The list of sessions.
-
-SQL_LISTING = statements("refold.stores.sqlite", "sql/list.sql")
-
-
 def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> SessionPage:
-    """A page of the sessions, last used first."""
-    updated_at, key = last_shown(page)
-    matching = set[int]() if search is None else sessions_with(tx, search)
+    updated_at, key = parse_page(page)
+    matching = set[int]() if search is None else _sessions_with(tx, search)
     rows = tx.db.execute(
-        SQL_LISTING["newest"],
+        _SQL_LIST["newest"],
         {"tenant": tx.tenant, "used": updated_at // MINUTE, "updated_at": updated_at, "key": key},
     )
     shown: list[SessionInfo] = []
@@ -262,6 +231,6 @@ def sessions(tx: Reading, search: str | None, limit: int, page: str | None) -> S
         if search is None or row_key in matching or name.startswith(search):
             if len(shown) >= limit:
                 return SessionPage(tuple(shown), last or None)
-            shown.append(info(the_session(tx, name), name))
+            shown.append(require_session(tx, name).info(name))
             last = page_after(updated, row_key)
     return SessionPage(tuple(shown))

@@ -1,120 +1,87 @@
-"""The store's file: opening it, and its connections."""
+"""The store's file: opening and migrating it, its connections, and the log protocol over them."""
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic, perf_counter, sleep
 from typing import TypeVar
 
-from refold.errors import ErasureUnfinished, NotAStore, StoreClosed, StoreNotFound, StoreReadOnly
+from refold.engine.locks import FileLocks
+from refold.errors import (
+    ErasureUnfinished,
+    InvalidEntry,
+    NotAStore,
+    RefoldError,
+    StoreClosed,
+    StoreNotFound,
+    StoreReadOnly,
+)
+from refold.log.admit import check_drafts, lift_large
+from refold.log.artifact import Artifact
 from refold.log.codec import Clock, wall_clock
-from refold.log.entry import check_name
+from refold.log.entry import Draft, Entry, Mark, Marked, Span, check_mark, check_name, valid_keys
 from refold.log.forgotten import Forgotten
-from refold.log.protocol import DEFAULT_TENANT, Store
+from refold.log.protocol import (
+    DEFAULT_TENANT,
+    Appended,
+    Erased,
+    Hit,
+    Locks,
+    Matches,
+    Outlined,
+    SessionInfo,
+    SessionPage,
+    Store,
+    Visible,
+)
+from refold.log.text import Term
 from refold.stores.sql import Migration, Reach, check_applied, check_shipped, onwards, shipped_in
-from refold.stores.sqlite.forget import erasure_under_way, forgotten, scrub
-from refold.stores.sqlite.log import SqliteLog
+from refold.stores.sqlite import read as reading
+from refold.stores.sqlite.append import append, append_alone, fork, marked
+from refold.stores.sqlite.forget import (
+    erasure_pending,
+    expire,
+    forget,
+    forgotten,
+    maybe_unused,
+    scrub,
+)
 from refold.stores.sqlite.ownership import sign
-from refold.stores.sqlite.read import KnownSessions, Reading, Writing
+from refold.stores.sqlite.read import (
+    MAX_INLINE,
+    MAX_PAUSE,
+    Reading,
+    SessionCache,
+    Writing,
+    abandoned,
+    add_piece,
+    begin,
+    drop_some,
+    is_stored,
+    pieces_of,
+)
+from refold.stores.sqlite.search import index_some, matches, search, sessions, unindexed
 from refold.stores.sqlite.writer import APPLICATION, Writer, connect, make_private, our_errors
 
-# Numbered migrations, applied in order at open; gaps, changes and newer schemas are refused.
-
-_RECORD = (
+T = TypeVar("T")
+_READERS = 4
+_MIGRATIONS_TABLE = (
     "CREATE TABLE migrations"
     " (number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL) STRICT"
 )
 
 
-def shipped() -> tuple[Migration, ...]:
-    """The migrations of this version, the first first."""
-    return shipped_in("refold.stores.sqlite")
-
-
-def migrate(
-    db: sqlite3.Connection, path: Path, migrations: Sequence[Migration], reach: Reach
-) -> None:
-    """Bring the store to the newest schema, one transaction for each step."""
-    check_shipped(migrations)
-    while _apply_next(db, path, migrations, reach):
-        pass
-
-
-def check_ours(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is a store (or still empty: False); anything else is refused untouched."""
-    # In this order: a store that another process makes meanwhile gets both in one transaction.
-    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    if application == APPLICATION:
-        return True
-    if application or tables:
-        raise NotAStore(f"{path} is a database of another program.")
-    return False
-
-
-def _apply_next(
-    db: sqlite3.Connection, path: Path, migrations: Sequence[Migration], reach: Reach
-) -> bool:
-    """Apply the first migration that is missing; another process may be doing the same."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        applied = _applied(db, path)
-        check_applied(applied, str(path), migrations)
-        if len(applied) == len(migrations):
-            db.execute("ROLLBACK")
-            return False
-        migration = migrations[len(applied)]
-        for statement in _statements(migration.script):
-            db.execute(statement)
-        db.execute(
-            "INSERT INTO migrations VALUES (?, ?, ?)",
-            (migration.number, migration.name, migration.digest),
-        )
-        if not applied:
-            sign(db)  # with the tables, so that no crash leaves a store that is nobody's
-        reach("migrate.written")
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    reach("migrate.committed")
-    return True
-
-
-def _applied(db: sqlite3.Connection, path: Path) -> list[tuple[int, str]]:
-    if not check_ours(db, path):
-        db.execute(f"PRAGMA application_id = {APPLICATION}")
-        db.execute(_RECORD)
-    return db.execute("SELECT number, digest FROM migrations ORDER BY number").fetchall()
-
-
-def _statements(script: str) -> list[str]:
-    """The script's statements, one by one: running it whole would commit in between."""
-    found: list[str] = []
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            found.append(statement)
-            statement = ""
-    return found
-
-
-T = TypeVar("T")
-_READERS = 4
-
-
 class SqliteStore(Store):
     """Keeps logs in one SQLite file that any number of processes may open and write.
 
-    `wait` is how many seconds to wait for a lock that another process holds. `clock` tells when
-    sessions are forked and forgotten; `migrations` and `reach` are for tests.
+    `wait` is how many seconds to wait for a lock that another process holds. `clock` dates forks
+    and forgotten sessions; `migrations` and `reach` are for tests.
     """
 
     def __init__(  # noqa: PLR0913 - all but the path have a default
@@ -133,15 +100,14 @@ class SqliteStore(Store):
         self._clock = clock
         self._migrations = shipped() if migrations is None else migrations
         self._reach = reach
-        self._known = KnownSessions()
+        self._cache = SessionCache()
         self._opening = Lock()
         self._scrub_later = False
         self._writer: Writer | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
 
-    def log(self, tenant: str = DEFAULT_TENANT) -> SqliteLog:
-        """The log of one tenant."""
+    def log(self, tenant: str = DEFAULT_TENANT) -> "SqliteLog":
         check_name(tenant, "tenant")
         return SqliteLog(self, tenant)
 
@@ -150,14 +116,14 @@ class SqliteStore(Store):
         if self._writer is not None:
             return
         await asyncio.to_thread(self._open)
-        try:
-            await self._finish_erasure()
+        try:  # to finish a forget that a crash interrupted; if readers are in its way, later
+            with suppress(ErasureUnfinished):
+                await self._scrub_if_pending()
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
-        """Finish what is queued and close the file."""
         if self._writer is None or self._readers is None:
             return
         writer, self._writer = self._writer, None
@@ -176,38 +142,31 @@ class SqliteStore(Store):
 
     def at_once(self, tenant: str, work: Callable[[Writing], T | None]) -> T | None:
         """Do work that is a single statement, if nobody else writes; None when it was not done."""
-        if self._writer is None:
-            raise self._not_open()
-        tx = Writing(self._writer.db, tenant, self._known, 0, self._reach)
-        return self._writer.at_once(work, tx)
+        writer = self._open_writer()
+        return writer.at_once(work, Writing(writer.db, tenant, self._cache, 0, self._reach))
 
     async def append(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Do quick work that writes, in a transaction that others may share."""
-        if self._writer is None:
-            raise self._not_open()
         now = self._now()
-        return await self._writer.run(
-            lambda db: work(Writing(db, tenant, self._known, now, self._reach))
+        return await self._open_writer().run(
+            lambda db: work(Writing(db, tenant, self._cache, now, self._reach))
         )
 
     async def write(self, tenant: str, work: Callable[[Writing], T]) -> T:
         """Do other work that writes, in a transaction of its own."""
-        if self._writer is None:
-            raise self._not_open()
         now = self._now()
 
         def transaction(db: sqlite3.Connection) -> T:
             db.execute("BEGIN IMMEDIATE")
-            result = work(Writing(db, tenant, self._known, now, self._reach))
+            result = work(Writing(db, tenant, self._cache, now, self._reach))
             self._reach("write.written")
             db.execute("COMMIT")
             self._reach("write.done")
             return result
 
-        return await self._writer.alone(transaction)
+        return await self._open_writer().alone(transaction)
 
     async def forgotten(self) -> list[Forgotten]:
-        """What was forgotten, of all tenants."""
         return await self.read(DEFAULT_TENANT, forgotten)
 
     @asynccontextmanager
@@ -218,19 +177,25 @@ class SqliteStore(Store):
             yield
         finally:
             self._scrub_later = False
-        if await self.read(DEFAULT_TENANT, lambda tx: erasure_under_way(tx.db)):
-            await self.scrub()
+        await self._scrub_if_pending()
 
     async def scrub(self) -> None:
-        """Scrub the files of what was forgotten."""
-        if self._writer is None:
-            raise self._not_open()
-        if self._scrub_later:
-            return  # a crash before that is finished at the next open, as any other
-        await self._writer.alone(lambda db: scrub(db, self._reach))
+        """Erase the bytes of what was forgotten from the files."""
+        writer = self._open_writer()
+        if not self._scrub_later:  # a crash before then is finished at the next open, as any other
+            await writer.alone(lambda db: scrub(db, self._reach))
+
+    async def _scrub_if_pending(self) -> None:
+        if await self.read(DEFAULT_TENANT, lambda tx: erasure_pending(tx.db)):
+            await self.scrub()
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * 1000)
+
+    def _open_writer(self) -> Writer:
+        if self._writer is None:
+            raise self._not_open()
+        return self._writer
 
     def _not_open(self) -> StoreClosed:
         return StoreClosed(f"The store {self.path} is not open.")
@@ -252,13 +217,15 @@ class SqliteStore(Store):
             try:
                 check_ours(db, self.path)
                 _write_ahead(db, self._wait)
-                migrate(db, self.path, self._migrations, self._reach)
+                check_shipped(self._migrations)
+                while _apply_next(db, self.path, self._migrations, self._reach):
+                    pass
                 db.execute("PRAGMA busy_timeout = 0")
             except BaseException:
                 db.close()
                 raise
-        self._known = KnownSessions()  # what an earlier connection knew may have changed since
-        self._writer = Writer(db, self.path, self._known, wait=self._wait, reach=self._reach)
+        self._cache = SessionCache()  # what an earlier connection read may have changed since
+        self._writer = Writer(db, self.path, self._cache, wait=self._wait, reach=self._reach)
         self._readers = ThreadPoolExecutor(_READERS, "refold-sqlite-reader")
 
     def _check_path(self) -> None:
@@ -272,12 +239,6 @@ class SqliteStore(Store):
         # SQLite takes a file of one byte for an empty database, and would write over it.
         if size == 1 or (size == 0 and not self._create):
             raise NotAStore(f"The store {self.path} is not a database.")
-
-    async def _finish_erasure(self) -> None:
-        """Finish a forget that a crash interrupted; if readers are in its way, later."""
-        if await self.read(DEFAULT_TENANT, lambda tx: erasure_under_way(tx.db)):
-            with suppress(ErasureUnfinished):
-                await self.scrub()
 
     def _read(self, tenant: str, work: Callable[[Reading], T]) -> T:
         with our_errors(self.path), self._reader() as db:
@@ -298,6 +259,207 @@ class SqliteStore(Store):
             yield db
         finally:
             self._idle.put(db)
+
+
+class SqliteLog:
+    def __init__(self, store: SqliteStore, tenant: str) -> None:
+        self.tenant = tenant
+        self._store = store
+
+    def locks(self, purpose: str = "fold") -> Locks:
+        return FileLocks(Path(f"{self._store.path.absolute()}-locks"), self.tenant, purpose)
+
+    async def append(
+        self,
+        session: str,
+        drafts: Sequence[Draft],
+        *,
+        expected: int | None,
+        revision: int | None = None,
+        mark: Mark | None = None,
+    ) -> Appended:
+        if revision is not None:
+            raise InvalidEntry("This store counts no revisions.", "Append without one.")
+        check_drafts(drafts)
+        if mark is not None:
+            check_mark(mark, drafts)
+        else:
+            appended = self._store.at_once(
+                self.tenant, lambda tx: append_alone(tx, session, drafts, expected)
+            )
+            if appended is not None:
+                return appended
+        lifted = lift_large(drafts)
+        artifacts = [artifact for _, _, found in lifted.values() for artifact in found]
+        artifacts += [artifact for draft in drafts for artifact in draft.attached]
+        large = {item.hash: item for item in artifacts if len(item.data) > MAX_INLINE}
+        uploads: dict[str, int] = {}
+
+        def work(tx: Writing) -> Appended:
+            tx.uploads = uploads
+            return append(tx, session, drafts, expected, mark, lifted)
+
+        if not large:
+            return await self._append(work)
+        try:
+            for artifact in large.values():
+                await self._upload(artifact, uploads)
+            return await self._append(work)
+        finally:
+            with suppress(RefoldError):  # the next upload does it
+                await self._drop_unclaimed(uploads.values())
+
+    async def _drop_unclaimed(self, uploads: Iterable[int]) -> None:
+        """Drop those that no append claimed: it failed, or another one was quicker."""
+        for upload in {*uploads, *await self._read(abandoned)}:
+            while await self._append(partial(drop_some, upload=upload)):
+                pass
+
+    async def _upload(self, artifact: Artifact, uploads: dict[str, int]) -> None:
+        """Write the data of a large artifact, with pauses in which others write."""
+        if await self._read(lambda tx: is_stored(tx, artifact)):
+            return
+        upload = uploads[artifact.hash] = await self._append(begin)
+        for number, piece in pieces_of(artifact):
+            start = perf_counter()
+            write_piece = partial(add_piece, upload=upload, number=number, piece=piece)
+            if not await self._append(write_piece):
+                del uploads[artifact.hash]
+                return
+            # Other processes poll for the lock, and without a pause would never find it free.
+            await asyncio.sleep(min(MAX_PAUSE, perf_counter() - start))
+
+    async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
+        return await self._read(partial(marked, keys=valid_keys(keys)))
+
+    async def head(self, session: str) -> int:
+        return (await self.info(session)).entries
+
+    async def info(self, session: str) -> SessionInfo:
+        return (await self.outlined(session)).info
+
+    async def read(
+        self, session: str, span: Span | None = None, *, whole: bool = True
+    ) -> list[Entry]:
+        return await self._read(
+            lambda tx: reading.read(tx, reading.require_session(tx, session), span, is_whole=whole)
+        )
+
+    async def visible(self, session: str, *, last: int | None = None) -> Visible:
+        return await self._read(partial(reading.visible, session=session, last=last))
+
+    async def outlined(self, session: str) -> Outlined:
+        return await self._read(partial(reading.outlined, session=session))
+
+    async def sessions(
+        self, *, search: str | None = None, limit: int = 50, page: str | None = None
+    ) -> SessionPage:
+        if search is not None:
+            await self._index()
+        return await self._read(partial(sessions, search=search, limit=limit, page=page))
+
+    async def fork(self, session: str, new: str, *, at: int | None = None) -> SessionInfo:
+        return await self._write(partial(fork, session=session, new=new, at=at))
+
+    async def forget(self, session: str, span: Span | None = None) -> Erased:
+        erased = await self._write(partial(forget, session=session, span=span))
+        await self._store.scrub()
+        return erased
+
+    async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
+        names = await self._read(partial(maybe_unused, before=before))
+        expired = [
+            name
+            for name in names
+            if (only is None or name in only)
+            and await self._write(partial(expire, session=name, before=before))
+        ]
+        if expired:
+            await self._store.scrub()
+        return expired
+
+    async def artifact(self, hash: str) -> Artifact:  # noqa: A002 - the glossary's word
+        return await self._read(partial(reading.artifact, hash_=hash))
+
+    async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
+        await self._index()
+        return await self._read(partial(search, query=query, session=session, limit=limit))
+
+    async def matches(
+        self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
+    ) -> Matches:
+        await self._index()
+        return await self._read(
+            partial(matches, terms=terms, session=session, max_matches=max_matches)
+        )
+
+    async def _index(self) -> None:
+        """Index what was appended up to now, a little at a time, so that appends go on."""
+        for key, head in await self._read(lambda tx: unindexed(tx.db)):
+            while await self._write(partial(index_some, key=key, upto=head)):
+                pass
+
+    async def _read(self, work: Callable[[Reading], T]) -> T:
+        return await self._store.read(self.tenant, work)
+
+    async def _append(self, work: Callable[[Writing], T]) -> T:
+        return await self._store.append(self.tenant, work)
+
+    async def _write(self, work: Callable[[Writing], T]) -> T:
+        return await self._store.write(self.tenant, work)
+
+
+def shipped() -> tuple[Migration, ...]:
+    return shipped_in("refold.stores.sqlite")
+
+
+def check_ours(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a store (or still empty: False); anything else is refused untouched."""
+    # In this order: a store that another process makes meanwhile gets both in one transaction.
+    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if application == APPLICATION:
+        return True
+    if application or tables:
+        raise NotAStore(f"{path} is a database of another program.")
+    return False
+
+
+def _apply_next(
+    db: sqlite3.Connection, path: Path, migrations: Sequence[Migration], reach: Reach
+) -> bool:
+    """Apply the first migration that is missing; another process may be doing the same."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if not check_ours(db, path):
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute(_MIGRATIONS_TABLE)
+        applied = db.execute("SELECT number, digest FROM migrations ORDER BY number").fetchall()
+        check_applied(applied, str(path), migrations)
+        if len(applied) == len(migrations):
+            db.execute("ROLLBACK")
+            return False
+        migration = migrations[len(applied)]
+        statement = ""
+        for line in migration.script.splitlines(keepends=True):
+            statement += line  # one by one: running the script whole would commit in between
+            if sqlite3.complete_statement(statement):
+                db.execute(statement)
+                statement = ""
+        db.execute(
+            "INSERT INTO migrations VALUES (?, ?, ?)",
+            (migration.number, migration.name, migration.digest),
+        )
+        if not applied:
+            sign(db)  # with the tables, so that no crash leaves a store that is nobody's
+        reach("migrate.written")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    reach("migrate.committed")
+    return True
 
 
 def _write_ahead(db: sqlite3.Connection, wait: float) -> None:

@@ -1,7 +1,7 @@
-"""One connection that writes, and many callers that share its commits.
+"""Connections to a store's file, SQLite's errors in our words, and the one writer.
 
-Whatever waits when a transaction begins is written in it and acknowledged after its commit, so
-concurrent appends share one flush to the disk.
+Many callers share the writer's commits: whatever waits when a transaction begins is written in it
+and acknowledged after its commit, so concurrent appends share one flush to the disk.
 
 Where the transaction runs depends on what it costs. Handing work to a thread and back takes the
 event loop about as long as a short commit does, so while commits are short they run on the event
@@ -37,12 +37,21 @@ from refold.errors import (
     StoreReadOnly,
 )
 from refold.stores.sql import Reach
-from refold.stores.sqlite.read import KnownSessions
+from refold.stores.sqlite.read import SessionCache
 
-# Connections to a store's file, and the errors of SQLite in our words.
+A = TypeVar("A")
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+"""Reads, checks and then writes; when it raises an error of ours, it has written nothing."""
 
+LOOP_LIMIT = 0.010
+"""How long, in seconds, transactions may hold up one turn of the event loop."""
+_POLL = 0.002
+"""Seconds between two looks whether another process has let go of the lock."""
+_MAX_JOBS = 256
+_SMOOTHING = 8
 APPLICATION = 0x5246_4C44
-"""What our files carry in their header, so that a stranger's database is known at once."""
+"""The application id in the header of our files, so that other databases are refused."""
 
 _ERRORS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (StoreBusy, "is locked by another process"),
@@ -57,7 +66,7 @@ _ERRORS: dict[int, tuple[type[StoreError], str]] = {
 
 
 def connect(path: Path, *, create: bool, wait: float) -> sqlite3.Connection:
-    """A connection that commits only where we say so, and waits `wait` seconds for a lock."""
+    """A connection without implicit commits that waits `wait` seconds for a lock."""
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
         f"file:{quote(str(path))}?mode={mode}",
@@ -98,7 +107,6 @@ def make_private(path: Path) -> None:
 
 @contextmanager
 def our_errors(path: Path) -> Generator[None]:
-    """Turn what SQLite raises into an error that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -106,34 +114,15 @@ def our_errors(path: Path) -> Generator[None]:
 
 
 def explained(path: Path, error: sqlite3.Error) -> StoreError:
-    """The error of ours that a SQLite error stands for."""
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     kind, what = _ERRORS.get(code & 0xFF, (StoreFailed, f"failed: {error}"))
-    if kind is StoreNotFound and not _may_be_written(path):
+    target = path if path.exists() else path.parent
+    if kind is StoreNotFound and not os.access(target, os.R_OK | os.W_OK):
         kind = StoreReadOnly
     return kind(f"The store {path} {what}.")
 
 
-def _may_be_written(path: Path) -> bool:
-    return os.access(path if path.exists() else path.parent, os.R_OK | os.W_OK)
-
-
-A = TypeVar("A")
-T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
-"""Reads, checks and then writes; when it raises an error of ours, it has written nothing."""
-
-LOOP_LIMIT = 0.010
-"""How long, in seconds, transactions may hold up one turn of the event loop."""
-_POLL = 0.002
-"""Seconds between two looks whether another process has let go of the lock."""
-_MOST_TOGETHER = 256
-_SMOOTHING = 8
-
-
 class _Job:
-    """A piece of work, who waits for it, and how it ended."""
-
     __slots__ = ("error", "future", "result", "work")
 
     def __init__(self, work: Work[Any], future: asyncio.Future[Any]) -> None:
@@ -143,8 +132,7 @@ class _Job:
         self.error: Exception | None = None
 
     def settle(self) -> None:
-        """Tell who waits."""
-        if self.future.done():  # its caller was cancelled; what was written stays written
+        if self.future.done():  # its caller was canceled; what was written stays written
             return
         if self.error is None:
             self.future.set_result(self.result)
@@ -153,14 +141,14 @@ class _Job:
 
 
 class Writer:
-    """Runs work in transactions of one connection, several pieces in one where they coincide."""
+    """Runs work in transactions of one connection; concurrent pieces share one."""
 
     def __init__(
-        self, db: sqlite3.Connection, path: Path, known: KnownSessions, *, wait: float, reach: Reach
+        self, db: sqlite3.Connection, path: Path, cache: SessionCache, *, wait: float, reach: Reach
     ) -> None:
         self.db = db
         self._path = path
-        self._known = known
+        self._cache = cache
         self._wait = wait
         self._reach = reach
         self._pending: deque[_Job] = deque()
@@ -211,7 +199,6 @@ class Writer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._alone, work)
 
     async def close(self) -> None:
-        """Finish what is queued and close the connection."""
         self._closed = True
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._drain)
@@ -232,7 +219,7 @@ class Writer:
         self._thread.submit(self._drain)
 
     def _on_loop(self) -> bool:
-        """Commit what is queued without waiting for anything; False when that cannot be now."""
+        """Commit what is queued without waiting for anything; False when that is not possible."""
         if self._pace > LOOP_LIMIT or not self._connection.acquire(blocking=False):
             return False
         try:
@@ -247,7 +234,6 @@ class Writer:
         return True
 
     def _drain(self) -> None:
-        """In the thread: commit until nothing waits."""
         while True:
             with self._connection:
                 jobs = self._take()
@@ -263,7 +249,7 @@ class Writer:
             _settle(jobs)
 
     def _patiently(self, jobs: list[_Job]) -> bool:
-        """Commit the jobs as soon as no other process holds the lock; False when that never is."""
+        """Commit the jobs as soon as no other process holds the lock; False after `wait`."""
         until = monotonic() + self._wait
         while not self._together(jobs):
             if monotonic() > until:
@@ -275,7 +261,7 @@ class Writer:
 
     def _alone(self, work: Work[T]) -> T:
         with self._connection, self._patience():
-            self._known.clear()
+            self._cache.clear()
             try:
                 return work(self.db)
             except sqlite3.Error as error:
@@ -284,9 +270,9 @@ class Writer:
                 self._roll_back()
 
     def _take(self) -> list[_Job]:
-        """What waits, or some of it; only for who holds the connection."""
+        """The queued jobs, or some of them; call only while holding the connection."""
         jobs: list[_Job] = []
-        while self._pending and len(jobs) < _MOST_TOGETHER:
+        while self._pending and len(jobs) < _MAX_JOBS:
             job = self._pending.popleft()
             if not job.future.cancelled():
                 jobs.append(job)
@@ -319,7 +305,7 @@ class Writer:
         return taken
 
     def _one_by_one(self, jobs: list[_Job], error: Exception) -> None:
-        """One piece of work spoiled the transaction: let the others have theirs."""
+        """One job spoiled the transaction: commit each of the others by itself."""
         if len(jobs) == 1:
             failed = explained(self._path, error) if isinstance(error, sqlite3.Error) else error
             jobs[0].error = failed
@@ -333,7 +319,7 @@ class Writer:
 
     def _commit(self, jobs: list[_Job]) -> None:
         self.db.execute("BEGIN IMMEDIATE")
-        self._known.begin(self.db)
+        self._cache.begin(self.db)
         for job in jobs:
             job.error = None
             try:
@@ -342,17 +328,17 @@ class Writer:
                 job.error = error
         self._reach("commit.written")
         self.db.execute("COMMIT")
-        self._known.commit()
+        self._cache.commit()
         self._reach("commit.done")
 
     def _roll_back(self) -> None:
-        self._known.clear()
+        self._cache.clear()
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")
 
     @contextmanager
     def _patience(self) -> Generator[None]:
-        """Wait for locks: only ever in the thread, the event loop does not wait."""
+        """Wait for locks: only in the thread, never on the event loop."""
         self.db.execute(f"PRAGMA busy_timeout = {int(self._wait * 1000)}")
         try:
             yield

@@ -206,11 +206,11 @@ class SearchingConformance(Conformance):
             rare = " needle" if at == 1 else ""
             await self.add(log, "s", Note(f"hay{rare}"))
         terms: list[Term] = [(("hay",),), (("needle",),)]
-        found = await log.matches(terms, most=3)
+        found = await log.matches(terms, max_matches=3)
         assert found.holding == (6, 1)
         assert {match.seq: match.terms for match in found.matches} == {3: (0, 1), 7: (0,), 6: (0,)}
-        assert (await log.matches(terms, session="s", most=3)).matches == found.matches
-        assert (await log.matches(terms, most=0)).matches == ()
+        assert (await log.matches(terms, session="s", max_matches=3)).matches == found.matches
+        assert (await log.matches(terms, max_matches=0)).matches == ()
         assert (await log.matches([])).matches == ()
 
     async def test_each_entry_matches_once(self, log: Log) -> None:

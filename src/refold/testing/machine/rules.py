@@ -29,7 +29,7 @@ from refold.log import (
     Value,
 )
 from refold.log.entry import spans_of
-from refold.log.text import found, terms, text_of
+from refold.log.text import contains_all, terms, text_of
 from refold.testing.machine.base import KEYS, BaseMachine, picks
 from refold.testing.model import Kept, ModelLog
 from refold.testing.strategies import WORDS, fillers, large_message, plain_values, texts
@@ -275,7 +275,7 @@ class Looking(BaseMachine):
 
 
 def _matches(kept: Kept, query: str) -> bool:
-    return not kept.forgotten and found(terms(query), text_of(kept.draft))
+    return not kept.forgotten and contains_all(terms(query), text_of(kept.draft))
 
 
 # Rules: appending with marks, and finding by them.

@@ -27,7 +27,7 @@ T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
 
 
-class Place:
+class LogStore:
     """A store, and any number of empty logs in it."""
 
     def __init__(self, store: Store, runner: asyncio.Runner) -> None:
@@ -59,21 +59,21 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="module")
-def memory(runner) -> Iterator[Place]:
+def memory(runner) -> Iterator[LogStore]:
     store = MemoryStore()
-    yield Place(store, runner)
+    yield LogStore(store, runner)
     runner.run(store.close())
 
 
 @pytest.fixture(scope="module")
-def sqlite(runner, tmp_path_factory) -> Iterator[Place]:
+def sqlite(runner, tmp_path_factory) -> Iterator[LogStore]:
     store = SqliteStore(tmp_path_factory.mktemp("jsonl") / "refold.db")
-    yield Place(store, runner)
+    yield LogStore(store, runner)
     runner.run(store.close())
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def place(request) -> Place:
+def any_store(request) -> LogStore:
     return request.getfixturevalue(request.param)
 
 
