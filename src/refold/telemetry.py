@@ -23,14 +23,14 @@ class Instrumented(Generic[_T]):
     def __init__(self, make: "Callable[[Meter], _T]") -> None:
         self._make = make
         self._default: list[_T] = []
-        self._instruments: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
+        self._by_provider: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
 
     def of(self, provider: "MeterProvider | None") -> _T:
         """The instruments of this provider, or of the global one."""
         from opentelemetry import metrics  # noqa: PLC0415 - the library alone does without
 
         instruments = (
-            self._default if provider is None else self._instruments.setdefault(provider, [])
+            self._default if provider is None else self._by_provider.setdefault(provider, [])
         )
         if not instruments:
             meter = (provider or metrics.get_meter_provider()).get_meter("refold")

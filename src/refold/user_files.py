@@ -10,7 +10,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 __all__ = [
-    "appearing_whole",
+    "atomic_file",
     "config_folder",
     "data_folder",
     "state_folder",

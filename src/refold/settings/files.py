@@ -52,13 +52,13 @@ def project_files(folder: Path) -> list[File]:
     The search ends at the root of a repository: what lies above it is another project.
     """
     for candidate in (folder, *folder.parents):
-        found = [
+        files = [
             *_read(candidate / "refold.toml", "project"),
             *_read(candidate / "pyproject.toml", "project", within=("tool", "refold")),
             *_shared(candidate / "config.json"),
         ]
-        if found or os.path.lexists(candidate / ".git"):
-            return found
+        if files or os.path.lexists(candidate / ".git"):
+            return files
     return []
 
 

@@ -99,10 +99,10 @@ def load_settings(chosen: str | None = None, *, folder: Path | None = None) -> S
     sources |= dict.fromkeys(SERVE_KEYS, sources[PROFILE])
     sources |= {key: setting.source for key, setting in values.items()}
     return Settings(
-        _apply(base, {key: one for key, one in values.items() if key in KEYS}),
-        _models({key: one for key, one in values.items() if key.startswith(f"{MODELS}.")}),
+        _apply(base, {key: value for key, value in values.items() if key in KEYS}),
+        _models({key: value for key, value in values.items() if key.startswith(f"{MODELS}.")}),
         sources,
-        _serve({key: one for key, one in values.items() if key in SERVE_KEYS}),
+        _serve({key: value for key, value in values.items() if key in SERVE_KEYS}),
         tuple(left_out),
     )
 
