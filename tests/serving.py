@@ -31,7 +31,7 @@ def service_with(store=None, *, local=True, address="memory:", **serve):
 @asynccontextmanager
 async def running(service, more=()):
     """Its address, while it runs as `refold serve` runs it; then it is told to stop."""
-    sock = app.bound("127.0.0.1", 0)
+    sock = app.listen("127.0.0.1", 0)
     started = asyncio.Event()
     made = application(service, more)
     task = asyncio.create_task(app.serve(made, sock, started.set))

@@ -108,10 +108,10 @@ def dbos() -> None:
 
 def metrics() -> None:
     """What the process measures, for Prometheus."""
-    from refold.service.metrics import measured, told  # noqa: PLC0415 - the subject
+    from refold.service.metrics import export_to_prometheus, render  # noqa: PLC0415 - the subject
 
-    measured()
-    _is_so(b"python_info" in told()[0], "nothing is measured")
+    export_to_prometheus()
+    _is_so(b"python_info" in render()[0], "nothing is measured")
 
 
 def testing() -> None:

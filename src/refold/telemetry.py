@@ -1,7 +1,7 @@
-"""OpenTelemetry instruments, made once for each meter provider.
+"""OpenTelemetry instruments, created once for each meter provider.
 
-What has an extra depends on `opentelemetry-api`, which measures nothing without an SDK. The library
-alone does not depend on it, and measures where a usable version is installed.
+The extras depend on `opentelemetry-api`, a no-op without an SDK. The library alone does not, and
+records metrics only if a usable version is installed.
 """
 
 from collections.abc import Callable
@@ -18,31 +18,34 @@ _T = TypeVar("_T")
 
 
 class Instrumented(Generic[_T]):
-    """What `make` makes of a meter, once for each provider: instruments may not be made twice."""
+    """The result of `make`, once for each provider: instruments may not be created twice."""
 
     def __init__(self, make: "Callable[[Meter], _T]") -> None:
         self._make = make
         self._default: list[_T] = []
-        self._made: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
+        self._by_provider: WeakKeyDictionary[MeterProvider, list[_T]] = WeakKeyDictionary()
 
     def of(self, provider: "MeterProvider | None") -> _T:
         """The instruments of this provider, or of the global one."""
         from opentelemetry import metrics  # noqa: PLC0415 - the library alone does without
 
-        made = self._default if provider is None else self._made.setdefault(provider, [])
-        if not made:
-            made.append(self._make((provider or metrics.get_meter_provider()).get_meter("refold")))
-        return made[0]
+        instruments = (
+            self._default if provider is None else self._by_provider.setdefault(provider, [])
+        )
+        if not instruments:
+            meter = (provider or metrics.get_meter_provider()).get_meter("refold")
+            instruments.append(self._make(meter))
+        return instruments[0]
 
     def installed(self, provider: "MeterProvider | None" = None) -> _T | None:
-        """The same for the library alone; None where OpenTelemetry is missing or older than 1.30.
+        """The same for the library alone; None if OpenTelemetry is missing or older than 1.30.
 
-        Before 1.30 a histogram could not have buckets of its own. The usual ones begin at five
-        seconds: nearly every value would be in the first.
+        Before 1.30, a histogram could not have its own buckets. The default ones begin at five
+        seconds, so nearly every value would be in the first.
         """
         try:
             from opentelemetry.metrics import Meter  # noqa: PLC0415 - the library alone does without
         except ModuleNotFoundError:
             return None
-        known = signature(Meter.create_histogram).parameters
-        return self.of(provider) if "explicit_bucket_boundaries_advisory" in known else None
+        parameters = signature(Meter.create_histogram).parameters
+        return self.of(provider) if "explicit_bucket_boundaries_advisory" in parameters else None

@@ -36,7 +36,7 @@ from refold.integrations.pydantic_ai.pydantic_ai_compat import (
     is_generated_id,
 )
 from refold.service import uvicorn_compat
-from refold.service.middleware import patient
+from refold.service.middleware import slow_client_protocol
 from refold.settings.serve import Serve
 
 CAPPED = {
@@ -81,7 +81,9 @@ async def app(scope, receive, send):  # noqa: ARG001 - as ASGI has it
 
 
 def config():
-    return uvicorn.Config(app, http=patient(Serve()), ws="none", lifespan="off", log_config=None)
+    return uvicorn.Config(
+        app, http=slow_client_protocol(Serve()), ws="none", lifespan="off", log_config=None
+    )
 
 
 async def test_uvicorn_says_whether_a_request_is_under_way():

@@ -13,7 +13,7 @@ from refold.service import keys as keyrings
 from refold.service.keys import (
     EVERYBODY,
     TENANT,
-    Kept,
+    KeyRecords,
     Keyring,
     Quota,
     is_secret,
@@ -196,7 +196,7 @@ async def test_forgetting_the_keys_lets_nobody_in(store, clock):
     assert await keyring.find(made.secret) is None
     assert keyring.any
     fresh = keyring_on(store, clock)
-    await fresh.look()
+    await fresh.refresh()
     assert fresh.any
 
 
@@ -204,7 +204,7 @@ async def test_quotas_are_kept(store, clock):
     keyring = keyring_on(store, clock)
     await keyring.set_quota("acme", Quota(1_000, 2.5))
     fresh = keyring_on(store, clock)
-    await fresh.look()
+    await fresh.refresh()
     assert fresh.quota("acme") == Quota(1_000, 2.5)
     assert fresh.quota("other") == Quota()
     with pytest.raises(InvalidInput):
@@ -212,12 +212,12 @@ async def test_quotas_are_kept(store, clock):
 
 
 def test_notes_of_a_newer_version_change_nothing():
-    kept = Kept()
-    from refold.service.keys import Written  # noqa: PLC0415 - only here
+    kept = KeyRecords()
+    from refold.service.keys import JournalNote  # noqa: PLC0415 - only here
 
     for data in ({}, {"event": "key.split", "id": "a"}, {"event": "key.revoked", "id": 3}):
-        kept.take(Written(1, 0, data))
-    assert kept == Kept()
+        kept.take(JournalNote(1, 0, data))
+    assert kept == KeyRecords()
 
 
 # Keys of providers.
@@ -238,16 +238,16 @@ async def test_a_providers_key_is_encrypted_where_it_is_kept(store, clock):
     assert vault.key_of("acme", "other") is None
     kept = b"".join(one.body for one in await store.log(TENANT).read("keys"))
     assert b"sk-very-secret-1" not in kept
-    assert "sk-very" not in repr(vault.names()) + repr(keyring.kept)
+    assert "sk-very" not in repr(vault.names()) + repr(keyring.records)
 
 
 async def test_what_was_replaced_or_removed_is_gone_from_the_store(store, clock):
     keyring = keyring_on(store, clock)
     vault = Vault(keyring, sealing(new_master_key()))
     await vault.put("acme", "openai", "sk-1")
-    first = keyring.kept.upstreams["acme", "openai"].sealed.encode()
+    first = keyring.records.upstreams["acme", "openai"].sealed.encode()
     await vault.put("acme", "openai", "sk-2")
-    second = keyring.kept.upstreams["acme", "openai"].sealed.encode()
+    second = keyring.records.upstreams["acme", "openai"].sealed.encode()
     kept = b"".join(one.body for one in await store.log(TENANT).read("keys"))
     assert first not in kept
     assert second in kept
@@ -259,7 +259,7 @@ async def test_what_was_replaced_or_removed_is_gone_from_the_store(store, clock)
     with pytest.raises(ApiKeyNotFound):
         await vault.remove("acme", "openai")
     fresh = Vault(keyring_on(store, clock), sealing(new_master_key()))
-    await fresh._keyring.look()
+    await fresh._keyring.refresh()
     assert fresh.names() == []
 
 
@@ -279,7 +279,7 @@ async def test_the_master_key_is_rotated(store, clock):
     assert await both.reseal() == 2
     assert await both.reseal() == 0
     alone = Vault(keyring_on(store, clock), sealing(new))
-    await alone._keyring.look()
+    await alone._keyring.refresh()
     assert alone.key_of("acme", "openai") == "sk-1"
     assert alone.key_of("other", "openai") == "sk-2"
     before = Vault(alone._keyring, sealing(old))

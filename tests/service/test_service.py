@@ -66,7 +66,7 @@ async def test_who_comes_from_elsewhere_needs_a_key():
 
 async def test_listening_elsewhere_without_a_key_is_refused(tmp_path):
     address = f"sqlite:///{tmp_path / 'refold.db'}"
-    sock = app.bound("0.0.0.0", 0)  # noqa: S104 - it never listens
+    sock = app.listen("0.0.0.0", 0)  # noqa: S104 - it never listens
     try:
         with pytest.raises(InvalidInput, match="refold keys create"):
             await app.check_keys(open_store(address), sock)
@@ -75,10 +75,10 @@ async def test_listening_elsewhere_without_a_key_is_refused(tmp_path):
         assert await app.check_keys(open_store(address), sock)
     finally:
         sock.close()
-    local = app.bound("127.0.0.1", 0)
+    local = app.listen("127.0.0.1", 0)
     assert not await app.check_keys(MemoryStore(), local)
     with pytest.raises(InvalidInput, match="--port"):
-        app.bound("127.0.0.1", local.getsockname()[1])
+        app.listen("127.0.0.1", local.getsockname()[1])
     local.close()
 
 

@@ -72,7 +72,7 @@ async def test_entries_come_in_pages_byte_for_byte(service, api):
 
 
 async def test_a_page_looks_through_only_so_many_entries(service, api, monkeypatch):
-    monkeypatch.setattr(sessions, "_LOOKED", 3)
+    monkeypatch.setattr(sessions, "_MAX_SCANNED", 3)
     log, author = service.store.log("acme"), Author()
     values = [Opened(FORMAT, "balanced"), *[Note("x")] * 5, Message(raw(said("user", "hi")))]
     await log.append("s", [author.draft(one) for one in values], expected=0)

@@ -92,7 +92,7 @@ def events_in(stream):
 
 
 async def test_live_events_end_when_the_service_drains_or_the_session_goes(service, monkeypatch):
-    monkeypatch.setattr(events, "_BEAT", 0.01)
+    monkeypatch.setattr(events, "_HEARTBEAT", 0.01)
     secret, log, author = await service.key("acme"), service.store.log("acme"), Author()
     await log.append("s", [author.draft(Opened(FORMAT, "balanced"))], expected=0)
     path = at("s", "/events")
@@ -115,7 +115,7 @@ async def test_live_events_end_when_the_service_drains_or_the_session_goes(servi
 
 
 async def test_a_tenant_has_only_so_many_streams_and_ids_must_be_places(service, monkeypatch):
-    monkeypatch.setattr(events, "MOST_STREAMS", 0)
+    monkeypatch.setattr(events, "MAX_STREAMS", 0)
     secret, log = await service.key("acme"), service.store.log("acme")
     await log.append("s", [Author().draft(Opened(FORMAT, "balanced"))], expected=0)
     status, _ = await followed(service, secret, at("s", "/events"), stop=lambda _: False)

@@ -101,7 +101,7 @@ def never(ids):
 
 async def kept_of(service, tenant):
     keyring, vault = service.state.keyring, service.state.vault
-    await keyring.look()
+    await keyring.refresh()
     return await all_of(service.store, tenant), keyring.keys(tenant), vault.names(tenant)
 
 

@@ -56,7 +56,7 @@ def test_who_waits_as_long_as_told_is_let_through(per_minute, overdrawn):
 
 
 def test_only_so_many_buckets_are_kept():
-    buckets = Buckets(1, Clock(), most=100)
+    buckets = Buckets(1, Clock(), max_buckets=100)
     for n in range(1_000):
         buckets.take(n)
     assert len(buckets._buckets) == 100

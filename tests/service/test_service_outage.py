@@ -183,7 +183,7 @@ async def test_without_fail_open_requests_are_refused_within_the_deadline(path, 
         store.come_back()
         await service.guard.recovered()
         assert (await client.post(path, json=body_of(path, "more"))).status_code == 200
-        service.reaching._at -= 2  # it asks once a second
+        service.readiness._checked -= 2  # it asks once a second
         assert (await client.get("/readyz")).status_code == 200
     told = [one.getMessage() for one in caplog.records if one.name == "refold.service"]
     assert sum("is unavailable" in one for one in told) == 1
@@ -245,7 +245,7 @@ async def test_a_conversation_goes_on_in_one_session_with_all_of_its_turns(path,
         for nth in range(2):
             await turn(f"Prompt {nth}")
         if phase == "placing":  # where the session is looked for
-            service.gateway._placing._newest = AnswerCache()
+            service.gateway._resolver._newest = AnswerCache()
         store.away_at = first(PHASES[phase])
         answer, body = await turn("During")
         if phase == "answering":
@@ -395,10 +395,12 @@ async def test_authentication_never_fails_open():
         for secret in (ended.secret, f"{known.secret[:-5]}wrong", "rfk_no", None):
             assert (await asked(secret)).status_code in (401, 503)
         own = {"Authorization": f"Bearer {known.secret}"}
-        service.keyring._looked -= 10  # longer ago than what was read just now
+        service.keyring._refreshed -= 10  # longer ago than what was read just now
         assert (await client.get("/api/v1/sessions", headers=own)).status_code == 503
         assert len(upstream.got) == passed
-        service.keyring._looked -= 901  # as long ago as `serve.times.stale_keys` allows, and more
+        service.keyring._refreshed -= (
+            901  # longer ago than `serve.times.stale_keys` allows
+        )
         assert (await asked(known.secret)).status_code == 503
 
 
@@ -424,7 +426,7 @@ async def later(service):
 async def test_a_turn_that_is_not_sent_again_counts_as_lost(caplog, monkeypatch):
     store, lost = AbsentStore(), []
     async with gateway(store, fail_open=True) as (service, client, _):
-        monkeypatch.setattr(service.measuring, "unmanaged_lost", lost.append)
+        monkeypatch.setattr(service.metrics, "unmanaged_lost", lost.append)
         store.leave()
         for text in ("one", "two", "three"):
             await client.post(CHAT, json=body_of(CHAT, text))
@@ -445,7 +447,7 @@ async def test_a_turn_that_is_not_sent_again_counts_as_lost(caplog, monkeypatch)
 async def test_what_another_gateway_logged_is_not_lost(monkeypatch):
     store, lost = AbsentStore(), []
     async with gateway(store, fail_open=True) as (one, client, _):
-        monkeypatch.setattr(one.measuring, "unmanaged_lost", lost.append)
+        monkeypatch.setattr(one.metrics, "unmanaged_lost", lost.append)
         await client.post(CHAT, json=body_of(CHAT, "old"))
         store.away_at = first(PHASES["answering"])
         await client.post(CHAT, json=body_of(CHAT, "old", "Hello there.", "more"))
@@ -471,7 +473,7 @@ async def test_what_another_gateway_logged_is_not_lost(monkeypatch):
 async def test_too_many_conversations_to_remember_count_as_lost(monkeypatch):
     store, lost = AbsentStore(), []
     async with gateway(store, fail_open=True) as (service, client, _):
-        monkeypatch.setattr(service.measuring, "unmanaged_lost", lost.append)
+        monkeypatch.setattr(service.metrics, "unmanaged_lost", lost.append)
         monkeypatch.setattr(service.gateway.unmanaged, "_max_turns", 3)
         store.leave()
         for nth in range(5):

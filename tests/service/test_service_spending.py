@@ -14,8 +14,8 @@ from refold.errors import NoModel
 from refold.fold.compactor import context
 from refold.fold.job import Job
 from refold.gateway.upstream import Upstream, Upstreams
-from refold.service import summarising, writing
-from refold.service.spending import Spending
+from refold.service import summarizers
+from refold.service.quotas import Spending
 from refold.service.vault import new_master_key
 from refold.view import Fold
 
@@ -109,7 +109,7 @@ def test_a_clients_word_does_not_choose_a_key_of_the_process(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-who-runs-it")
     client = httpx2.AsyncClient()
     upstreams = Upstreams([Upstream("up", "http://up", models=("m-*",), key="sk-up")], client)
-    resolved = summarising._resolved
+    resolved = summarizers._resolve
     with pytest.raises(NoModel):
         resolved(upstreams, "acme", "openai:gpt-4o", job_for("openai:gpt-4o"))
     assert resolved(upstreams, "acme", "m-1:8b", job_for("m-1:8b")).base_url.startswith("http://up")
@@ -120,17 +120,19 @@ def test_a_clients_word_does_not_choose_a_key_of_the_process(monkeypatch):
 async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
     spent, refused = [], []
 
-    async def write(*_given):
+    async def write(*_args):
         return SimpleNamespace(usage={"input": 10, "output": 5, "calls": 1}, by="m")
 
     monkeypatch.setattr(
-        writing, "by_model", lambda resolve, _models: (seen.append(resolve), write)[1]
+        summarizers, "by_model", lambda resolve, _models: (seen.append(resolve), write)[1]
     )
     seen = []
     spending = Spending(refused.append, lambda *one: spent.append(one))
     settings = SimpleNamespace(models={})
-    await summarising.writing_with(None, settings, spending)("acme")(None, job_for("m"), None)
+    await summarizers.upstream_summarizers(None, settings, spending)("acme")(
+        None, job_for("m"), None
+    )
     assert [(who, used.input, used.output) for who, used, _ in spent] == [("acme", 10, 5)]
-    monkeypatch.setattr(summarising, "_resolved", lambda *_: None)
+    monkeypatch.setattr(summarizers, "_resolve", lambda *_: None)
     seen[0]("m", None)
     assert refused == ["acme"]

@@ -9,12 +9,11 @@ from serving import settings_with
 
 from refold.errors import NoModel, QuotaUsedUp
 from refold.fold.compactor import context
-from refold.service import for_workers, keys, writing
-from refold.service.for_workers import making_beside
+from refold.service import keys, summarizers, worker
 from refold.service.keys import Quota, keyring_of
-from refold.service.quotas import quotas_of
-from refold.service.spending import FREE
+from refold.service.quotas import FREE, quotas_of
 from refold.service.vault import VARIABLE, Vault, new_master_key
+from refold.service.worker import worker_fold_maker
 from refold.stores import MemoryStore
 from refold.view import Fold
 
@@ -31,15 +30,15 @@ def asked(monkeypatch):
 
         return write
 
-    monkeypatch.setattr(writing, "by_model", by_model)
-    monkeypatch.setattr(for_workers, "makes", lambda _log, write: write)
+    monkeypatch.setattr(summarizers, "by_model", by_model)
+    monkeypatch.setattr(worker, "makes", lambda _log, write: write)
     monkeypatch.setattr(keys, "_FRESH", 0.0)
     return models
 
 
-async def summarised(make, store, tenant="acme", summariser=""):
-    given = context(Fold(), {}, model="some-model", summariser=summariser)
-    await make(store.log(tenant))(None, SimpleNamespace(context=given), None)
+async def summarize(make, store, tenant="acme", summarizer=""):
+    job_context = context(Fold(), {}, model="some-model", summariser=summarizer)
+    await make(store.log(tenant))(None, SimpleNamespace(context=job_context), None)
 
 
 @pytest.fixture
@@ -50,12 +49,12 @@ def named(monkeypatch):
 @pytest.mark.usefixtures("named")
 async def test_a_workers_summaries_count_for_all_processes(asked):
     store, settings = MemoryStore(), settings_with(limits={"day_tokens": 20})
-    async with making_beside(store, settings) as make:
-        await summarised(make, store)
-        await summarised(make, store)
+    async with worker_fold_maker(store, settings) as make:
+        await summarize(make, store)
+        await summarize(make, store)
         with pytest.raises(QuotaUsedUp):
-            await summarised(make, store)
-        await summarised(make, store, tenant="other")
+            await summarize(make, store)
+        await summarize(make, store, tenant="other")
     assert asked == ["some-model"] * 3
     elsewhere = quotas_of(store, keyring_of(store), settings.serve.limits)
     await elsewhere.exchange()
@@ -67,11 +66,11 @@ async def test_a_workers_summaries_count_for_all_processes(asked):
 @pytest.mark.usefixtures("named")
 async def test_what_a_service_lets_a_tenant_use_ends_a_workers_summaries(asked):
     store, settings = MemoryStore(), settings_with()
-    async with making_beside(store, settings) as make:
-        await summarised(make, store)
+    async with worker_fold_maker(store, settings) as make:
+        await summarize(make, store)
         await keyring_of(store).set_quota("acme", Quota(10, None))
         with pytest.raises(QuotaUsedUp):
-            await summarised(make, store)
+            await summarize(make, store)
     assert len(asked) == 1
 
 
@@ -79,8 +78,8 @@ async def test_a_worker_asks_the_upstreams_that_the_settings_name(asked, monkeyp
     monkeypatch.setenv("UP_KEY", "sk-from-a-variable")
     up = {"name": "up", "base_url": "http://up/v1", "models": ["some-*"], "key": "UP_KEY"}
     store = MemoryStore()
-    async with making_beside(store, settings_with(upstreams=[up])) as make:
-        await summarised(make, store)
+    async with worker_fold_maker(store, settings_with(upstreams=[up])) as make:
+        await summarize(make, store)
     assert asked[0].base_url.startswith("http://up/v1")
     assert asked[0].client.api_key == "sk-from-a-variable"
 
@@ -89,20 +88,20 @@ async def test_a_worker_uses_the_key_that_is_stored_for_the_tenant(asked, monkey
     monkeypatch.setenv(VARIABLE, new_master_key())
     up = {"name": "up", "base_url": "http://up/v1", "key": "stored"}
     store = MemoryStore()
-    async with making_beside(store, settings_with(upstreams=[up])) as make:
+    async with worker_fold_maker(store, settings_with(upstreams=[up])) as make:
         with pytest.raises(NoModel):
-            await summarised(make, store)
+            await summarize(make, store)
         await Vault(keyring_of(store)).put("acme", "up", "sk-of-acme")
-        await summarised(make, store)
+        await summarize(make, store)
         with pytest.raises(NoModel):
-            await summarised(make, store, tenant="other")
+            await summarize(make, store, tenant="other")
     assert [one.client.api_key for one in asked] == ["sk-of-acme"]
 
 
 def test_what_is_learned_of_a_model_outlives_a_fold():
-    write_of = writing.writing_by(lambda *_: None, settings_with(), FREE)
-    assert write_of("acme") is write_of("acme")
-    assert write_of("acme") is not write_of("other")
+    write_for = summarizers.tenant_summarizers(lambda *_: None, settings_with(), FREE)
+    assert write_for("acme") is write_for("acme")
+    assert write_for("acme") is not write_for("other")
 
 
 def test_a_worker_without_upstreams_needs_nothing_of_the_service():
@@ -110,7 +109,7 @@ def test_a_worker_without_upstreams_needs_nothing_of_the_service():
 import sys
 for name in ("cryptography", "fastapi", "starlette", "uvicorn"):
     sys.modules[name] = None
-import refold.service.for_workers
-import refold.service.writing
+import refold.service.worker
+import refold.service.summarizers
 """
     subprocess.run([sys.executable, "-c", program], check=True)

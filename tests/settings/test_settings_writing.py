@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
-from refold.settings import KEYS, Kept, load_settings, set_setting, unset_setting
+from refold.settings import KEYS, SettingChange, load_settings, set_setting, unset_setting
 from refold.settings.writing import with_value, without_value
 from refold.view.profiles import PROFILES
 
@@ -59,7 +59,7 @@ def user(place, text=None):
 )
 def test_a_seeds_name_is_set_and_kept(place, name, value, before, keys):
     kept = set_setting(name, str(value))
-    assert kept == Kept(name, value, before, user(place))
+    assert kept == SettingChange(name, value, before, user(place))
     values = load_settings("cowagent").values()
     assert [values[key] for key in keys] == [value] * len(keys)
     assert user(place).read_text() == f"{name} = {value}\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refold import user_files
-from refold.user_files import appearing_whole, write_whole
+from refold.user_files import atomic_file, write_whole
 
 FILES = {module.__file__ for module in (user_files, contextlib, pathlib)}
 
@@ -70,7 +70,7 @@ def test_an_interrupt_at_any_step_leaves_the_file_as_it_was_or_whole(tmp_path, b
 def test_an_error_within_leaves_what_was_there(tmp_path):
     path = tmp_path / "notes.md"
     path.write_text("old")
-    with pytest.raises(TypeError), appearing_whole(path) as file:
+    with pytest.raises(TypeError), atomic_file(path) as file:
         file.writelines([b"half of", None])
     assert [one.name for one in tmp_path.iterdir()] == ["notes.md"]
     assert path.read_text() == "old"

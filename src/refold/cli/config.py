@@ -14,7 +14,7 @@ from refold.cli.outcome import explained
 from refold.cli.output import aligned, clipped, terminal_width
 from refold.errors import InvalidInput
 from refold.settings import (
-    Kept,
+    SettingChange,
     Settings,
     Source,
     load_settings,
@@ -113,7 +113,7 @@ def _change(
         typer.echo(f"It does not apply here: {kept.instead}.", err=True)
 
 
-def _said(kept: Kept) -> str:
+def _said(kept: SettingChange) -> str:
     was = f" (before: {_written(kept.before)})" if kept.before is not None else ""
     return f"{kept.key} is {_written(kept.value)} now{was}. Written to {_near_home(kept.path)}."
 

@@ -17,7 +17,7 @@ from refold.errors import InvalidInput, StoreNotFound
 from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
-    from refold.service.keys import Key, Keyring, Made, Role
+    from refold.service.keys import IssuedKey, Key, Keyring, Role
     from refold.service.vault import Vault
 
 
@@ -51,7 +51,7 @@ async def _worked(
     try:
         async with store_at(store, create=create) as opened:
             keyring = keyring_of(opened)
-            await keyring.look()
+            await keyring.refresh()
             return await work(keyring, opened)
     except StoreNotFound as error:
         raise where_to_look(error) from error
@@ -218,7 +218,7 @@ def create(  # noqa: PLR0913 - an option each
     Example: refold keys create --tenant acme --role use --name "the support agent"
     """
 
-    async def made(keyring: "Keyring") -> "Made":
+    async def made(keyring: "Keyring") -> "IssuedKey":
         until = None if days is None else time.time_ns() // 1_000_000 + round(days * _DAY)
         return await keyring.create(tenant, _roles(role), name=name, until=until)
 
@@ -372,7 +372,7 @@ def _roles(given: list[str] | None) -> "list[Role]":
     return [one for one in ROLES if one in wanted]
 
 
-def _tell_made(made: "Made", *, as_json: bool) -> None:
+def _tell_made(made: "IssuedKey", *, as_json: bool) -> None:
     if as_json:
         row = _row(made.key, "active") | {"secret": made.secret}
         typer.echo(json.dumps(row, ensure_ascii=False))

@@ -6,7 +6,7 @@ import typer
 
 from refold.cli.output import aligned, clipped
 from refold.settings import LeftOut, Settings
-from refold.settings.names import printable, shown
+from refold.settings.names import printable, short_repr
 
 _NAMED = 8
 """More keys are counted, not named."""
@@ -42,7 +42,10 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     """The part of `refold config` about them."""
     yield "\nLeft out: these need your own file, the environment, or a folder that you trust"
     yield from aligned(
-        [(printable(one.key), clipped(shown(one.value), _MAX_VALUE), _why(one)) for one in left_out]
+        [
+            (printable(one.key), clipped(short_repr(one.value), _MAX_VALUE), _why(one))
+            for one in left_out
+        ]
     )
     yield WHAT_TO_DO
 

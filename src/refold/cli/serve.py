@@ -16,7 +16,7 @@ from refold.cli.left_out import say_left_out
 from refold.cli.options import STORE, ProfileChoice, StoreOption, store_at, where_is
 from refold.cli.outcome import explained, needing
 from refold.errors import InvalidInput
-from refold.service.metrics import measured
+from refold.service.metrics import export_to_prometheus
 
 if TYPE_CHECKING:
     from refold.engine.dbos import Limits
@@ -39,7 +39,7 @@ def metrics_at(where: str | None) -> Generator[str | None]:
         yield None
         return
     host, port = _host_and_port(where)
-    provider = measured()
+    provider = export_to_prometheus()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
 
     try:
@@ -170,7 +170,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
 
     listening.log_to_standard_error()
     listening.raise_file_limit()
-    sock = listening.bound(host, port)
+    sock = listening.listen(host, port)
     try:
         keys = await listening.check_keys(store_at(address, create=True), sock)
         local = listening.is_local(sock)
@@ -299,7 +299,7 @@ async def _work(
     address: str, limits: "Limits", patience: float, pool: str, profile: str | None
 ) -> None:
     from refold.engine.dbos import Worker  # noqa: PLC0415 - optional
-    from refold.service.for_workers import making_beside  # noqa: PLC0415 - slow
+    from refold.service.worker import worker_fold_maker  # noqa: PLC0415 - slow
     from refold.settings import load_settings  # noqa: PLC0415 - slow
     from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - optional
 
@@ -313,7 +313,7 @@ async def _work(
         loop.add_signal_handler(one, stop.set)
     async with (
         PostgresStore(address) as store,
-        making_beside(store, settings) as make,
+        worker_fold_maker(store, settings) as make,
         Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as at_work,
     ):
         typer.echo(f"{at_work.executor} takes folds.", err=True)

@@ -38,7 +38,7 @@ from refold.exports import FORMS, exported
 from refold.log import DEFAULT_TENANT, Log, export_session, import_session
 from refold.log.entry import check_name
 from refold.log.transfer import check_lines
-from refold.user_files import appearing_whole
+from refold.user_files import atomic_file
 
 # Files to read a session from and to write one to.
 
@@ -133,7 +133,7 @@ def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
             yield device
     else:
         _check_target(target, force=force)
-        with appearing_whole(path) as file:
+        with atomic_file(path) as file:
             yield file
             _check_target(target, force=force)  # while it was written, another may have come
 

@@ -13,8 +13,8 @@ from refold.cli.outcome import explained
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.settings import Trust
-from refold.settings.files import File, given_in, project_files
-from refold.settings.names import Given, printable, shown
+from refold.settings.files import File, project_files, values_in
+from refold.settings.names import SettingValue, printable, short_repr
 from refold.settings.trust import right_of
 from refold.stores.sqlite.ownership import claim, disown, is_own_store
 from refold.view.profiles import ProjectRight
@@ -166,7 +166,7 @@ def _lines(found: _Found) -> Iterator[str]:
         yield f"{printable(file.path)}: {_VERDICTS[found.trust.verdict(file)]}"
         # Values are shown whole: what is cut off could not be judged.
         rows = [
-            (f"  {printable(one.key)}", needs, shown(one.value, max_chars=_WHOLE))
+            (f"  {printable(one.key)}", needs, short_repr(one.value, max_chars=_WHOLE))
             for one, needs in _settings_in(file)
         ]
         yield from aligned(rows) if rows else ()
@@ -174,8 +174,8 @@ def _lines(found: _Found) -> Iterator[str]:
         yield f"{printable(found.store)}: a store that you did not make on this machine"
 
 
-def _settings_in(file: File) -> Iterator[tuple[Given, str]]:
-    for one in given_in(file):
+def _settings_in(file: File) -> Iterator[tuple[SettingValue, str]]:
+    for one in values_in(file):
         free = right_of(one.key) is ProjectRight.VALUE
         yield one, "applies always" if free else "needs trust"
 
@@ -189,7 +189,9 @@ def _as_json(found: _Found) -> dict[str, object]:
                 "sha256": file.sha256,
                 "verdict": found.trust.verdict(file),
                 "needs_trust": [
-                    one.key for one in given_in(file) if right_of(one.key) is not ProjectRight.VALUE
+                    one.key
+                    for one in values_in(file)
+                    if right_of(one.key) is not ProjectRight.VALUE
                 ],
             }
             for file in found.files

@@ -1,10 +1,10 @@
-"""Who asks: the tenant, the key and its roles."""
+"""Who calls the service, and how much a key and a tenant may ask for in this process."""
 
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection, Request
@@ -12,98 +12,74 @@ from starlette.requests import HTTPConnection, Request
 from refold.errors import KeyNeeded, LimitReached, NotLocal, RoleNeeded, StoreError
 from refold.log import DEFAULT_TENANT
 from refold.service.keys import ROLES, Key, Keyring, Role, secret_in
+from refold.service.quotas import Quotas
 from refold.settings import Settings
 from refold.settings.serve import LimitSettings
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-"""How this machine calls itself."""
-_ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
+"""Names of this machine."""
+_OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
+_MAX_BUCKETS: Final = 20_000
+_RETRY_AFTER: Final = 1.0
 _FORWARDED: Final = frozenset({"forwarded", "via", "x-forwarded-for", "x-real-ip"})
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks."""
-
     tenant: str
     key: str
     """The id of the key; empty where none is needed."""
     roles: frozenset[Role]
     stale: bool = False
-    """Whether the key was checked against what was known before the store failed."""
+    """Whether the key was checked against keys read before the store failed."""
 
     def may(self, role: Role) -> bool:
-        """Whether this role is the caller's; an admin has all."""
         return role in self.roles or "admin" in self.roles
 
     def require(self, role: Role) -> None:
-        """Refuse who has not this role."""
         if not self.may(role):
             raise RoleNeeded(f"This needs a key with the role {role!r}.")
 
 
-class Limiter(Protocol):
-    """Counts requests, and refuses those beyond a limit."""
-
-    def admit(self, caller: Caller) -> None:
-        """Count a request."""
-        ...
-
-    def admit_model(self, caller: Caller) -> Any:  # noqa: ANN401 - whatever is released at its end
-        """Count a request to a model; what it holds until it has ended."""
-        ...
-
-
-class Quotas(Protocol):
-    """Refuses tenants that have used up what they may."""
-
-    def check(self, tenant: str) -> None:
-        """Refuse a tenant that has."""
-        ...
-
-
 class Gatekeeper(Protocol):
-    """What decides who may ask: the service, at `app.state.service`."""
+    """The parts of the service, at `app.state.service`, that decide about a request."""
 
     keyring: Keyring
     local: bool
     settings: Settings
-
-    @property
-    def limits(self) -> Limiter:
-        """How much each key and tenant may ask."""
-        ...
-
-    @property
-    def quotas(self) -> Quotas:
-        """What each tenant may use in a day."""
-        ...
+    limits: "Limits"
+    quotas: Quotas
 
 
 ANYBODY: Final = Caller(DEFAULT_TENANT, "", frozenset(ROLES))
-"""Who asks a service that has no keys, from the machine that it runs on."""
+"""The caller of a service without keys, on the machine that it runs on."""
 
 
 async def caller_of(request: Request, *, max_stale: float = 0.0) -> Caller:
-    """Who asks; raises KeyNeeded, or NotLocal where there are no keys, or LimitReached.
+    """Authenticate and count a request, once.
 
     While the store is unavailable, keys that were read up to `max_stale` seconds ago are valid.
+
+    Raises:
+        KeyNeeded: The key is missing or not valid.
+        NotLocal: There are no keys, and the request is not from a program on this machine.
+        LimitReached: There are too many requests.
     """
-    found = cast("Caller | None", getattr(request.state, "caller", None))
-    if found is not None:
-        return found
+    caller = cast("Caller | None", getattr(request.state, "caller", None))
+    if caller is not None:
+        return caller
     service = cast("Gatekeeper", request.app.state.service)
     keyring, local = service.keyring, service.local
-    caller = await known(request, keyring, local=local, max_stale=max_stale)
+    caller = await authenticate(request, keyring, local=local, max_stale=max_stale)
     request.state.caller = caller
     service.limits.admit(caller)
     return caller
 
 
 async def gateway_caller(request: Request) -> Caller:
-    """Who asks a model, if there is anything left of what the tenant may use.
+    """The caller of a model, if the tenant's quota is not used up.
 
-    The request holds a slot from now on, which is released when it has ended.
+    The request holds a slot from now on; the middleware releases it when the request ends.
     """
     service = cast("Gatekeeper", request.app.state.service)
     serve = service.settings.serve
@@ -115,21 +91,21 @@ async def gateway_caller(request: Request) -> Caller:
     return caller
 
 
-async def known(
+async def authenticate(
     request: HTTPConnection, keyring: Keyring, *, local: bool, max_stale: float = 0.0
 ) -> Caller:
-    """Who asks, by the keys on this keyring; `local`: nobody else reaches the service.
+    """The caller, by the keys on this keyring; `local`: only this machine reaches the service.
 
     Raises:
-        StoreError: The keys cannot be read. A key that was not read before is never let in.
+        StoreError: The keys cannot be read. A key that was not read before is never accepted.
     """
     secret = secret_in(request.headers)
     try:
         key = None if secret is None else await keyring.find(secret)
         if secret is None:
-            await keyring.current()
+            await keyring.refresh_if_stale()
     except StoreError:
-        key = None if secret is None else keyring.known(secret)
+        key = None if secret is None else keyring.find_cached(secret)
         if keyring.age > max_stale or (secret is not None and key is None):
             raise
         return replace(_caller(request, key, keyring, local=local), stale=True)
@@ -148,17 +124,16 @@ def _caller(request: HTTPConnection, key: Key | None, keyring: Keyring, *, local
 
 
 def _check_local(request: HTTPConnection) -> None:
-    """Refuse what a web page sends through the browser of whoever runs the service.
+    """Refuse what a web page sends through a browser on this machine.
 
-    A page may have its own name point to this machine: then the host is that name. What another
-    server passed on may have come from anywhere.
+    A page may have its own name point to this machine: then the host is that name. A forwarded
+    request may have come from anywhere.
     """
     headers = request.headers
-    local = _is_local(f"//{headers.get('host', '')}") and _is_local(
-        headers.get("origin", "//localhost")
-    )
-    through = headers.get("sec-fetch-site") in _ELSEWHERE or not _FORWARDED.isdisjoint(headers)
-    if not local or through:
+    addresses = (f"//{headers.get('host', '')}", headers.get("origin", "//localhost"))
+    local = all(map(_is_local, addresses))
+    forwarded = headers.get("sec-fetch-site") in _OTHER_SITES or not _FORWARDED.isdisjoint(headers)
+    if not local or forwarded:
         raise NotLocal("Without keys, the service answers programs of this machine only.")
 
 
@@ -169,84 +144,75 @@ def _is_local(address: str) -> bool:
         return False
 
 
-# Rates: a bucket that fills evenly, and is taken from.
-
-_MOST: Final = 20_000
+# Rate limits.
 
 
 class Bucket:
-    """Holds as much as a minute brings. It may be overdrawn: then it takes longer."""
+    """A token bucket of one minute's capacity. It may be overdrawn: then refilling takes longer."""
 
-    __slots__ = ("_at", "_held", "_rate")
+    __slots__ = ("_level", "_rate", "_updated")
 
     def __init__(self, per_minute: float, now: float) -> None:
         self._rate = per_minute / 60
-        self._held = per_minute
-        self._at = now
+        self._level = per_minute
+        self._updated = now
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until this much is there; 0 if it is."""
+        """Seconds until this much is available."""
         self._fill(now)
-        return max(0.0, (amount - self._held) / self._rate)
+        return max(0.0, (amount - self._level) / self._rate)
 
     def take(self, amount: float, now: float) -> None:
-        """Take this much, there or not."""
         self._fill(now)
-        self._held -= amount
+        self._level -= amount
 
     def _fill(self, now: float) -> None:
-        self._held = min(self._rate * 60, self._held + max(0.0, now - self._at) * self._rate)
-        self._at = now
+        self._level = min(self._rate * 60, self._level + max(0.0, now - self._updated) * self._rate)
+        self._updated = now
 
 
 class Buckets:
-    """A bucket for each of any number of names, of which those used last are kept."""
+    """A bucket for each name; the least recently used ones are dropped. 0 means no limit."""
 
-    def __init__(self, per_minute: float, tick: Callable[[], float], most: int = _MOST) -> None:
-        """Make them; at 0 per minute there is no limit."""
+    def __init__(
+        self, per_minute: float, tick: Callable[[], float], max_buckets: int = _MAX_BUCKETS
+    ) -> None:
         self._per_minute = per_minute
         self._tick = tick
-        self._most = most
+        self._max_buckets = max_buckets
         self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
 
     def wait(self, name: Hashable, amount: float = 1.0) -> float:
-        """Seconds until this much is there."""
         if not self._per_minute:
             return 0.0
         return self._bucket(name).wait(min(amount, self._per_minute), self._tick())
 
     def take(self, name: Hashable, amount: float = 1.0) -> None:
-        """Take this much, there or not."""
         if self._per_minute:
             self._bucket(name).take(amount, self._tick())
 
     def _bucket(self, name: Hashable) -> Bucket:
-        found = self._buckets.get(name)
-        if found is None:
-            found = self._buckets[name] = Bucket(self._per_minute, self._tick())
-            if len(self._buckets) > self._most:
+        bucket = self._buckets.get(name)
+        if bucket is None:
+            bucket = self._buckets[name] = Bucket(self._per_minute, self._tick())
+            if len(self._buckets) > self._max_buckets:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(name)
-        return found
+        return bucket
 
 
-# How much a key and a tenant may ask for at once and in a minute, in this process.
-
-_AGAIN = 1.0
 _Name = tuple[str, str]
-_Bound = tuple[Buckets, str]
-"""What is left of a rate, and whose it is in words."""
+"""A tenant and a key, or a tenant alone."""
 
 
 class Slot:
-    """A request to a model that is under way; it is released once."""
+    """A request to a model that is under way; releasing it twice changes nothing."""
 
     def __init__(self, under_way: "Counter[_Name]", name: _Name) -> None:
         self._under_way: Counter[_Name] | None = under_way
         self._name = name
 
     def release(self) -> None:
-        """It has ended; a second time changes nothing."""
         if self._under_way is None:
             return
         self._under_way[self._name] -= 1
@@ -273,7 +239,6 @@ class Limits:
 
     @property
     def under_way(self) -> int:
-        """Requests to models that have not ended."""
         return self._under_way.total()
 
     def admit(self, caller: Caller) -> None:
@@ -286,32 +251,30 @@ class Limits:
             buckets.take(name)
 
     def admit_model(self, caller: Caller) -> Slot:
-        """Admit a request to a model, which has not been counted in tokens yet."""
         names = _names(caller)
         _check("tokens", names, self._tokens)
         under_way = self._under_way[names[0]]
         if self._streams and self._counts(caller, "streams") and under_way >= self._streams:
-            raise LimitReached("Too many requests with this key are under way.", _AGAIN)
+            raise LimitReached("Too many requests with this key are under way.", _RETRY_AFTER)
         self._under_way[names[0]] += 1
         return Slot(self._under_way, names[0])
 
     def _counts(self, caller: Caller, *limits: str) -> bool:
-        """Whether these limits are for the caller.
+        """Whether these limits apply to the caller.
 
-        Where no key is needed there is nobody to be crowded out: only what somebody has set counts.
+        Without keys nobody can be crowded out, so only limits that somebody has set apply.
         """
         return bool(caller.key) or not self._set.isdisjoint(limits)
 
     def used(self, caller: Caller, tokens: int) -> None:
-        """Take the tokens of an answer, more than there are if need be."""
+        """Take the tokens of an answer, overdrawing if need be."""
         for name, (buckets, _) in zip(_names(caller), self._tokens, strict=True):
             buckets.take(name, tokens)
 
 
-def _check(what: str, names: Iterable[_Name], bounds: Iterable[_Bound]) -> None:
-    for name, (buckets, whose) in zip(names, bounds, strict=True):
-        wait = buckets.wait(name)
-        if wait > 0:
+def _check(what: str, names: Iterable[_Name], rates: Iterable[tuple[Buckets, str]]) -> None:
+    for name, (buckets, whose) in zip(names, rates, strict=True):
+        if (wait := buckets.wait(name)) > 0:
             raise LimitReached(f"Too many {what} {whose} in a minute.", wait)
 
 

@@ -1,4 +1,4 @@
-"""What makes the folds: this process for a store in a file, workers for one on a server."""
+"""How folds are made: by this process for a store in a file, by workers for one on a server."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -11,16 +11,17 @@ from refold.fold.job import Make
 from refold.gateway.upstream import Upstreams
 from refold.log import Log, Store
 from refold.models.making import makes
-from refold.service.spending import FREE, Spending
+from refold.service.quotas import FREE, Spending
 from refold.settings import Settings
 
-_SERVERS: Final = ("postgresql://", "postgres://")
-
 NewEngine = Callable[[Log], Engine]
+MakeFor = Callable[[Log], Make]
+"""What makes a log's folds."""
+_SERVERS: Final = ("postgresql://", "postgres://")
 
 
 def on_server(address: str) -> bool:
-    """Whether the store is on a server, which other processes may share."""
+    """Whether the store is on a server, and so needs workers."""
     return address.startswith(_SERVERS)
 
 
@@ -32,41 +33,39 @@ def is_shared(address: str) -> bool:
 def engine_of(
     address: str, store: Store, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
 ) -> NewEngine:
-    """What makes the engine of a tenant's log.
+    """Makes the engine of a tenant's log.
 
-    That log may have deadlines for requests. A fold that is made here reads from the store itself,
-    for as long as it takes.
+    That log may have deadlines for requests. A fold made here reads from the store itself, for as
+    long as it takes.
     """
     if not on_server(address):
-        make = making(settings, upstreams, spending)
+        make = fold_maker(settings, upstreams, spending)
         return lambda log: LocalEngine(own := store.log(log.tenant), make(own))
     from refold.engine.dbos import DbosEngine  # noqa: PLC0415 - optional
 
     return lambda log: DbosEngine(log, address, extract=makes(store.log(log.tenant), from_the_log))
 
 
-def making(
-    settings: Settings, upstreams: Upstreams, spending: Spending = FREE
-) -> Callable[[Log], Make]:
-    """What makes a log's folds: by the model that each names, where models can be asked."""
+def fold_maker(settings: Settings, upstreams: Upstreams, spending: Spending = FREE) -> MakeFor:
+    """Makes folds with the upstreams' models, or extractive ones without Pydantic AI."""
     if find_spec("pydantic_ai") is None:
         return lambda log: makes(log, from_the_log)
-    from refold.service.summarising import writing_with  # noqa: PLC0415 - optional
+    from refold.service.summarizers import upstream_summarizers  # noqa: PLC0415 - optional
 
-    write_of = writing_with(upstreams, settings, spending)
-    return lambda log: makes(log, write_of(log.tenant))
+    write_for = upstream_summarizers(upstreams, settings, spending)
+    return lambda log: makes(log, write_for(log.tenant))
 
 
 @asynccontextmanager
-async def working(
+async def local_worker(
     address: str, store: Store, settings: Settings, upstreams: Upstreams, spending: Spending = FREE
 ) -> AsyncGenerator[None]:
-    """A worker in this process, meanwhile, where the store is one that needs workers."""
+    """A worker in this process, if the store needs workers."""
     if not on_server(address):
         yield
         return
     from refold.engine.dbos import Worker  # noqa: PLC0415 - optional
 
-    make, patience = making(settings, upstreams, spending), settings.serve.times.drain
+    make, patience = fold_maker(settings, upstreams, spending), settings.serve.times.drain
     async with Worker(address, store.log, make, patience=patience):
         yield

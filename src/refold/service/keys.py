@@ -1,4 +1,4 @@
-"""The keys of the service: made, rotated, revoked, and known again by their secret's hash."""
+"""The keys of the service: their journal, their secrets, and the keyring that issues them."""
 
 import asyncio
 import hmac
@@ -25,20 +25,36 @@ from refold.errors import (
 from refold.log import CODEC, Author, Draft, Log, Note, Opened, Span, Store
 from refold.log.entry import check_name
 
-# Notes that all processes of the service share: a session of a tenant that nobody else has.
-#
-# What the service must remember is appended there as notes with data, on whatever store it has: so
-# it
-# survives a process, reaches the others, and says who did what when.
-
 TENANT: Final = "refold.service"
 """The tenant of the service itself: no key is for it."""
-_FORMAT, _PROFILE = "openai-chat", "balanced"  # a session has some, though no model sees this one
+EVERYBODY: Final = "*"
+"""All tenants, for an upstream's key; no tenant has this name."""
+Role = Literal["use", "read", "write", "admin"]
+"""What a key may do: use the gateway; read, or change, over the API; manage keys, and all else."""
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+State = Literal["active", "expired", "revoked"]
+PREFIX: Final = "rfk_"
+OVERLAP: Final = 24 * 60 * 60.0
+"""Seconds that an old secret stays valid after a rotation, by default."""
+_FORMAT, _PROFILE = "openai-chat", "balanced"  # a session needs some, though no model sees this one
 _PAGE: Final = 1_000
+_SECRET: Final = re.compile(r"rfk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})")
+_SECRET_LENGTH: Final = len(PREFIX) + 12 + 1 + 43
+_REDACTED: Final = "…"
+_SECRET_PATTERNS: Final = (
+    re.compile(r"rfk_[A-Za-z0-9]+_[A-Za-z0-9_-]+"),
+    re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}"),
+    re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"),
+    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
+)
+_SESSION: Final = "keys"
+_FRESH: Final = 1.0  # seconds that keys count as up to date
+_PAUSE: Final = 0.05  # seconds between two reads, however many wrong keys come
+_MAX_TRIES: Final = 20
 
 
-class Written(NamedTuple):
-    """A note as it was written."""
+class JournalNote(NamedTuple):
+    """A note as the journal holds it."""
 
     seq: int
     at: int
@@ -46,56 +62,59 @@ class Written(NamedTuple):
 
 
 class Journal:
-    """One such session, read from its beginning and then on from where it was read to."""
+    """Notes that all processes of the service share, in a session of the service's own tenant.
+
+    What the service must remember is appended there as notes with data, on whatever store it has:
+    so it survives a process, reaches the others, and says who did what when.
+    """
 
     def __init__(self, log: Log, session: str, author: Author | None = None) -> None:
         self._log = log
         self._session = session
         self._author = author or Author()
-        self.upto = 0
+        self.seq = 0
         """The newest entry that was read."""
         self.forgotten = False
-        """Whether somebody had the session forgotten: what it said is gone."""
+        """Whether the session was forgotten, with all of its notes."""
 
-    async def news(self) -> list[Written]:
-        """The notes that were written since the last time."""
+    async def news(self) -> list[JournalNote]:
+        """The notes written since the last call."""
         try:
             head = await self._log.head(self._session)
         except (SessionNotFound, SessionForgotten) as error:
             self.forgotten = self.forgotten or isinstance(error, SessionForgotten)
-            self.upto = 0
+            self.seq = 0
             return []
-        found: list[Written] = []
-        while self.upto < head:
-            span = Span(self.upto + 1, min(head, self.upto + _PAGE))
+        notes: list[JournalNote] = []
+        while self.seq < head:
+            span = Span(self.seq + 1, min(head, self.seq + _PAGE))
             for entry in await self._log.read(self._session, span):
                 match None if entry.forgotten else CODEC.decode(entry):
                     case Note(data=dict(data)):
-                        found.append(Written(entry.seq, entry.at, data))
+                        notes.append(JournalNote(entry.seq, entry.at, data))
                     case _:
                         pass
-            self.upto = span.last
-        return found
+            self.seq = span.last
+        return notes
 
     async def add(self, notes: Sequence[Note], *, exactly: bool = True) -> None:
-        """Write notes: right after what was read (else Conflict), or wherever the end is."""
+        """Append notes: right after what was read (else Conflict), or wherever the end is."""
         drafts = [self._author.draft(note) for note in notes]
-        if exactly and self.upto:
-            await self._log.append(self._session, drafts, expected=self.upto)
+        if exactly and self.seq:
+            await self._log.append(self._session, drafts, expected=self.seq)
         elif exactly:
             await self._log.append(self._session, [self._opening(), *drafts], expected=0)
         else:
             await self._log.append(self._session, drafts, expected=None)
 
     async def begin(self) -> None:
-        """Make the session, unless it is there."""
+        """Create the session, unless it exists."""
         try:
             await self._log.head(self._session)
         except (SessionNotFound, SessionForgotten):
             await self._log.append(self._session, [self._opening()], expected=0)
 
     async def erase(self, seqs: Sequence[int]) -> None:
-        """Have notes forgotten, for good."""
         for seq in seqs:
             await self._log.forget(self._session, Span(seq, seq))
 
@@ -103,17 +122,7 @@ class Journal:
         return self._author.draft(Opened(_FORMAT, _PROFILE, title=f"{TENANT}: {self._session}"))
 
 
-# What the notes about keys come to, one after the other.
-
-Role = Literal["use", "read", "write", "admin"]
-"""What a key is good for: the gateway; reading over the API; changing over it; keys and all."""
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
-State = Literal["active", "expired", "revoked"]
-
-
 class Secret(NamedTuple):
-    """What is known of a secret."""
-
     hash: str
     until: int | None = None
     """Milliseconds since 1970, where an end is set: a newer secret has taken over."""
@@ -131,19 +140,19 @@ class Key:
     until: int | None = None
     """When it expires, milliseconds since 1970."""
     secrets: tuple[Secret, ...] = field(default=(), repr=False)
-    """The newest last; the others are valid for a while."""
+    """The newest last; the others stay valid for a while."""
     revoked_at: int | None = None
 
     def state(self, now: int) -> State:
-        """How it stands."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.until is not None and now >= self.until else "active"
 
     def takes(self, hash: str, now: int) -> bool:  # noqa: A002 - the glossary's word
-        """Whether this secret of it opens anything now."""
+        """Whether the secret with this hash is valid now."""
         return self.state(now) == "active" and any(
-            one.hash == hash and (one.until is None or now < one.until) for one in self.secrets
+            hmac.compare_digest(secret.hash, hash) and (secret.until is None or now < secret.until)
+            for secret in self.secrets
         )
 
 
@@ -167,24 +176,24 @@ class Quota(NamedTuple):
 
 
 @dataclass(slots=True)
-class Kept:
-    """Everything that the notes said so far."""
+class KeyRecords:
+    """Everything that the notes have said so far."""
 
     keys: dict[str, Key] = field(default_factory=dict[str, Key])
     by_hash: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Which key a secret is of; none of those that are revoked."""
+    """The key of each secret, except revoked ones."""
     upstreams: dict[tuple[str, str], Sealed] = field(
         default_factory=dict[tuple[str, str], Sealed], repr=False
     )
     stale: set[int] = field(default_factory=set[int])
-    """Notes with encrypted keys that nobody needs any more."""
+    """Notes with encrypted keys that were replaced or removed."""
     quotas: dict[str, Quota] = field(default_factory=dict[str, Quota])
     owners: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The keys that sessions were handed over to, by tenant and the id of the log's first entry.
-    Names are not kept here: they may be words that somebody has forgotten."""
+    Session names are not kept here: they may contain words that must be forgotten."""
 
-    def take(self, note: Written) -> None:
-        """Take in one note; one that this version does not know changes nothing."""
+    def take(self, note: JournalNote) -> None:
+        """Apply one note; one that this version does not know changes nothing."""
         match note.data:
             case {"event": "key.created", "id": str(key), "tenant": str(tenant)}:
                 self._created(note, key, tenant)
@@ -210,16 +219,17 @@ class Kept:
             }:
                 self.owners[a, b] = c
             case {"event": "quota.set", "tenant": str(tenant)}:
+                cost = note.data.get("cost")
                 self.quotas[tenant] = Quota(
-                    _whole(note.data.get("tokens")), _number(note.data.get("cost"))
+                    _integer(note.data.get("tokens")),
+                    float(cost) if isinstance(cost, int | float) else None,
                 )
             case _:
                 pass
 
-    def _created(self, note: Written, key: str, tenant: str) -> None:
-        given = note.data.get("roles")
-        named = given if isinstance(given, list) else []
-        roles = frozenset[Role](one for one in ROLES if one in named)
+    def _created(self, note: JournalNote, key: str, tenant: str) -> None:
+        names = note.data.get("roles")
+        roles = frozenset[Role](role for role in ROLES if isinstance(names, list) and role in names)
         name, hashed = note.data.get("name"), str(note.data.get("hash"))
         self.keys[key] = Key(
             key,
@@ -227,7 +237,7 @@ class Kept:
             name if isinstance(name, str) else "",
             roles,
             note.at,
-            _whole(note.data.get("until")),
+            _integer(note.data.get("until")),
             (Secret(hashed),),
         )
         self.by_hash[hashed] = key
@@ -237,8 +247,8 @@ class Kept:
         if old is None or old.revoked_at is not None:
             return
         ended = tuple(
-            one if one.until is not None and one.until <= end else Secret(one.hash, end)
-            for one in old.secrets
+            secret if secret.until is not None and secret.until <= end else Secret(secret.hash, end)
+            for secret in old.secrets
         )
         self.keys[key] = replace(old, secrets=(*ended, Secret(new)))
         self.by_hash[new] = key
@@ -248,8 +258,8 @@ class Kept:
         if old is None or old.revoked_at is not None:
             return
         self.keys[key] = replace(old, secrets=(), revoked_at=at)
-        for one in old.secrets:
-            self.by_hash.pop(one.hash, None)
+        for secret in old.secrets:
+            self.by_hash.pop(secret.hash, None)
 
     def _replaced(self, tenant: str, upstream: str) -> None:
         old = self.upstreams.pop((tenant, upstream), None)
@@ -257,56 +267,35 @@ class Kept:
             self.stale.add(old.seq)
 
 
-def _whole(value: JsonValue) -> int | None:
+def _integer(value: JsonValue) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _number(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-# Secrets: how the service's own are made and known again, and how none is ever shown.
-
-PREFIX: Final = "rfk_"
-_SECRET: Final = re.compile(r"rfk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})")
-_LONGEST: Final = len(PREFIX) + 12 + 1 + 43
-_SHOWN: Final = "…"
-_HIDDEN: Final = (
-    re.compile(r"rfk_[A-Za-z0-9]+_[A-Za-z0-9_-]+"),
-    re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}"),
-    re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"),
-    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
-)
-
-
 def new_id() -> str:
-    """The id of a new key: no secret."""
     return secrets.token_hex(6)
 
 
 def new_secret(key: str) -> str:
-    """A new secret for the key of this id."""
     return f"{PREFIX}{key}_{secrets.token_urlsafe(32)}"
 
 
 def hash_of(secret: str) -> str:
-    """All that is kept of a secret. It is as random as the hash is long, so no salt is needed."""
+    """All that is stored of a secret. It is as random as the hash is long, so it needs no salt."""
     return sha256(secret.encode()).hexdigest()
 
 
 def is_secret(text: str) -> bool:
-    """Whether it has the form of one of ours."""
-    return len(text) == _LONGEST and _SECRET.fullmatch(text) is not None
+    return len(text) == _SECRET_LENGTH and _SECRET.fullmatch(text) is not None
 
 
 def secret_in(headers: Mapping[str, str]) -> str | None:
-    """The service's own key among the headers of a request, if one came.
+    """The service's own key among the headers of a request, if any.
 
-    It is in `Refold-Key`, or where the clients of the providers put theirs.
+    It is in `Refold-Key`, or where clients put the provider's key.
     """
-    given = headers.get("refold-key")
-    if given is not None:
-        return given.strip()
+    own = headers.get("refold-key")
+    if own is not None:
+        return own.strip()
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and bearer.strip().startswith(PREFIX):
         return bearer.strip()
@@ -315,17 +304,16 @@ def secret_in(headers: Mapping[str, str]) -> str | None:
 
 
 def without_secrets(text: str) -> str:
-    """The text as it may be shown: nothing in it that looks like a key or a password."""
-    for one in _HIDDEN:
-        text = one.sub(_SHOWN, text)
+    """The text without anything that looks like a key or a password."""
+    for pattern in _SECRET_PATTERNS:
+        text = pattern.sub(_REDACTED, text)
     return text
 
 
 class NoSecrets(logging.Filter):
-    """Takes secrets out of what is logged, tracebacks included."""
+    """Removes secrets from log records, tracebacks included."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Every record passes, without its secrets."""
         record.msg, record.args = without_secrets(record.getMessage()), ()
         if record.exc_info and record.exc_info[0] is not None:
             formatter = logging.Formatter()
@@ -334,29 +322,18 @@ class NoSecrets(logging.Filter):
         return True
 
 
-EVERYBODY: Final = "*"
-"""Stands for all tenants where an upstream's key is kept; no tenant is called so."""
-OVERLAP: Final = 24 * 60 * 60.0
-"""Seconds that the old secret is valid beside the new one, unless told otherwise."""
-_SESSION: Final = "keys"
-_FRESH: Final = 1.0  # seconds that nobody looks what other processes wrote
-_PAUSE: Final = 0.05  # seconds between two looks, however many wrong keys come
-_TRIES: Final = 20
-
-
-class Made(NamedTuple):
-    """A key with its new secret, which is told this once."""
+class IssuedKey(NamedTuple):
+    """A key with its new secret, which is shown this once."""
 
     key: Key
     secret: str
 
     def __repr__(self) -> str:
-        """Without the secret."""
-        return f"Made({self.key!r})"
+        return f"IssuedKey({self.key!r})"
 
 
 class Keyring:
-    """Knows the keys of all tenants. Changes of other processes are seen within a second."""
+    """The keys of all tenants. Changes by other processes are seen within a second."""
 
     def __init__(
         self,
@@ -366,43 +343,36 @@ class Keyring:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         tick: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make a keyring over the log of the service's own tenant: see `keyring_of`."""
         if log.tenant != TENANT:
             raise InvalidInput("That is no log of the service's own tenant.", "Use keyring_of.")
         self._journal = Journal(log, _SESSION, author)
-        self._kept = Kept()
+        self.records = KeyRecords()
         self._now = now
         self._tick = tick
-        self._looking = asyncio.Lock()
-        self._looked = float("-inf")
-        self._failed_looks = 0
+        self._refreshing = asyncio.Lock()
+        self._refreshed = float("-inf")
+        self._failures = 0
         self._failure: StoreError | None = None
 
     @property
     def age(self) -> float:
-        """Seconds since the keys were last read."""
-        return self._tick() - self._looked
-
-    @property
-    def kept(self) -> Kept:
-        """What is known by now."""
-        return self._kept
+        return self._tick() - self._refreshed
 
     @property
     def any(self) -> bool:
-        """Whether a key was ever made: from then on, nobody is let in without one."""
-        return bool(self._kept.keys) or self._journal.forgotten
+        """Whether a key was ever made: from then on, every caller needs one."""
+        return bool(self.records.keys) or self._journal.forgotten
 
-    async def look(self) -> None:
-        """Take in what any process wrote before this call."""
-        asked, failed_looks = self._tick(), self._failed_looks
-        async with self._looking:
-            if self._looked >= asked:
-                return  # who looked while we waited has seen it
-            if self._failure is not None and self._failed_looks > failed_looks:
-                # The look that we waited for failed. One after the other would each wait as long.
+    async def refresh(self) -> None:
+        """Read what any process wrote before this call."""
+        called, failures = self._tick(), self._failures
+        async with self._refreshing:
+            if self._refreshed >= called:
+                return  # the refresh that we waited for has read it
+            if self._failure is not None and self._failures > failures:
+                # The refresh that we waited for failed. One after another would each wait as long.
                 raise self._failure.with_traceback(None)
-            pause = self._looked + _PAUSE - self._tick()
+            pause = self._refreshed + _PAUSE - self._tick()
             if pause > 0:
                 await asyncio.sleep(pause)
             began = self._tick()
@@ -410,41 +380,39 @@ class Keyring:
                 news = await self._journal.news()
             except StoreError as error:
                 self._failure = error
-                self._failed_looks += 1
+                self._failures += 1
                 raise
-            if not self._journal.upto:
-                self._kept = Kept()  # nothing was written yet, or all of it was forgotten
+            if not self._journal.seq:
+                self.records = KeyRecords()  # nothing was written yet, or all was forgotten
             for note in news:
-                self._kept.take(note)
-            self._looked = began
+                self.records.take(note)
+            self._refreshed = began
 
-    async def current(self) -> None:
-        """Take in what others wrote, unless that was done just now."""
-        if self._tick() - self._looked >= _FRESH:
-            await self.look()
+    async def refresh_if_stale(self) -> None:
+        """Read what others wrote, unless that was done within the last second."""
+        if self._tick() - self._refreshed >= _FRESH:
+            await self.refresh()
 
     async def find(self, secret: str) -> Key | None:
         """The key that this is a valid secret of."""
         if not is_secret(secret):
             return None
-        await self.current()
+        await self.refresh_if_stale()
         hashed = hash_of(secret)
-        found = self._valid(hashed)
-        if found is None:
-            await self.look()  # it may have been made a moment ago, elsewhere
-            found = self._valid(hashed)
-        return found
+        key = self._valid(hashed)
+        if key is None:
+            await self.refresh()  # another process may have made it a moment ago
+            key = self._valid(hashed)
+        return key
 
-    def known(self, secret: str) -> Key | None:
-        """The key that this is a valid secret of, by what was read before."""
+    def find_cached(self, secret: str) -> Key | None:
+        """The same, by what was read before."""
         return self._valid(hash_of(secret)) if is_secret(secret) else None
 
     def keys(self, tenant: str | None = None) -> list[Key]:
-        """The keys of a tenant, or of all, oldest first."""
-        return [one for one in self._kept.keys.values() if tenant in (None, one.tenant)]
+        return [key for key in self.records.keys.values() if tenant in (None, key.tenant)]
 
     def state(self, key: Key) -> str:
-        """Whether it is active, expired or revoked."""
         return key.state(self._now())
 
     async def create(
@@ -455,7 +423,7 @@ class Keyring:
         name: str = "",
         until: int | None = None,
         by: str = "",
-    ) -> Made:
+    ) -> IssuedKey:
         """Make a key.
 
         Args:
@@ -469,22 +437,23 @@ class Keyring:
         _check(roles, name, until, self._now())
         key = new_id()
         secret = new_secret(key)
-        data: dict[str, JsonValue] = {
-            "event": "key.created",
-            "id": key,
-            "tenant": tenant,
-            "roles": [one for one in ROLES if one in roles],
-            "name": name,
-            "hash": hash_of(secret),
-            "until": until,
-            "by": by,
-        }
-        await self.write(lambda: [Note(f"Key {key} was made for tenant {tenant}.", data)])
-        return Made(self._kept.keys[key], secret)
+        note = event_note(
+            f"Key {key} was made for tenant {tenant}.",
+            "key.created",
+            id=key,
+            tenant=tenant,
+            roles=[role for role in ROLES if role in roles],
+            name=name,
+            hash=hash_of(secret),
+            until=until,
+            by=by,
+        )
+        await self.write(lambda: [note])
+        return IssuedKey(self.records.keys[key], secret)
 
     async def rotate(
         self, key: str, *, overlap: float = OVERLAP, tenant: str | None = None, by: str = ""
-    ) -> Made:
+    ) -> IssuedKey:
         """Give a key a new secret; the old one is valid for `overlap` more seconds.
 
         With `tenant`, the key must be that tenant's.
@@ -494,19 +463,13 @@ class Keyring:
         secret = new_secret(key)
 
         def notes() -> list[Note]:
-            self._active(key, tenant)
+            self._check_active(key, tenant)
             end = self._now() + round(overlap * 1000)
-            data: dict[str, JsonValue] = {
-                "event": "key.rotated",
-                "id": key,
-                "hash": hash_of(secret),
-                "old_until": end,
-                "by": by,
-            }
-            return [Note(f"Key {key} has a new secret.", data)]
+            words, hashed = f"Key {key} has a new secret.", hash_of(secret)
+            return [event_note(words, "key.rotated", id=key, hash=hashed, old_until=end, by=by)]
 
         await self.write(notes)
-        return Made(self._kept.keys[key], secret)
+        return IssuedKey(self.records.keys[key], secret)
 
     async def revoke(self, key: str, *, tenant: str | None = None, by: str = "") -> Key:
         """End a key, now and for good; doing it again changes nothing."""
@@ -514,91 +477,85 @@ class Keyring:
         def notes() -> list[Note]:
             if self.key(key, tenant).revoked_at is not None:
                 return []
-            data: dict[str, JsonValue] = {"event": "key.revoked", "id": key, "by": by}
-            return [Note(f"Key {key} was revoked.", data)]
+            return [event_note(f"Key {key} was revoked.", "key.revoked", id=key, by=by)]
 
         await self.write(notes)
-        return self._kept.keys[key]
+        return self.records.keys[key]
 
     def quota(self, tenant: str) -> Quota:
-        """What a tenant may use in a day, where that was said."""
-        return self._kept.quotas.get(tenant, Quota())
+        return self.records.quotas.get(tenant, Quota())
 
     async def set_quota(self, tenant: str, quota: Quota, *, by: str = "") -> None:
-        """Say what a tenant may use in a day."""
         check_tenant(tenant)
         if (quota.tokens or 0) < 0 or not 0 <= (quota.cost or 0) < float("inf"):
             raise InvalidInput("A quota is a number that is not negative.")
-        data: dict[str, JsonValue] = {"event": "quota.set", "tenant": tenant, **quota._asdict()}
-        data["by"] = by
-        await self.write(lambda: [Note(f"Tenant {tenant} has another quota.", data)])
+        words, values = f"Tenant {tenant} has another quota.", quota._asdict()
+        note = event_note(words, "quota.set", tenant=tenant, **values, by=by)
+        await self.write(lambda: [note])
 
     def owner(self, tenant: str, first_entry: UUID) -> str | None:
         """The id of the key that a session was handed over to, if it was."""
-        return self._kept.owners.get((tenant, str(first_entry)))
+        return self.records.owners.get((tenant, str(first_entry)))
 
     async def hand_over(self, tenant: str, first_entry: UUID, key: str, *, by: str = "") -> Key:
         """Let a session belong to another key of its tenant from now on.
 
-        A session is known by the id of its log's first entry: one that is begun again by the same
-        name is another.
+        A session is identified by the id of its log's first entry: a new one by the same name is
+        another session.
         """
 
         def notes() -> list[Note]:
-            self._active(key, tenant)
-            data: dict[str, JsonValue] = {
-                "event": "session.handed-over",
-                "tenant": tenant,
-                "first_entry": str(first_entry),
-                "key": key,
-                "by": by,
-            }
-            return [Note(f"A session of tenant {tenant} was handed over to key {key}.", data)]
+            self._check_active(key, tenant)
+            return [
+                event_note(
+                    f"A session of tenant {tenant} was handed over to key {key}.",
+                    "session.handed-over",
+                    tenant=tenant,
+                    first_entry=str(first_entry),
+                    key=key,
+                    by=by,
+                )
+            ]
 
         await self.write(notes)
-        return self._kept.keys[key]
+        return self.records.keys[key]
 
     def key(self, key: str, tenant: str | None = None) -> Key:
-        """The key of this id; another tenant's is as if it never was."""
-        found = self._kept.keys.get(key)
-        if found is None or tenant not in (None, found.tenant):
+        """The key of this id; with `tenant`, only if it is that tenant's."""
+        record = self.records.keys.get(key)
+        if record is None or tenant not in (None, record.tenant):
             raise ApiKeyNotFound("There is no such key.")
-        return found
+        return record
 
     async def write(self, notes: Callable[[], Sequence[Note]]) -> None:
-        """Write what `notes` says of how things stand; it is asked again when they have changed."""
-        for last in range(_TRIES):
-            await self.look()
-            written = notes()
-            if not written:
+        """Write the notes that follow from the current records; computed again after a conflict."""
+        for attempt in range(1, _MAX_TRIES + 1):
+            await self.refresh()
+            pending = notes()
+            if not pending:
                 return
             try:
-                await self._journal.add(written)
+                await self._journal.add(pending)
             except Conflict:
-                if last == _TRIES - 1:
+                if attempt == _MAX_TRIES:
                     raise
                 continue
-            await self.look()
+            await self.refresh()
             return
 
     async def erase(self, seqs: Sequence[int]) -> None:
-        """Have notes forgotten whose secrets nobody needs any more."""
+        """Forget notes whose secrets are no longer needed."""
         await self._journal.erase(seqs)
-        self._kept.stale.difference_update(seqs)
+        self.records.stale.difference_update(seqs)
 
     def _valid(self, hashed: str) -> Key | None:
-        key = self._kept.keys.get(self._kept.by_hash.get(hashed, ""))
-        if key is None or not key.takes(hashed, self._now()):
-            return None
-        return key if any(hmac.compare_digest(one.hash, hashed) for one in key.secrets) else None
+        key = self.records.keys.get(self.records.by_hash.get(hashed, ""))
+        return key if key is not None and key.takes(hashed, self._now()) else None
 
-    def _active(self, key: str, tenant: str | None) -> Key:
-        found = self.key(key, tenant)
-        if found.state(self._now()) != "active":
-            raise InvalidInput(
-                f"Key {key} is {found.state(self._now())}.", "Make a new one: refold keys create"
-            )
-        return found
+    def _check_active(self, key: str, tenant: str | None) -> None:
+        state = self.key(key, tenant).state(self._now())
+        if state != "active":
+            raise InvalidInput(f"Key {key} is {state}.", "Make a new one: refold keys create")
 
 
 def keyring_of(store: Store) -> Keyring:
@@ -606,8 +563,12 @@ def keyring_of(store: Store) -> Keyring:
     return Keyring(store.log(TENANT))
 
 
+def event_note(words: str, event: str, **data: JsonValue) -> Note:
+    """A note of what happened to a key, with the data that `KeyRecords` reads."""
+    return Note(words, {"event": event, **data})
+
+
 def check_tenant(tenant: str) -> None:
-    """Refuse a name that no tenant of the service may have."""
     check_name(tenant, "tenant")
     if tenant in (TENANT, EVERYBODY):
         raise InvalidInput(f"{tenant!r} is no tenant's name.", "Use another name.")

@@ -1,6 +1,6 @@
-"""What the service tells of its requests, by the OpenTelemetry API.
+"""Metrics of the service, by the OpenTelemetry API, and their export to Prometheus.
 
-Where no SDK is set up, nothing is measured. No label holds a tenant, a key, a session or a path.
+Without an SDK nothing is recorded. No label contains a tenant, a key, a session or a path.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,15 +14,14 @@ from refold.gateway.unmanaged import Reason
 from refold.session.pool import PoolCounts
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.metrics import MeterProvider as MeterProviderPrometheus
-
+    from opentelemetry.sdk.metrics import MeterProvider as SdkMeterProvider
 
 BOUNDS: Final = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-"""Seconds: from a look at a session to the longest answers of models."""
+"""Seconds: from reading a session to the longest answers of models."""
 
 
-class Measuring:
-    """Counts and times requests. `provider` is where it goes; OpenTelemetry's own, without one."""
+class ServiceMetrics:
+    """Counts and times requests, into OpenTelemetry's global provider unless another is given."""
 
     def __init__(
         self,
@@ -34,30 +33,31 @@ class Measuring:
     ) -> None:
         meter = (provider or get_meter_provider()).get_meter("refold")
 
-        def under_way_now(_: CallbackOptions) -> Iterable[Observation]:
-            yield Observation(under_way())
+        def gauge(
+            name: str, description: str, observe: Callable[[], Iterable[Observation]]
+        ) -> None:
+            def callback(_: CallbackOptions) -> Iterable[Observation]:
+                return observe()
 
-        def store_now(_: CallbackOptions) -> Iterable[Observation]:
-            yield Observation(int(store_available()))
+            meter.create_observable_gauge(name, [callback], description=description)
 
-        def sessions_now(_: CallbackOptions) -> Iterable[Observation]:
-            for state, count in sessions()._asdict().items():
-                yield Observation(count, {"refold.state": state})
-
-        meter.create_observable_gauge(
+        gauge(
             "refold.serve.store.available",
-            [store_now],
-            description="1 while the store is asked; 0 while the circuit breaker is open.",
+            "1 while the store is asked; 0 while the circuit breaker is open.",
+            lambda: [Observation(int(store_available()))],
         )
-        meter.create_observable_gauge(
+        gauge(
             "refold.serve.requests.under_way",
-            [under_way_now],
-            description="Requests that have not ended.",
+            "Requests that have not ended.",
+            lambda: [Observation(under_way())],
         )
-        meter.create_observable_gauge(
+        gauge(
             "refold.serve.sessions",
-            [sessions_now],
-            description="Sessions open in memory, by state.",
+            "Sessions open in memory, by state.",
+            lambda: [
+                Observation(count, {"refold.state": state})
+                for state, count in sessions()._asdict().items()
+            ],
         )
         self._seconds = meter.create_histogram(
             "refold.serve.request.duration",
@@ -81,35 +81,27 @@ class Measuring:
         )
 
     def answered(self, kind: str, status: int, seconds: float) -> None:
-        """A request was answered."""
         labels = {"refold.kind": kind, "http.response.status_code": status}
         self._seconds.record(seconds, labels)
 
-    def used(self, read: int, written: int) -> None:
-        """An answer of a model used this much."""
-        self._tokens.add(read, {"refold.tokens": "input"})
-        self._tokens.add(written, {"refold.tokens": "output"})
+    def used(self, input_tokens: int, output_tokens: int) -> None:
+        self._tokens.add(input_tokens, {"refold.tokens": "input"})
+        self._tokens.add(output_tokens, {"refold.tokens": "output"})
 
     def passed_unmanaged(self, reason: Reason) -> None:
-        """A request was passed on unmanaged."""
         self._unmanaged.add(1, {"refold.reason": reason})
 
     def answer_not_logged(self) -> None:
-        """An answer was given to its client, and the store could not take it."""
         self._not_logged.add(1)
 
     def unmanaged_lost(self, turns: int) -> None:
-        """Turns were passed on unmanaged, and their clients did not send them again in time."""
         self._lost.add(turns)
 
 
-# What the process measures, as Prometheus reads it.
+def export_to_prometheus() -> "SdkMeterProvider":
+    """Make a provider that Prometheus's registry reads OpenTelemetry's global one.
 
-
-def measured() -> "MeterProviderPrometheus":
-    """A provider of metrics that Prometheus's registry reads; OpenTelemetry's, from now on.
-
-    A process can set that once: where one is set, that one stays.
+    A process can set that only once: an earlier provider stays.
     """
     try:
         from opentelemetry import metrics  # noqa: PLC0415 - optional
@@ -125,17 +117,16 @@ def measured() -> "MeterProviderPrometheus":
 
 
 @cache
-def always_measured() -> bool:
-    """Measure as long as the process lives; False where the packages for it are not installed."""
+def has_prometheus() -> bool:
+    """Whether metrics are exported; starts that, unless the packages for it are missing."""
     try:
-        measured()
+        export_to_prometheus()
     except InvalidInput:
         return False
     return True
 
 
-def told() -> tuple[bytes, str]:
-    """Everything that is measured, and the type of its text."""
+def render() -> tuple[bytes, str]:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest  # noqa: PLC0415
 
     return generate_latest(REGISTRY), CONTENT_TYPE_LATEST

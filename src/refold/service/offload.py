@@ -1,13 +1,13 @@
 """Large requests are answered by processes of their own, so that nobody else waits for them.
 
 An offload process is the same gateway over the same store. The main process checks the key and the
-limits, and then only moves bytes: it hands the body over as it comes, and the answer back. Sessions
-may be open in any number of processes, so a conversation may grow from one into the other. Each
+limits, and then only moves bytes: it forwards the body as it arrives, and the answer back. Sessions
+may be open in any number of processes, so a conversation may move from one to the other. Each
 tenant has its process, so a tenant's large requests wait for those of few others.
 
 Requests go through a Unix socket in a folder that only this user can enter, a connection each, in
-frames: a length, then that many bytes. First comes a head as JSON, then pieces of the body, then an
-empty frame as its end; the answer comes back in the same way. A connection that closes without that
+frames: a length, then that many bytes. A JSON head comes first, then pieces of the body, then an
+empty frame as the end; the answer comes back in the same way. A connection that closes without that
 end was broken off.
 """
 
@@ -21,7 +21,7 @@ from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from zlib import crc32
 
 from starlette.requests import Request
@@ -36,44 +36,75 @@ from refold.service.engines import on_server
 from refold.settings import Settings
 
 _LOGGER: Final = logging.getLogger("refold.service")
+CALLER: Final = "refold.caller"
 _LENGTH: Final = 4
 _MAX_FRAME: Final = 1 << 24
 _PIECE: Final = 256 * 1024
-"""Bytes of a body that go in one frame: to copy more would keep others waiting."""
+"""Bytes of a body in one frame: copying more would keep others waiting."""
 _START: Final = 30.0
-"""Seconds that a request waits for its process to be there."""
+"""Seconds that a request waits for its process to start."""
 _STOP: Final = 10.0
 """Seconds for a process to end by itself."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
 """Seconds before a process that ended is started again."""
 _MAX_BODIES: Final = 256 << 20
 """Bytes of bodies under way in one process; parsed, they take several times as much."""
 _MAX_TENANT_BODIES: Final = _MAX_BODIES // 2
-_AGAIN: Final = 1.0
+_RETRY_AFTER: Final = 1.0
 _SOCKET: Final = "requests.sock"
 
 Report = Callable[[str, list[Any]], None]
-"""Is told what happened in an offload process: the name of a method, and its arguments."""
+"""Takes a report of an offload process: a method of `MainProcess`, and its arguments."""
 
 
 class Start(NamedTuple):
-    """What an offload process needs to know."""
-
     settings: Settings
     store: str
     socket: str
     worker: bool
-    """Whether it makes folds where the store is on a server."""
+    """Whether it makes folds if the store is on a server."""
+
+
+class MainProcess:
+    """Reports from an offload process to the main process, which counts and limits."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+
+    def report(self, name: str, *args: object) -> None:
+        self._write(_frame(json.dumps([name, *args]).encode()))
+
+    async def caller_of(self, request: Request) -> Caller:
+        """The caller, as the main process has checked it."""
+        return cast("Caller", request.scope[CALLER])
+
+    def charge(self, caller: Caller, used: Usage, cost: float | None) -> None:
+        self.report("charge", caller.tenant, caller.key, list(used), cost)
+
+    def answer_given(self, shared: list[Any]) -> None:
+        self.report("answer_given", shared)
+
+    def passed_unmanaged(self, reason: str) -> None:
+        self.report("passed_unmanaged", reason)
+
+    def answer_not_logged(self) -> None:
+        self.report("answer_not_logged")
+
+    def unmanaged_lost(self, turns: int) -> None:
+        self.report("unmanaged_lost", turns)
+
+
+def _frame(data: bytes) -> bytes:
+    return len(data).to_bytes(_LENGTH, "big") + data
 
 
 async def write_frame(writer: asyncio.StreamWriter, data: bytes) -> None:
     """Send one frame; an empty one is the end."""
-    writer.write(len(data).to_bytes(_LENGTH, "big") + data)
+    writer.write(_frame(data))
     await writer.drain()
 
 
 async def write_body(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Send a piece of a body, in as many frames as it needs."""
     for start in range(0, len(data), _PIECE):
         await write_frame(writer, data[start : start + _PIECE])
 
@@ -99,25 +130,22 @@ class OffloadProcess:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, while there is one."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start it where that was not done yet; nobody has to wait for it."""
+        """Start it, unless that was done; nobody has to wait for it."""
         if self._supervisor is None:
             self._supervisor = asyncio.create_task(self._supervise())
 
     async def close(self) -> None:
-        """Let it end."""
         if self._supervisor is not None:
             self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
                 await self._supervisor
         if self._process is not None:
-            await _ended(self._process)
+            await _stop(self._process)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection for one request."""
         self.start()
         try:
             async with asyncio.timeout(_START):
@@ -129,50 +157,51 @@ class OffloadProcess:
     def admit(self, tenant: str, size: int) -> None:
         """Count a body. Raises LimitReached where there are too many."""
         if self._bodies.total() + size > _MAX_BODIES:
-            raise LimitReached("Too many large requests are under way.", _AGAIN)
+            raise LimitReached("Too many large requests are under way.", _RETRY_AFTER)
         if self._bodies[tenant] + size > _MAX_TENANT_BODIES:
-            raise LimitReached("Too many large requests of this tenant are under way.", _AGAIN)
+            raise LimitReached(
+                "Too many large requests of this tenant are under way.", _RETRY_AFTER
+            )
         self._bodies[tenant] += size
 
     def release(self, tenant: str, size: int) -> None:
-        """A request has ended."""
         self._bodies[tenant] -= size
         if self._bodies[tenant] <= 0:
             del self._bodies[tenant]
 
     async def _supervise(self) -> None:
-        pause = _FIRST_PAUSE
+        pause = _MIN_PAUSE
         while True:
             try:
                 await self._run()
-                pause = _FIRST_PAUSE
+                pause = _MIN_PAUSE
             except (OSError, EOFError) as error:
                 _LOGGER.warning("The process for large requests ended: %s", error)
             finally:
                 self._ready.clear()
             if self._process is not None:
-                await _ended(self._process)
+                await _stop(self._process)
             await asyncio.sleep(pause)
-            pause = min(_LONGEST_PAUSE, 2 * pause)
+            pause = min(_MAX_PAUSE, 2 * pause)
 
     async def _run(self) -> None:
         """Start the process, and take its reports until it ends."""
-        # -P: a folder that the service was started in must not be imported from.
+        # -P: never import from the folder that the service was started in.
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "refold.service.offload_process"),
             stdin=PIPE,
             stdout=PIPE,
-            start_new_session=True,  # Ctrl+C is for us: it ends when we close its input
+            start_new_session=True,  # Ctrl+C is for the main process, which then closes its input
         )
         assert process.stdin is not None  # noqa: S101 - it is a pipe
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         await write_frame(process.stdin, pickle.dumps(self._start))
         while True:
-            name, *given = json.loads(await read_frame(process.stdout))
+            name, *args = json.loads(await read_frame(process.stdout))
             if name == "ready":
                 self._ready.set()
             else:
-                self._report(name, given)
+                self._report(name, args)
 
 
 class Offload:
@@ -190,7 +219,7 @@ class Offload:
         self.processes: list[OffloadProcess] = []
 
     def open(self) -> None:
-        """Start the process that makes folds in the background; the others wait for work."""
+        """Start the process that makes folds; the others start with their first request."""
         self._folder = tempfile.TemporaryDirectory(prefix="refold-", ignore_cleanup_errors=True)
         for index in range(self._settings.serve.offload_processes):
             socket = f"{self._folder.name}/{index}-{_SOCKET}"
@@ -200,19 +229,20 @@ class Offload:
             self.processes[0].start()
 
     async def close(self) -> None:
-        """End them; what is under way there is broken off, and the log says so."""
+        """Stop them; requests under way are broken off, and the log says so."""
         await asyncio.gather(*(process.close() for process in self.processes))
         if self._folder is not None:
             self._folder.cleanup()
 
     def warm_up(self, tenant: str) -> None:
-        """See `LargeRequests`."""
         self._process_of(tenant).start()
 
     async def answer(self, request: Request, caller: Caller, body: PartialBody) -> Response:
-        """What the client gets."""
         process = self._process_of(caller.tenant)
-        size = self._size(request, body)
+        size = len(body.begun)
+        if body.rest is not None:
+            length = request.headers.get("content-length", "")
+            size = int(length[:20]) if length.isdigit() else self._max_body
         process.admit(caller.tenant, size)
         try:
             exchange = _Exchange(*await process.connect())
@@ -220,7 +250,7 @@ class Offload:
             process.release(caller.tenant, size)
             raise
 
-        def ended() -> None:
+        def end() -> None:
             exchange.close()
             process.release(caller.tenant, size)
 
@@ -228,17 +258,16 @@ class Offload:
             await exchange.send(_head_of(request, caller), body)
             head = await exchange.head()
         except BaseException:
-            ended()
+            end()
             raise
         response = Streamed(exchange.body(), head["status"])
         response.raw_headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]
         ]
-        response.unheard = ended
+        response.unheard = end
         return response
 
     async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
-        """Log a large answer to a small request."""
         exchange = _Exchange(*await self._process_of(answer.tenant).connect())
         try:
             head = {
@@ -248,33 +277,24 @@ class Offload:
             }
             body = PartialBody(b"".join(answer.pieces), None)
             await exchange.send({"answer": head}, body)
-            told = await exchange.head()
+            logged = await exchange.head()
         finally:
             exchange.close()
-        if "session" not in told:
+        if "session" not in logged:
             raise _lost()
-        usage = told["usage"] and Usage(*told["usage"])
-        return LoggedAnswer(told["session"], usage, told["size"])
+        usage = logged["usage"] and Usage(*logged["usage"])
+        return LoggedAnswer(logged["session"], usage, logged["size"])
 
     def _process_of(self, tenant: str) -> OffloadProcess:
         return self.processes[crc32(tenant.encode()) % len(self.processes)]
 
-    def _size(self, request: Request, body: PartialBody) -> int:
-        if body.rest is None:
-            return len(body.begun)
-        length = request.headers.get("content-length", "")
-        return int(length[:20]) if length.isdigit() else self._max_body
-
 
 class _Exchange:
-    """One request and its answer."""
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     async def send(self, head: Mapping[str, Any], body: PartialBody) -> None:
-        """Send the request, its body as it comes."""
         try:
             await write_frame(self._writer, json.dumps(head).encode())
             await write_body(self._writer, body.begun)
@@ -286,14 +306,12 @@ class _Exchange:
             raise _lost() from error
 
     async def head(self) -> dict[str, Any]:
-        """Status and headers of the answer."""
         try:
             return json.loads(await read_frame(self._reader))
         except (OSError, EOFError) as error:
             raise _lost() from error
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """The answer, as it comes."""
         try:
             while piece := await read_frame(self._reader):
                 yield piece
@@ -301,7 +319,6 @@ class _Exchange:
             raise BrokenOff("the process for large requests broke it off") from error
 
     def close(self) -> None:
-        """Nobody listens any more."""
         self._writer.close()
 
 
@@ -323,8 +340,8 @@ def _lost() -> OffloadLost:
     return OffloadLost("The process that answers large requests stopped while it had this one.")
 
 
-async def _ended(process: Process) -> None:
-    """Close its input, which ends it; kill it where that does not."""
+async def _stop(process: Process) -> None:
+    """Close its input, which ends it; kill it if that does not."""
     if process.stdin is not None:
         process.stdin.close()
     try:

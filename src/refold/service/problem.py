@@ -1,7 +1,7 @@
-"""Errors as HTTP tells them: `application/problem+json`, a status for each kind, and no secret.
+"""Errors as HTTP answers: `application/problem+json`, a status for each kind, and no secrets.
 
-What an error of ours says is meant for whoever asked. Anything else is a fault of the program: it
-is written to the log of the process, and who asked is told no more than that.
+Our own errors are meant for callers. Anything else is a bug: it is logged, and callers learn only
+that the service failed. On the gateway's paths, errors have the shape of the provider's.
 """
 
 import json
@@ -29,7 +29,7 @@ SAFE: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""Headers of everything that the service itself says."""
+"""Headers of all answers that the service itself makes."""
 _STATUS: Final[Mapping[type[RefoldError], int]] = {
     errors.InvalidInput: 422,
     errors.SessionNotFound: 404,
@@ -67,25 +67,25 @@ _STATUS: Final[Mapping[type[RefoldError], int]] = {
     errors.MasterKeyWrong: 503,
 }
 _NOT_FOR_CALLERS: Final = (errors.StoreError, errors.MasterKeyWrong, errors.WrittenByNewer)
-"""Who runs the service can mend these; who asks learns nothing of files and servers."""
+"""For the operator: callers learn nothing about files and servers."""
 _UNAVAILABLE_FIX: Final = (
     "Retry after the seconds in Retry-After. If it stays so, ask the operator of this gateway to "
     "check its store; with `serve.fail_open` it passes requests on without one."
 )
-_SOON: Final = 1
+_DEFAULT_DIALECT: Final = "/v1/chat/completions"
 _LOGGER: Final = logging.getLogger("refold.service")
 
 
 def status_of(error: Exception) -> int:
-    """The status that tells of it; 500 for a fault of the program."""
+    """The HTTP status; 500 for a bug."""
     if isinstance(error, HTTPException):
         return error.status_code
-    kinds = (one for one in type(error).__mro__ if issubclass(one, RefoldError))
+    kinds = (kind for kind in type(error).__mro__ if issubclass(kind, RefoldError))
     return next((_STATUS[kind] for kind in kinds if kind in _STATUS), 500)
 
 
 def words_of(error: Exception) -> tuple[str, str, str]:
-    """Its code, what happened and what to do, as they may be told to whoever asks."""
+    """The code, what happened and what to do, as callers may read them."""
     if isinstance(error, errors.StoreUnavailable):
         what = "Refold's store is unavailable, so the request was not carried out."
         return error.code, what, _UNAVAILABLE_FIX
@@ -96,19 +96,19 @@ def words_of(error: Exception) -> tuple[str, str, str]:
         return error.code, without_secrets(error.what), without_secrets(error.fix)
     if isinstance(error, HTTPException):
         what = f"{HTTPStatus(error.status_code).phrase}."
-        return _code_of(error.status_code), what, "See /api/v1/openapi.json for what there is."
+        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-").replace("'", "")
+        return code, what, "See /api/v1/openapi.json for what there is."
     return "fault", "The service failed at this.", "Who runs it finds why in its log."
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """The headers that go with it."""
     headers = dict(SAFE)
     if isinstance(error, HTTPException):
         headers |= error.headers or {}
     if isinstance(error, LimitReached | errors.StoreUnavailable):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     elif status_of(error) == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(_SOON)
+        headers["Retry-After"] = "1"
     elif isinstance(error, errors.UnsupportedEncoding):
         headers["Accept-Encoding"] = ACCEPTED
     elif isinstance(error, errors.NoWebSockets):
@@ -119,7 +119,6 @@ def headers_of(error: Exception) -> dict[str, str]:
 
 
 def problem(error: Exception) -> dict[str, JsonValue]:
-    """What a problem+json says of it."""
     code, what, fix = words_of(error)
     status = status_of(error)
     return {
@@ -133,47 +132,39 @@ def problem(error: Exception) -> dict[str, JsonValue]:
 
 
 def answer(error: Exception) -> Response:
-    """The answer to a request that ended with this error."""
-    tell(error)
+    log_error(error)
     body = json.dumps(problem(error), ensure_ascii=True).encode()
     return Response(body, status_of(error), headers_of(error), MEDIA_TYPE)
 
 
-def tell(error: Exception) -> None:
-    """Write to the log what those who ask are not told."""
+def log_error(error: Exception) -> None:
+    """Log what callers do not learn."""
     if isinstance(error, errors.StoreUnavailable):
-        return  # the guard has told of the outage, once
+        return  # the guard has logged the outage, once
     if isinstance(error, _NOT_FOR_CALLERS):
         _LOGGER.error("%s: %s", error.code, without_secrets(str(error)))
     elif status_of(error) == HTTPStatus.INTERNAL_SERVER_ERROR:
-        # Not as `exc_info`: whatever formats that would show what the error repeats.
+        # Not as `exc_info`: its formatter would show secrets that the error repeats.
         _LOGGER.error("%s", without_secrets("".join(traceback.format_exception(error))))
 
 
-def _code_of(status: int) -> str:
-    return HTTPStatus(status).phrase.lower().replace(" ", "-").replace("'", "")
-
-
-# What the service says instead of an answer, in the provider's shape on the gateway's paths.
-
-_USUAL: Final = "/v1/chat/completions"
-
-
 def refused(error: Exception, dialect: Dialect | None) -> Response:
-    """An error on an address of the gateway; clients of most servers read OpenAI's shape."""
-    tell(error)
+    """The answer to an error on a path of the gateway; most clients read OpenAI's shape."""
+    log_error(error)
     code, what, fix = words_of(error)
-    shape = dialect or DIALECTS[_USUAL]
+    shape = dialect or DIALECTS[_DEFAULT_DIALECT]
     status = status_of(error)
     body = shape.refusal(status, code, f"{what} {fix}")
     return Response(body, status, headers_of(error), "application/json")
 
 
 def refused_at(path: str, error: Exception, prefixes: Collection[str] = (V1,)) -> Response:
-    """An error at any address."""
-    prefix = next((one for one in prefixes if path.startswith(f"{one}/")), None)
+    """The answer to an error on any path."""
+    prefix = next((prefix for prefix in prefixes if path.startswith(f"{prefix}/")), None)
     if prefix is None:
         return answer(error)
     path = V1 + path.removeprefix(prefix)
-    found = (one for at, one in DIALECTS.items() if path == at or path.startswith(f"{at}/"))
-    return refused(error, next(found, None))
+    dialects = (
+        dialect for at, dialect in DIALECTS.items() if path == at or path.startswith(f"{at}/")
+    )
+    return refused(error, next(dialects, None))

@@ -1,15 +1,14 @@
 """How much a tenant may use in a day, over all processes.
 
-Each process writes what its requests used to a journal of the day, every few seconds, and reads
-there what the others wrote, of tenants that have a quota. So what several processes let through at
-once may exceed a quota by what they used within those seconds; and a process that is killed has not
-said its last of them.
+Every few seconds, each process writes what its requests used to a journal of the day, for tenants
+that have a quota, and reads what the others wrote. So several processes together may exceed a quota
+by what they use within those seconds, and a killed process leaves its last seconds uncounted.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -17,47 +16,46 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from refold.errors import Conflict, QuotaUsedUp, RefoldError
+from refold.fold.compactor import Write
+from refold.fold.job import Job, Steps
+from refold.fold.material import Material
+from refold.fold.summary import Summary
 from refold.log import Log, Note, Store
-from refold.models.catalog import Usage
-from refold.service.keys import TENANT, Journal, Keyring, Quota, Written
+from refold.models.catalog import Overrides, Usage, cost_of, facts_of
+from refold.service.keys import TENANT, Journal, JournalNote, Keyring, Quota
 from refold.settings.serve import LimitSettings
 
 EVERY: Final = 3.0
-"""Seconds between two times that processes tell each other."""
+"""Seconds between two exchanges with the other processes."""
 _DAY: Final = 24 * 60 * 60
 _DAYS: Final = 3
-"""How many days are known here at once."""
+"""How many days are kept in memory."""
 _LOGGER: Final = logging.getLogger("refold.service")
 
 
 class Used(NamedTuple):
-    """What was used."""
-
     tokens: int = 0
     cost: float = 0.0
     """Dollars, as far as prices are known."""
 
-    def and_also(self, other: "Used") -> "Used":
-        """Both together."""
+    def plus(self, other: "Used") -> "Used":
         return Used(self.tokens + other.tokens, self.cost + other.cost)
 
 
 class _Day:
-    """What is known of a day."""
-
     def __init__(self, number: int, journal: Journal) -> None:
         self.number = number
         self.journal = journal
         self.process = uuid4().hex
-        """Another one each time that a day begins here: where a clock is set back to a day that is
-        no longer known, what this process wrote of it then counts like another's."""
+        """A new id for each day: if the clock is set back to a day that was dropped from memory,
+        what this process wrote about it earlier counts like another process's."""
         self.ours: dict[str, Used] = {}
-        self.untold: set[str] = set()
+        self.unwritten: set[str] = set()
+        """Tenants whose share must be written."""
         self.others: dict[str, dict[str, Used]] = {}
-        """By tenant and process: the newest that it said, which is all it used that day."""
+        """By tenant and process: its newest total of that day."""
 
-    def take(self, note: Written) -> None:
-        """Take in what a process said."""
+    def take(self, note: JournalNote) -> None:
         match note.data:
             case {"process": str(other), "used": dict(shares)} if other != self.process:
                 for tenant, share in shares.items():
@@ -70,10 +68,9 @@ class _Day:
                 pass
 
     def used(self, tenant: str) -> Used:
-        """What a tenant used, here and elsewhere."""
         total = self.ours.get(tenant, Used())
         for share in self.others.get(tenant, {}).values():
-            total = total.and_also(share)
+            total = total.plus(share)
         return total
 
 
@@ -88,12 +85,12 @@ class Quotas:
         every: float = EVERY,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Make them.
+        """Count into a log.
 
         Args:
-            log: Of the service's own tenant.
-            quota_of: A tenant's quota; a value that is 0 or None is no limit.
-            every: Seconds between two times that processes tell each other.
+            log: The log of the service's own tenant.
+            quota_of: A tenant's quota; 0 or None means no limit.
+            every: Seconds between two exchanges with the other processes.
             now: Seconds since 1970.
         """
         self._log = log
@@ -101,51 +98,49 @@ class Quotas:
         self._every = every
         self._now = now
         self._days: dict[int, _Day] = {}
-        """Today, and days that the clock showed before: it may be set back to one of them."""
+        """Today, and earlier days: the clock may be set back to one of them."""
         self._today()
-        self._telling: asyncio.Task[None] | None = None
+        self._exchanging: asyncio.Task[None] | None = None
 
     def used(self, tenant: str) -> Used:
-        """What a tenant used today, as far as it is known here."""
+        """What a tenant used today, as far as this process knows."""
         return self._today().used(tenant)
 
     def check(self, tenant: str) -> None:
-        """Refuse a tenant that has used up its quota."""
         quota = self._quota_of(tenant)
         if not quota.tokens and not quota.cost:
             return
         used = self._today().used(tenant)
         if quota.tokens and used.tokens >= quota.tokens:
-            raise QuotaUsedUp("The tenant has used up its tokens of the day.", self._left())
+            raise QuotaUsedUp("The tenant has used up its tokens of the day.", self._seconds_left())
         if quota.cost and used.cost >= quota.cost:
-            raise QuotaUsedUp("The tenant has used up its dollars of the day.", self._left())
+            raise QuotaUsedUp(
+                "The tenant has used up its dollars of the day.", self._seconds_left()
+            )
 
     def add(self, tenant: str, used: Used) -> None:
-        """Count what an answer used."""
         day = self._today()
-        day.ours[tenant] = day.ours.get(tenant, Used()).and_also(used)
-        day.untold.add(tenant)
+        day.ours[tenant] = day.ours.get(tenant, Used()).plus(used)
+        day.unwritten.add(tenant)
 
     def spent(self, tenant: str, usage: Usage, cost: float | None) -> None:
-        """Count what an answer or a summary used, and cost where that is known."""
+        """Count what an answer or a summary used, and its cost if known."""
         self.add(tenant, Used(usage.input + usage.output, cost or 0.0))
 
     async def open(self) -> None:
-        """Read what was used today, and tell and read from now on."""
         await self.exchange()
-        self._telling = asyncio.create_task(self._tell())
+        self._exchanging = asyncio.create_task(self._keep_exchanging())
 
     async def close(self) -> None:
-        """Say the last."""
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._exchanging is not None:
+            self._exchanging.cancel()
             with suppress(asyncio.CancelledError):
-                await self._telling
+                await self._exchanging
             with suppress(RefoldError):
                 await self._write_all()
 
     async def exchange(self) -> None:
-        """Write what was used here, read what was used elsewhere, and begin a day when it does."""
+        """Write what was used here, and read what was used elsewhere."""
         today = self._today()
         await self._write_all()
         for number in sorted(self._days, key=lambda number: abs(number - today.number))[_DAYS:]:
@@ -158,21 +153,21 @@ class Quotas:
             await self._write(day)
 
     async def _write(self, day: _Day) -> None:
-        told = sorted(one for one in day.untold if any(self._quota_of(one)))
-        if not told:
+        tenants = sorted(tenant for tenant in day.unwritten if any(self._quota_of(tenant)))
+        if not tenants:
             return
-        shares: dict[str, JsonValue] = {one: [*day.ours[one]] for one in told}
+        shares: dict[str, JsonValue] = {tenant: [*day.ours[tenant]] for tenant in tenants}
         data: dict[str, JsonValue] = {"process": day.process, "used": shares}
         with suppress(Conflict):  # then another process was first
             await day.journal.begin()
-        day.untold.difference_update(told)
+        day.unwritten.difference_update(tenants)
         try:
             await day.journal.add([Note("", data)], exactly=False)
         except BaseException:
-            day.untold.update(told)
+            day.unwritten.update(tenants)
             raise
 
-    async def _tell(self) -> None:
+    async def _keep_exchanging(self) -> None:
         failing = False
         while True:
             await asyncio.sleep(self._every)
@@ -186,28 +181,65 @@ class Quotas:
                 failing = False
 
     def _today(self) -> _Day:
-        number = self._number()
+        number = int(self._now() // _DAY)
         if number not in self._days:
             name = time.strftime("used %Y-%m-%d", time.gmtime(number * _DAY))
             self._days[number] = _Day(number, Journal(self._log, name))
         return self._days[number]
 
-    def _number(self) -> int:
-        return int(self._now() // _DAY)
-
-    def _left(self) -> float:
-        """Seconds until the next day."""
+    def _seconds_left(self) -> float:
         return _DAY - self._now() % _DAY
 
 
-def quotas_of(store: Store, keyring: Keyring, usual: LimitSettings) -> Quotas:
-    """The quotas of a store's tenants: each one's own, else what the settings say for all."""
+def quotas_of(store: Store, keyring: Keyring, default: LimitSettings) -> Quotas:
+    """The quotas of a store's tenants: each tenant's own, else the settings' default."""
 
     def quota(tenant: str) -> Quota:
         own = keyring.quota(tenant)
         return Quota(
-            usual.day_tokens if own.tokens is None else own.tokens,
-            usual.day_cost if own.cost is None else own.cost,
+            default.day_tokens if own.tokens is None else own.tokens,
+            default.day_cost if own.cost is None else own.cost,
         )
 
     return Quotas(store.log(TENANT), quota)
+
+
+def _allow(_tenant: str) -> None:
+    pass
+
+
+def _ignore(_tenant: str, _usage: Usage, _cost: float | None) -> None:
+    pass
+
+
+async def _up_to_date() -> None:
+    pass
+
+
+class Spending(NamedTuple):
+    """What summaries cost a tenant: as much as if it had asked for them itself."""
+
+    check: Callable[[str], None]
+    """Refuses a tenant whose quota is used up; then its summaries are extractive."""
+    add: Callable[[str, Usage, float | None], None]
+    """Counts what a tenant's summary used, and its cost if known."""
+    refresh: Callable[[], Awaitable[None]] = _up_to_date
+    """Reads keys and quotas that other processes have changed."""
+
+
+FREE: Final = Spending(_allow, _ignore)
+"""Refuses nobody and counts nothing."""
+
+
+def metered(write: Write, tenant: str, models: Overrides, spending: Spending) -> Write:
+    """Writes a tenant's summaries, and counts what they used."""
+
+    async def write_metered(material: Material, job: Job, steps: Steps) -> Summary:
+        await spending.refresh()
+        summary = await write(material, job, steps)
+        if counts := summary.usage:
+            usage = Usage(*(counts.get(name, 0) for name in ("input", "output", "cache_read")))
+            spending.add(tenant, usage, cost_of(usage, facts_of(summary.by, models).prices))
+        return summary
+
+    return write_metered

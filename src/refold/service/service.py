@@ -1,86 +1,75 @@
-"""The service: everything that its routes share, from when it begins until it has ended."""
+"""The service: everything that its routes share, from start to stop."""
 
 import asyncio
 import os
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 import httpx2
-from starlette.requests import Request
 
 from refold.errors import InvalidSetting
 from refold.gateway import upstream_stream
 from refold.gateway.dialects.dialect import Bounds
 from refold.gateway.gateway import Gateway
 from refold.gateway.sessions import GatewaySessions, Origin
-from refold.gateway.unmanaged import Count, OutagePolicy
+from refold.gateway.unmanaged import OutagePolicy
 from refold.gateway.upstream import PASSED, STORED, Upstream, Upstreams
 from refold.log import Store
 from refold.models.catalog import Usage
 from refold.service.callers import Caller, Limits, gateway_caller
-from refold.service.engines import engine_of, is_shared, working
-from refold.service.health import Reaching
+from refold.service.engines import engine_of, is_shared, local_worker
 from refold.service.keys import TENANT, keyring_of
-from refold.service.metrics import Measuring
+from refold.service.metrics import ServiceMetrics
 from refold.service.middleware import Traffic
-from refold.service.offload import Offload
+from refold.service.offload import MainProcess, Offload
 from refold.service.problem import refused
-from refold.service.quotas import quotas_of
-from refold.service.spending import Spending
-from refold.service.store_guard import GuardedEngine, GuardedStore, StoreGuard, write_probe
+from refold.service.quotas import Spending, quotas_of
+from refold.service.store_guard import (
+    GuardedEngine,
+    GuardedStore,
+    StoreGuard,
+    StoreReadiness,
+    write_probe,
+)
 from refold.service.vault import Sealing, Vault
 from refold.settings import Settings, UpstreamSettings
-from refold.settings.serve import TimeSettings
 
-# The servers that the settings name, with their keys.
+_LAST_SECONDS: Final = 5.0
+"""For requests that were broken off to say so in the log."""
+_CONNECTIONS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=256)
 
 
 def upstreams(settings: tuple[UpstreamSettings, ...]) -> list[Upstream]:
-    """The servers that the settings name, each with its key where that is in a variable."""
+    """The servers that the settings name, each with its key if that is in a variable."""
     return [
         Upstream(
-            one.name, one.base_url, one.models, one.dialects, _key(one), one.paths, one.append_v1
+            each.name,
+            each.base_url,
+            each.models,
+            each.dialects,
+            _upstream_key(each),
+            each.paths,
+            each.append_v1,
         )
-        for one in settings
+        for each in settings
     ]
 
 
-def _key(upstream: UpstreamSettings) -> str:
+def _upstream_key(upstream: UpstreamSettings) -> str:
     if upstream.key in (PASSED, STORED):
         return upstream.key
-    found = os.environ.get(upstream.key, "").strip()
-    if not found:
+    key = os.environ.get(upstream.key, "").strip()
+    if not key:
         raise InvalidSetting(
             f"The upstream {upstream.name!r} takes its key from {upstream.key}, which is not set.",
             f"Set the environment variable {upstream.key}, or another `key` in serve.upstreams.",
         )
-    return found
-
-
-_LAST: Final = 5.0
-"""Seconds for requests that were broken off to say so in the log."""
-_CONNECTIONS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=256)
-
-
-class Reporter(Count, Protocol):
-    """Knows whoever asks an offload process, and tells the main process what is counted there."""
-
-    async def caller_of(self, request: Request) -> Caller:
-        """Who asks."""
-        ...
-
-    def charge(self, caller: Caller, used: Usage, cost: float | None) -> None:
-        """Tell what an answer used."""
-        ...
-
-    def answer_given(self, shared: list[Any]) -> None:
-        """Tell what an answer is known by."""
-        ...
+    return key
 
 
 class Service:
-    """What routes work with, at `app.state.service`; it is open while it is entered."""
+    """The shared state of all routes, at `app.state.service`; it is open while entered."""
 
     def __init__(  # noqa: PLR0913 - two are needed, the others are choices
         self,
@@ -91,31 +80,31 @@ class Service:
         local: bool = True,
         worker: bool = True,
         client: httpx2.AsyncClient | None = None,
-        offloaded: Reporter | None = None,
+        offloaded: MainProcess | None = None,
     ) -> None:
         """Put it together; nothing is opened yet.
 
         Args:
-            settings: What applies.
-            store: Where everything is kept; it is opened and closed here.
+            settings: The settings that apply.
+            store: The store, opened and closed by the service.
             address: The store's address.
             local: Whether only this machine reaches it: then it needs no keys until one is made.
-            worker: Whether it makes folds itself where the store is on a server.
-            client: Asks the upstreams; tests give one.
-            offloaded: This is an offload process: whoever asks was checked, and is charged, there.
+            worker: Whether it makes folds itself if the store is on a server.
+            client: Calls the upstreams; for tests.
+            offloaded: Set in an offload process: the main process checks and charges callers.
         """
         self.settings = settings
         self.store = store
         self.local = local
         self.draining = asyncio.Event()
-        """Is set when the service is about to stop: what goes on without end must end."""
+        """Set when the service is about to stop: endless answers must end."""
         self.traffic = Traffic()
         self.tasks: set[asyncio.Task[Any]] = set()
-        """What goes on after its request was answered: folds that somebody asked for."""
+        """Requested folds, which may outlive their request."""
         times = settings.serve.times
         self.guard = StoreGuard(write_probe(store.log(TENANT)), times.store)
         guarded = GuardedStore(store, self.guard)
-        self.measuring = Measuring(
+        self.metrics = ServiceMetrics(
             lambda: self.traffic.under_way,
             lambda: self.sessions.pool.counts,
             store_available=lambda: self.guard.available,
@@ -124,10 +113,11 @@ class Service:
         self.vault = Vault(self.keyring, Sealing.from_environment())
         self.limits = Limits(settings.serve.limits)
         self.quotas = quotas_of(guarded, self.keyring, settings.serve.limits)
-        self.reaching = Reaching(guarded.log(TENANT))
+        self.readiness = StoreReadiness(guarded.log(TENANT))
         self._address = address
         self._worker = worker
-        self._client = client or _client(settings.serve.times)
+        timeout = httpx2.Timeout(times.upstream, connect=times.connect, pool=times.connect)
+        self._client = client or upstream_stream.client(timeout, _CONNECTIONS)
         self._upstreams = Upstreams(
             upstreams(settings.serve.upstreams), self._client, self.vault.key_of
         )
@@ -137,12 +127,12 @@ class Service:
             self.offload = Offload(
                 settings,
                 address,
-                self._reported,
+                self._report,
                 worker=worker,
                 max_body=settings.serve.sizes.gateway,
             )
-            self._worker = False  # folds read long sessions: the first offload process makes them
-        self._spending = Spending(self.quotas.check, self._spent, self.keyring.current)
+            self._worker = False  # the first offload process makes folds: they read long sessions
+        self._spending = Spending(self.quotas.check, self._spent, self.keyring.refresh_if_stale)
         engine = engine_of(address, store, settings, self._upstreams, self._spending)
         self.sessions = GatewaySessions(
             guarded,
@@ -160,7 +150,7 @@ class Service:
             outages=OutagePolicy(
                 settings.serve.fail_open,
                 times.unmanaged,
-                offloaded or self.measuring,
+                offloaded or self.metrics,
                 lambda: self.guard.available,
                 lambda: self.guard.available_since,
                 self.guard.recovered,
@@ -177,12 +167,14 @@ class Service:
             stack.push_async_callback(self._client.aclose)
             await stack.enter_async_context(self.store)
             stack.push_async_callback(self.guard.close)
-            await self.keyring.look()
+            await self.keyring.refresh()
             stack.push_async_callback(self.quotas.close)
             await self.quotas.open()
             if self._worker:
-                here = (self._address, self.store, self.settings, self._upstreams)
-                await stack.enter_async_context(working(*here, self._spending))
+                worker = local_worker(
+                    self._address, self.store, self.settings, self._upstreams, self._spending
+                )
+                await stack.enter_async_context(worker)
             if self.offload is not None:
                 stack.push_async_callback(self.offload.close)
                 self.offload.open()
@@ -198,38 +190,33 @@ class Service:
         trace: TracebackType | None,
     ) -> None:
         self.draining.set()
-        await self.traffic.ended(_LAST)
+        await self.traffic.wait_until_idle(_LAST_SECONDS)
         await self._stack.aclose()
 
     def charge(self, caller: Caller, usage: Usage, cost: float | None = None) -> None:
-        """Count what an answer used, and cost where that is known."""
+        """Count what an answer used, and its cost if known."""
         self.limits.used(caller, usage.input + usage.output)
         self._spent(caller.tenant, usage, cost)
 
     async def _may_use(self, caller: Caller, origin: Origin) -> bool:
-        """Whether a caller may name a session: it is its own, or was handed over to it."""
+        """Whether a session is the caller's own, or was handed over to it."""
         if not caller.key or caller.may("admin"):
             return True
         if not caller.stale:
-            await self.keyring.current()
+            await self.keyring.refresh_if_stale()
         handed_over = self.keyring.owner(caller.tenant, origin.first_entry)
         return caller.key == (handed_over or origin.owner)
 
-    def _reported(self, name: str, given: list[Any]) -> None:
-        """An offload process tells what is counted here."""
+    def _report(self, name: str, args: list[Any]) -> None:
+        """Take a report of `MainProcess`, sent by an offload process."""
         if name == "charge":
-            tenant, key, used, cost = given
-            self.charge(Caller(tenant, key, frozenset()), Usage(*used), cost)
+            tenant, key, usage, cost = args
+            self.charge(Caller(tenant, key, frozenset()), Usage(*usage), cost)
         elif name == "answer_given":
-            self.gateway.take_answer(given[0])
+            self.gateway.take_answer(args[0])
         else:
-            getattr(self.measuring, name)(*given)
+            getattr(self.metrics, name)(*args)
 
     def _spent(self, tenant: str, usage: Usage, cost: float | None) -> None:
         self.quotas.spent(tenant, usage, cost)
-        self.measuring.used(usage.input, usage.output)
-
-
-def _client(times: TimeSettings) -> httpx2.AsyncClient:
-    timeout = httpx2.Timeout(times.upstream, connect=times.connect, pool=times.connect)
-    return upstream_stream.client(timeout, _CONNECTIONS)
+        self.metrics.used(usage.input, usage.output)

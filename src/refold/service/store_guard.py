@@ -1,8 +1,8 @@
 """A deadline and a circuit breaker between requests and the store.
 
-A store that hangs must not make requests hang. Each call on the request path gets a deadline of its
-own. After repeated failure the breaker opens: calls fail at once, and one probe at a time asks
-whether the store can be written again. Clients never wait for a probe.
+A store that hangs must not make requests hang. Each call on the request path has a deadline. After
+repeated failures the breaker opens: calls fail at once, and one probe at a time asks whether the
+store can be written again. Clients never wait for a probe.
 
 Long operations are not cut: `forget`, `expire`, `search` and `matches` pass through, and the API
 and the workers use the store itself.
@@ -62,8 +62,10 @@ the count again: a file that is locked or full can still be read.
 PROBE_PAUSE: Final = 0.5
 """Seconds between the end of a failed probe and the next one."""
 _BYTES_PER_SECOND: Final = 2 << 20
-"""A large append gets a second more for each of these: that it takes longer is no outage."""
+"""A large append gets a second more for each of these: taking longer is no outage."""
 _PROBE_SESSION: Final = "outages"
+_READ_SESSION: Final = "keys"
+_FRESH: Final = 1.0  # seconds
 _NO_OUTAGE: Final = (StoreClosed, ErasureUnfinished)
 _LOGGER: Final = logging.getLogger("refold.service")
 
@@ -97,14 +99,13 @@ class StoreGuard:
         self._failures: Counter[Kind] = Counter()
         self._open_since: float | None = None
         self._probing: asyncio.Task[None] | None = None
-        self._abandoned: set[asyncio.Task[Any]] = set()
+        self._abandoned: set[asyncio.Future[Any]] = set()
         self._recovery: asyncio.Event | None = None
         self.available_since = float("-inf")
         """When the breaker last closed; minus infinity if it never opened."""
 
     @property
     def available(self) -> bool:
-        """Whether calls are let through."""
         return self._open_since is None
 
     async def recovered(self) -> None:
@@ -121,7 +122,6 @@ class StoreGuard:
         return await self.call_within(self.deadline, "read", lambda: work(*args, **more))
 
     async def call_within(self, seconds: float, kind: Kind, work: Callable[[], Awaitable[T]]) -> T:
-        """Call the store within so many seconds, unless the breaker is open."""
         if self._open_since is not None:
             raise StoreUnavailable(
                 "The store failed repeatedly and is not asked until a probe succeeds."
@@ -140,24 +140,18 @@ class StoreGuard:
         return result
 
     async def bounded(self, seconds: float, work: Callable[[], Awaitable[T]]) -> T:
-        """Call the store within so many seconds, whatever the breaker says and without telling it.
+        """Call the store within so many seconds, bypassing the breaker.
 
-        The call runs in a task that is left behind when time is up. To await its cancellation would
-        mean to wait for the store: a driver sends its server a request to cancel, and a rollback.
+        The call runs in a task that is abandoned when time is up. Awaiting its cancellation would
+        mean waiting for the store: a driver sends its server a cancel request and a rollback.
         """
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(_awaited(work))
-        finished: asyncio.Future[bool] = loop.create_future()
-        task.add_done_callback(lambda _: _settle(finished, value=True))
-        timer = loop.call_later(seconds, _settle, finished, False)  # noqa: FBT003 - as asyncio has it
+        task = asyncio.ensure_future(work())
         try:
-            in_time = await finished
+            await asyncio.wait({task}, timeout=seconds)  # which cancels nothing by itself
         except asyncio.CancelledError:
             self._abandon(task)
             raise
-        finally:
-            timer.cancel()
-        if in_time:
+        if task.done():
             return task.result()
         self._abandon(task)
         raise StoreUnavailable(f"The store did not answer within {seconds:.3g} s.")
@@ -171,15 +165,11 @@ class StoreGuard:
         if self._abandoned:
             await asyncio.wait(self._abandoned, timeout=self.deadline)
 
-    def _abandon(self, task: "asyncio.Task[Any]") -> None:
+    def _abandon(self, task: "asyncio.Future[Any]") -> None:
         task.cancel()
         self._abandoned.add(task)
-        task.add_done_callback(self._forget)
-
-    def _forget(self, task: "asyncio.Task[Any]") -> None:
-        self._abandoned.discard(task)
-        if not task.cancelled():
-            task.exception()
+        task.add_done_callback(self._abandoned.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _failed(self, kind: Kind, error: StoreError) -> None:
         self._failures[kind] += 1
@@ -221,7 +211,7 @@ class StoreGuard:
 def write_probe(log: Log) -> Callable[[], Awaitable[None]]:
     """A probe that writes a note to a session of the service's own tenant.
 
-    That a note is there says when the store was back: one for each outage and process.
+    The notes record when the store was back: one for each outage and process.
     """
     journal = Journal(log, _PROBE_SESSION)
 
@@ -236,26 +226,54 @@ def write_probe(log: Log) -> Callable[[], Awaitable[None]]:
     return probe
 
 
+class StoreReadiness:
+    """Whether the store answers; asked once a second at most, however many callers there are.
+
+    The log must be guarded: a check has its deadline.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._lock = asyncio.Lock()
+        self._checked = float("-inf")
+        self._answers = False
+
+    async def answers(self) -> bool:
+        async with self._lock:
+            if time.monotonic() - self._checked >= _FRESH:
+                self._answers = await self._ask()
+                self._checked = time.monotonic()
+            return self._answers
+
+    async def _ask(self) -> bool:
+        try:
+            await self._log.head(_READ_SESSION)
+        except (SessionNotFound, SessionForgotten):
+            return True
+        except (RefoldError, OSError):
+            return False
+        return True
+
+
 class GuardedStore(Store):
-    """A store whose logs are asked through a guard; it is opened and closed by its owner."""
+    """A store whose logs are asked through a guard."""
 
     def __init__(self, store: Store, guard: StoreGuard) -> None:
         self._store = store
         self._guard = guard
 
     def log(self, tenant: str = DEFAULT_TENANT) -> Log:
-        """The log of one tenant."""
         return GuardedLog(self._store.log(tenant), self._guard)
 
     async def open(self) -> None:
-        """Its owner opens the store."""
+        """Does nothing: its owner opens the store."""
 
     async def close(self) -> None:
-        """Its owner closes the store."""
+        """Does nothing: its owner closes the store."""
 
 
 class GuardedLog(Log):
-    """A log whose calls on the request path have a deadline. See `Log` for what each does."""
+    """A log whose calls on the request path have a deadline; the others take as long as they do."""
 
     def __init__(self, log: Log, guard: StoreGuard) -> None:
         self._log = log
@@ -263,11 +281,9 @@ class GuardedLog(Log):
 
     @property
     def tenant(self) -> str:
-        """Whose sessions these are."""
         return self._log.tenant
 
     def locks(self, purpose: str = "fold") -> Locks:
-        """The store's own locks."""
         return self._log.locks(purpose)
 
     async def append(
@@ -279,8 +295,11 @@ class GuardedLog(Log):
         revision: int | None = None,
         mark: Mark | None = None,
     ) -> Appended:
-        """Append, within the deadline and a little more for what is large."""
-        size = sum(len(one.body) + sum(len(art.data) for art in one.attached) for one in drafts)
+        """Append, within the deadline plus some time for large drafts."""
+        size = sum(
+            len(draft.body) + sum(len(artifact.data) for artifact in draft.attached)
+            for draft in drafts
+        )
         return await self._guard.call_within(
             self._guard.deadline + size / _BYTES_PER_SECOND,
             "write",
@@ -290,15 +309,12 @@ class GuardedLog(Log):
         )
 
     async def marked(self, keys: Sequence[bytes]) -> list[Marked]:
-        """Within the deadline."""
         return await self._guard.call(self._log.marked, keys)
 
     async def head(self, session: str) -> int:
-        """Within the deadline."""
         return await self._guard.call(self._log.head, session)
 
     async def info(self, session: str) -> SessionInfo:
-        """Within the deadline."""
         return await self._guard.call(self._log.info, session)
 
     async def read(
@@ -310,55 +326,45 @@ class GuardedLog(Log):
         return await self._guard.call(self._log.read, session, span, whole=whole)
 
     async def visible(self, session: str, *, last: int | None = None) -> Visible:
-        """Within the deadline."""
         return await self._guard.call(self._log.visible, session, last=last)
 
     async def outlined(self, session: str) -> Outlined:
-        """Within the deadline."""
         return await self._guard.call(self._log.outlined, session)
 
     async def sessions(
         self, *, search: str | None = None, limit: int = 50, page: str | None = None
     ) -> SessionPage:
-        """However long it takes."""
         return await self._log.sessions(search=search, limit=limit, page=page)
 
     async def fork(self, session: str, new: str, *, at: int | None = None) -> SessionInfo:
-        """Within the deadline."""
         guard = self._guard
         return await guard.call_within(
             guard.deadline, "write", lambda: self._log.fork(session, new, at=at)
         )
 
     async def forget(self, session: str, span: Span | None = None) -> Erased:
-        """However long it takes."""
         return await self._log.forget(session, span)
 
     async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
-        """However long it takes."""
         return await self._log.expire(before, only=only)
 
     async def artifact(self, hash: str) -> Artifact:  # noqa: A002 - the glossary's word
-        """Within the deadline."""
         return await self._guard.call(self._log.artifact, hash)
 
     async def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[Hit]:
-        """However long it takes."""
         return await self._log.search(query, session=session, limit=limit)
 
     async def matches(
         self, terms: Sequence[Term], *, session: str | None = None, max_matches: int = 2_000
     ) -> Matches:
-        """However long it takes."""
         return await self._log.matches(terms, session=session, max_matches=max_matches)
 
 
 class GuardedEngine:
-    """An engine that requests ask to begin folds, without waiting for a database that hangs.
+    """An engine whose folds start without waiting for a database that hangs.
 
-    An engine has connections of its own. Only what requests begin with is bounded: a fold itself
-    may take as long as it takes. What is late does not open the breaker, for queues may be busy
-    where the store is not.
+    An engine has its own connections. Only starting is bounded: a fold takes as long as it takes. A
+    late start does not open the breaker, because queues may be busy when the store is not.
     """
 
     def __init__(self, engine: Engine, guard: StoreGuard) -> None:
@@ -366,35 +372,18 @@ class GuardedEngine:
         self._guard = guard
 
     async def start(self, job: Job) -> bool:
-        """See `Engine.start`."""
-        return await self._bounded(lambda: self._engine.start(job))
+        if not self._guard.available:
+            raise StoreUnavailable("No fold is begun while the store is unavailable.")
+        return await self._guard.bounded(self._guard.deadline, lambda: self._engine.start(job))
 
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
-        """See `Engine.wait`."""
         return await self._engine.wait(session, fold, timeout)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """See `Engine.cancel`."""
         return await self._engine.cancel(session, fold)
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
-        """See `Engine.recover`."""
         return await self._engine.recover(session)
 
     async def close(self) -> None:
-        """See `Engine.close`."""
         await self._engine.close()
-
-    async def _bounded(self, work: Callable[[], Awaitable[T]]) -> T:
-        if not self._guard.available:
-            raise StoreUnavailable("No fold is begun while the store is unavailable.")
-        return await self._guard.bounded(self._guard.deadline, work)
-
-
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
-
-
-def _settle(finished: "asyncio.Future[bool]", value: bool) -> None:  # noqa: FBT001 - see `call_later`
-    if not finished.done():
-        finished.set_result(value)

@@ -1,4 +1,4 @@
-"""What is used of uvicorn that it does not call public. A test sees that it is all there.
+"""The parts of uvicorn that are used and not public. A test checks that they exist.
 
 `check` runs when the service starts: without the attribute that says whether a request is under
 way, every body above the limit for headers would be cut off.
@@ -14,22 +14,22 @@ from uvicorn.server import ServerState
 from refold.errors import InvalidInput
 
 EXPECTED_MESSAGES: Final = (
-    "ASGI callable returned without completing response.",  # who breaks off on purpose says why
+    "ASGI callable returned without completing response.",  # logged where it is done on purpose
     "Unsupported upgrade request.",  # the client is told
     "No supported WebSocket library detected.",  # nor would one help
 )
-"""How those of uvicorn's warnings begin that tell an operator nothing new."""
+"""The beginnings of uvicorn's warnings that are no news to an operator."""
 _CYCLE: Final = "cycle"
 
 
 def request_is_under_way(protocol: asyncio.Protocol) -> bool:
-    """Whether the headers of a request are there, and its answer has not ended."""
+    """Whether a request's headers have arrived and its answer has not ended."""
     cycle: Any = getattr(protocol, _CYCLE)
     return cycle is not None and not cycle.response_complete
 
 
 def check(config: uvicorn.Config) -> None:
-    """Raise where this uvicorn's connections do not say whether a request is under way."""
+    """Raise if this uvicorn's connections do not say whether a request is under way."""
     if not config.loaded:
         config.load()
     make: Any = config.http_protocol_class
@@ -41,5 +41,5 @@ def check(config: uvicorn.Config) -> None:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether somebody who runs the service should read this message of uvicorn's."""
+    """Whether an operator should read this message of uvicorn's."""
     return not str(record.msg).startswith(EXPECTED_MESSAGES)

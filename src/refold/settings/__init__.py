@@ -4,7 +4,7 @@ from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
 from refold.settings.names import ALIASES, KEYS, SERVE_KEYS, Alias, Level, Source, variable_of
 from refold.settings.serve import Serve, UpstreamSettings
 from refold.settings.trust import LeftOut, Trust
-from refold.settings.writing import Kept, set_setting, unset_setting
+from refold.settings.writing import SettingChange, set_setting, unset_setting
 
 __all__ = [
     "ALIASES",
@@ -12,10 +12,10 @@ __all__ = [
     "KEYS",
     "SERVE_KEYS",
     "Alias",
-    "Kept",
     "LeftOut",
     "Level",
     "Serve",
+    "SettingChange",
     "Settings",
     "Source",
     "Trust",

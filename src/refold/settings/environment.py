@@ -1,4 +1,4 @@
-"""Settings in environment variables: `REFOLD_TRIM__MAX_CHARS`, and the names of the seeds."""
+"""Settings in environment variables: `REFOLD_TRIM__MAX_CHARS`, and the aliases."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,22 +9,26 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 
 from refold.errors import InvalidSetting
 from refold.settings.names import (
-    KEYS,
+    ALL_KEYS,
     MODELS,
     PREFIX,
     PROFILE,
     SERVE,
-    SERVE_KEYS,
     VARIABLE_ALIASES,
-    Given,
+    SettingValue,
     Source,
-    expanded,
+    closest,
+    did_you_mean,
+    expand_alias,
+    keys_in_table,
     leaves,
-    nearest,
     variable_of,
 )
 from refold.settings.serve import Serve
 from refold.view.profiles import Profile
+
+_ELSEWHERE: Final = {"MASTER_KEY", "MODEL", "STORE"}
+"""Variables that are read elsewhere, and are no settings."""
 
 
 class _Variables(BaseSettings):
@@ -33,22 +37,46 @@ class _Variables(BaseSettings):
     )
 
 
-def _variables() -> type[BaseSettings]:
-    """What the variables may set: each field of a profile, its name, and models."""
-    fields: dict[str, Any] = {
-        name: (field.annotation, None)
-        for name, field in Profile.model_fields.items()
-        if name != "name"
-    }
-    models = (dict[str, dict[str, float]], None)
-    fields[SERVE] = (Serve, None)
-    return create_model(
-        "Variables", __base__=_Variables, profile=(str, None), models=models, **fields
-    )
+def _variables_model() -> type[BaseSettings]:
+    policy = {name: field.annotation for name, field in Profile.model_fields.items()}
+    policy.pop("name")
+    kinds = {PROFILE: str, MODELS: dict[str, dict[str, float]], **policy, SERVE: Serve}
+    fields: dict[str, Any] = {name: (kind, None) for name, kind in kinds.items()}
+    return create_model("Variables", __base__=_Variables, **fields)
 
 
-_VARIABLES: Final = _variables()
-_NAMES: Final = {variable_of(key): key for key in (*KEYS, *SERVE_KEYS, PROFILE, MODELS)}
+_VARIABLES: Final = _variables_model()
+
+
+def environment_values() -> Iterator[SettingValue]:
+    """The settings that environment variables set."""
+    _check_names()
+    values = dict(_read_variables())
+    source = Source("environment", variable_of(MODELS))
+    for model, overrides in _table(values.pop(MODELS, {})).items():
+        for name, value in _table(overrides).items():
+            yield SettingValue(f'{MODELS}."{model}".{name}', value, source)
+    for key, value in leaves(values):
+        variable = _variable_that_sets(key)
+        if key not in ALL_KEYS and key != PROFILE:
+            parts = ", ".join(map(variable_of, keys_in_table(key)[:2]))
+            fix = f"Set one of its parts: {parts}." if parts else did_you_mean(key, ALL_KEYS)
+            raise InvalidSetting(f"{variable} sets {key}, which is no setting.", fix)
+        yield SettingValue(key, value, Source("environment", variable))
+    for name, alias in VARIABLE_ALIASES.items():
+        if value := os.environ.get(name):
+            yield from expand_alias(alias, value, Source("environment", name))
+
+
+def _read_variables() -> Mapping[str, Any]:
+    try:
+        return EnvSettingsSource(_VARIABLES)()
+    except SettingsError as error:
+        field = next((name for name in _VARIABLES.model_fields if f'"{name}"' in str(error)), "")
+        raise InvalidSetting(
+            f"{variable_of(field)}, or a variable that begins so, is no JSON.",
+            "Write it as JSON, or set its parts one by one.",
+        ) from error
 
 
 def _table(value: object) -> Mapping[str, object]:
@@ -60,62 +88,26 @@ def _table(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value)
 
 
-def given_in_environment() -> Iterator[Given]:
-    """What environment variables set."""
-    _check_names()
-    values = dict(_values())
-    source = Source("environment", variable_of(MODELS))
-    for model, own in _table(values.pop(MODELS, {})).items():
-        for name, value in _table(own).items():
-            yield Given(f'{MODELS}."{model}".{name}', value, source)
-    for key, value in leaves(values):
-        if key not in KEYS and key not in SERVE_KEYS and key != PROFILE:
-            raise InvalidSetting(f"{_variable(key)} sets {key}, which is no setting.", _near(key))
-        yield Given(key, value, Source("environment", _variable(key)))
-    for name, alias in VARIABLE_ALIASES.items():
-        if value := os.environ.get(name):
-            yield from expanded(alias, value, Source("environment", name))
-
-
-def _values() -> Mapping[str, Any]:
-    try:
-        return EnvSettingsSource(_VARIABLES)()
-    except SettingsError as error:
-        field = next((name for name in _VARIABLES.model_fields if f'"{name}"' in str(error)), "")
-        raise InvalidSetting(
-            f"{variable_of(field)}, or a variable that begins so, is no JSON.",
-            "Write it as JSON, or set its parts one by one.",
-        ) from error
-
-
-def _variable(key: str) -> str:
-    """The variable that sets it: its own, or that of the whole table."""
+def _variable_that_sets(key: str) -> str:
+    """The setting's own variable, or that of its whole table."""
     own = variable_of(key)
-    known = {name.upper() for name in os.environ}
-    return own if own in known else variable_of(key.partition(".")[0])
+    return own if own in {name.upper() for name in os.environ} else _table_variable(key)
 
 
-_ELSEWHERE = {"MASTER_KEY", "MODEL", "STORE"}
-"""What is no setting, but read by itself."""
+def _table_variable(key: str) -> str:
+    return variable_of(key.partition(".")[0])
 
 
 def _check_names() -> None:
-    """A variable that looks like one of ours but is none."""
-    tables = {variable_of(key.partition(".")[0]): "" for key in (*KEYS, *SERVE_KEYS)}
-    known = {name.removeprefix(PREFIX): "" for name in (*_NAMES, *tables)}
-    for name in os.environ:
-        bare = name.upper().removeprefix(PREFIX)
-        if not name.upper().startswith(PREFIX) or bare in known or bare in _ELSEWHERE:
+    """Refuse a variable that looks like a misspelled setting."""
+    keys = (*ALL_KEYS, PROFILE, MODELS)
+    variables = (*map(variable_of, keys), *map(_table_variable, ALL_KEYS))
+    names = [variable.removeprefix(PREFIX) for variable in variables]
+    for variable in os.environ:
+        bare = variable.upper().removeprefix(PREFIX)
+        if not variable.upper().startswith(PREFIX) or bare in names or bare in _ELSEWHERE:
             continue
-        near = nearest(bare, known)
-        if near or "__" in bare:
-            fix = f"Did you mean {PREFIX}{near}?" if near else None
-            raise InvalidSetting(f"The environment variable {name} is no setting.", fix)
-
-
-def _near(key: str) -> str | None:
-    inside = [one for one in (*KEYS, *SERVE_KEYS) if one.startswith(f"{key}.")]
-    if inside:
-        return f"Set one of its parts: {', '.join(map(variable_of, inside[:2]))}."
-    near = nearest(key, {**KEYS, **SERVE_KEYS})
-    return f"Did you mean {near}?" if near else None
+        match = closest(bare, names)
+        if match or "__" in bare:
+            fix = f"Did you mean {PREFIX}{match}?" if match else None
+            raise InvalidSetting(f"The environment variable {variable} is no setting.", fix)

@@ -1,4 +1,4 @@
-"""Settings in files: TOML of ours, and a `config.json` that other programs may share."""
+"""Settings in files: our own TOML, and a `config.json` that other programs may share."""
 
 import errno
 import json
@@ -13,85 +13,78 @@ from typing import Final, NamedTuple, cast
 
 from refold.errors import InvalidSetting
 from refold.settings.names import (
+    ALL_KEYS,
     FILE_ALIASES,
-    KEYS,
     MODELS,
     PROFILE,
-    SERVE_KEYS,
-    Given,
     Level,
+    SettingValue,
     Source,
-    expanded,
+    did_you_mean,
+    expand_alias,
+    keys_in_table,
     leaves,
-    nearest,
     printable,
 )
 from refold.user_files import config_folder
 
 Table = Mapping[str, object]
 _MAX_BYTES: Final = 1 << 20
-"""A larger file is no file of settings."""
+"""A larger file holds no settings."""
 _NO_FILE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
-"""There is none, or a link leads nowhere, or it is a socket."""
+"""No such file, a dangling link, or a socket."""
 
 
 class File(NamedTuple):
-    """A file with settings."""
-
     path: Path
     level: Level
     text: str
     table: Table
     within: tuple[str, ...] = ()
-    """The tables of the file that the settings stand in."""
+    """The tables of the file that contain the settings."""
     sha256: str = ""
-    """Of the bytes that were read, once: they are what is judged, applied and trusted."""
+    """Hash of the bytes as read, once: the same bytes are judged, applied and trusted."""
 
 
 def project_files(folder: Path) -> list[File]:
-    """The files of a project: those of the folder, or of the nearest one above that has any.
+    """A project's files: those in the folder, or in the nearest parent that has any.
 
-    The search ends with the folder that holds a repository: what lies above is another project.
+    The search ends at the root of a repository: what lies above it is another project.
     """
     for candidate in (folder, *folder.parents):
-        found = [
+        files = [
             *_read(candidate / "refold.toml", "project"),
             *_read(candidate / "pyproject.toml", "project", within=("tool", "refold")),
             *_shared(candidate / "config.json"),
         ]
-        if found or os.path.lexists(candidate / ".git"):
-            return found
+        if files or os.path.lexists(candidate / ".git"):
+            return files
     return []
 
 
 def user_files() -> list[File]:
-    """The user's own files."""
     folder = config_folder()
     return [*_read(folder / "config.toml", "user"), *_read(folder / "config.json", "user")]
 
 
-def given_in(file: File) -> Iterator[Given]:
-    """What the file sets."""
+def values_in(file: File) -> Iterator[SettingValue]:
+    """The settings that a file sets."""
     table = dict(file.table)
-    yield from _models_in(file, table.pop(MODELS, {}))
+    for model, overrides in _model_items(file, table.pop(MODELS, {})):
+        for name, value in _model_items(file, overrides):
+            source = Source(file.level, _place(file, [MODELS, model, name]))
+            yield SettingValue(f'{MODELS}."{model}".{name}', value, source)
     for name, value in leaves(table):
         source = Source(file.level, _place(file, name.split(".")))
         if name in FILE_ALIASES:
-            yield from expanded(FILE_ALIASES[name], value, source._replace(alias=name))
-        elif name in KEYS or name in SERVE_KEYS or name == PROFILE:
-            yield Given(name, value, source)
+            yield from expand_alias(FILE_ALIASES[name], value, source._replace(alias=name))
+        elif name in ALL_KEYS or name == PROFILE:
+            yield SettingValue(name, value, source)
         else:
             raise _unknown(name, source)
 
 
-def _models_in(file: File, models: object) -> Iterator[Given]:
-    for model, values in _tables(file, models):
-        for name, value in _tables(file, values):
-            source = Source(file.level, _place(file, [MODELS, model, name]))
-            yield Given(f'{MODELS}."{model}".{name}', value, source)
-
-
-def _tables(file: File, value: object) -> list[tuple[str, object]]:
+def _model_items(file: File, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping):
         raise InvalidSetting(
             f"In `models` of {printable(file.path)}, {value!r} stands where a table should.",
@@ -107,7 +100,7 @@ def _read(path: Path, level: Level, within: tuple[str, ...] = ()) -> Iterator[Fi
     text = content.decode("utf-8-sig", errors="replace")
     if within and within[-1] not in text:
         return
-    table: Table | None = _parsed(path, text)
+    table: Table | None = _parse(path, text)
     for name in within:
         table = _table(table or {}, name)
     if table is not None:
@@ -115,9 +108,8 @@ def _read(path: Path, level: Level, within: tuple[str, ...] = ()) -> Iterator[Fi
 
 
 def _content(path: Path) -> bytes | None:
-    """The bytes of a regular file, read once; None if there is none."""
     try:
-        # A pipe would wait for somebody to write to it.
+        # Opening a pipe would otherwise block until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         if error.errno in _NO_FILE:
@@ -142,21 +134,21 @@ def _table(within: Table, name: str) -> Table | None:
 
 
 def _shared(path: Path) -> Iterator[File]:
-    """Of a file that may belong to another program: the seeds' names, and the table `refold`."""
+    """From a file that may belong to another program: the aliases, and the table `refold`."""
     content = _content(path)
     if content is None:
         return
     text = content.decode("utf-8-sig", errors="replace")
     if not any(f'"{name}"' in text for name in (*FILE_ALIASES, "refold")):
         return
-    table = _parsed(path, text)
-    known = {name: value for name, value in table.items() if name in FILE_ALIASES}
-    known |= _table(table, "refold") or {}
-    if known:
-        yield File(path, "project", text, known, sha256=sha256(content).hexdigest())
+    table = _parse(path, text)
+    own = {name: value for name, value in table.items() if name in FILE_ALIASES}
+    own |= _table(table, "refold") or {}
+    if own:
+        yield File(path, "project", text, own, sha256=sha256(content).hexdigest())
 
 
-def _parsed(path: Path, text: str) -> Table:
+def _parse(path: Path, text: str) -> Table:
     try:
         value = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
@@ -173,38 +165,35 @@ def _parsed(path: Path, text: str) -> Table:
 
 def _unknown(name: str, source: Source) -> InvalidSetting:
     what = f"{source.place} sets {printable(name)}, which is no setting."
-    inside = [key for key in (*KEYS, *SERVE_KEYS) if key.startswith(f"{name}.")]
+    inside = keys_in_table(name)
     if inside:
         return InvalidSetting(what, f"It is a table: set {', '.join(inside[:3])}.")
-    near = nearest(name, {**KEYS, **SERVE_KEYS, **FILE_ALIASES, PROFILE: None, MODELS: None})
-    return InvalidSetting(what, f"Did you mean {near}?" if near else None)
+    return InvalidSetting(what, did_you_mean(name, (*ALL_KEYS, *FILE_ALIASES, PROFILE, MODELS)))
 
 
 def _place(file: File, path: list[str]) -> str:
     line = _line_of(file, path)
-    shown = printable(file.path)
-    return f"{shown}, line {line}" if line else shown
+    return f"{printable(file.path)}, line {line}" if line else printable(file.path)
 
 
 def _line_of(file: File, path: list[str]) -> int | None:
-    """The line that sets a value, as far as it can be told without a parser that keeps lines."""
+    """The line that sets a value, as far as can be known: `tomllib` reports no lines."""
     lines = file.text.splitlines()
     if file.path.suffix == ".json":
-        wanted = f'"{path[-1]}"'
-        return next((number for number, one in enumerate(lines, 1) if wanted in one), None)
-    table, wanted = list[str](), [*file.within, *path]
+        name = f'"{path[-1]}"'
+        return next((number for number, line in enumerate(lines, 1) if name in line), None)
+    table, target = list[str](), [*file.within, *path]
     for number, line in enumerate(lines, 1):
         if header := re.fullmatch(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?", line):
-            table = _path(f"[{header[1]}]")
+            table = _toml_path(f"[{header[1]}]")
         elif "=" in line:
-            key = table + _path(f"{line.partition('=')[0]}= 0")
-            if key == wanted[: len(key)] and len(key) > len(table):
+            key = table + _toml_path(f"{line.partition('=')[0]}= 0")
+            if key == target[: len(key)] and len(key) > len(table):
                 return number
     return None
 
 
-def _path(toml: str) -> list[str]:
-    """The names of the one thing that the line sets."""
+def _toml_path(toml: str) -> list[str]:
     try:
         value: object = tomllib.loads(toml)
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""The names of the settings: ours, and those of the seeds."""
+"""The names of settings, their aliases, and values together with where they were set."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -13,15 +13,16 @@ from refold.view.profiles import Profile
 
 PREFIX: Final = "REFOLD_"
 PROFILE: Final = "profile"
-"""Which profile all values that nobody sets come from."""
+"""Names the profile that supplies every value nobody sets."""
 MODELS: Final = "models"
-"""The table of what is known better of models."""
+"""The table of model overrides."""
 SERVE: Final = "serve"
-"""The table of what `refold serve` does."""
+"""The table of settings for `refold serve`."""
+_MAX_SHOWN: Final = 60
 
 
 class Alias(NamedTuple):
-    """A name that one of the seeds gives to settings of ours."""
+    """Another program's name for settings of ours."""
 
     keys: tuple[str, ...]
     file: str | None
@@ -29,11 +30,10 @@ class Alias(NamedTuple):
     variable: str | None
     """Its name in the environment."""
     off: tuple[str, ...] = ()
-    """What 0 switches off besides, unless it is set by its own name."""
+    """Settings that 0 also switches off, unless they are set by their own names."""
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.file or self.variable or ""
 
 
@@ -59,10 +59,9 @@ ALIASES: Final = (
     Alias(("trigger.soft",), None, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"),
     Alias(("trigger.hard",), None, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"),
 )
-"""Set by such a name, a value applies in every profile."""
-
-FILE_ALIASES: Final = {one.file: one for one in ALIASES if one.file}
-VARIABLE_ALIASES: Final = {one.variable: one for one in ALIASES if one.variable}
+"""A value set by such a name applies in every profile."""
+FILE_ALIASES: Final = {alias.file: alias for alias in ALIASES if alias.file}
+VARIABLE_ALIASES: Final = {alias.variable: alias for alias in ALIASES if alias.variable}
 
 
 def _fields(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -78,16 +77,25 @@ KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Profile))
 """Every setting of a profile, by its dotted name."""
 SERVE_KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Serve, f"{SERVE}."))
 """Every setting of `refold serve`, by its dotted name."""
+ALL_KEYS: Final[Mapping[str, FieldInfo]] = {**KEYS, **SERVE_KEYS}
 
 
 def variable_of(key: str) -> str:
-    """The name of a setting in the environment."""
+    """The environment variable that sets a setting."""
     return PREFIX + key.replace(".", "__").upper()
 
 
-def nearest(name: str, known: Mapping[str, object]) -> str | None:
-    """The known name that is most like this one."""
-    return next(iter(get_close_matches(name, known, n=1, cutoff=0.75)), None)
+def closest(name: str, candidates: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(name, list(candidates), n=1, cutoff=0.75)), None)
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    match = closest(name, candidates)
+    return f"Did you mean {match}?" if match else None
+
+
+def keys_in_table(name: str) -> list[str]:
+    return [key for key in ALL_KEYS if key.startswith(f"{name}.")]
 
 
 def leaves(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
@@ -101,23 +109,19 @@ def leaves(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str,
 
 
 def nested(values: Mapping[str, object]) -> dict[str, object]:
-    """Values by their dotted names, as the nested tables they stand for."""
+    """The inverse of `leaves`."""
     tables: dict[str, object] = {}
     for key, value in values.items():
         *path, name = key.split(".")
         table = tables
-        for one in path:
-            table = cast("dict[str, object]", table.setdefault(one, {}))
+        for part in path:
+            table = cast("dict[str, object]", table.setdefault(part, {}))
         table[name] = value
     return tables
 
 
-# What somebody set, and where.
-
 Level = Literal["profile", "user", "project", "environment", "argument"]
-"""Who set it; the later goes before the earlier."""
-
-_SHOWN = 60
+"""Who set a value; later levels win."""
 
 
 class Source(NamedTuple):
@@ -127,57 +131,52 @@ class Source(NamedTuple):
     place: str
     """The profile, the file and line, or the variable."""
     alias: str | None = None
-    """The seed's name for it, where that was used in a file."""
+    """The alias, if a file used one."""
 
     def __str__(self) -> str:
-        """For people."""
         return f"{self.place} ({self.alias})" if self.alias else self.place
 
 
-class Given(NamedTuple):
-    """A value that somebody set."""
+class SettingValue(NamedTuple):
+    """A value that somebody set, and where."""
 
     key: str
     value: object
     source: Source
     weak: bool = False
-    """It only follows from another: its own name goes before it."""
+    """It only follows from an alias: a value set by the setting's own name wins."""
 
 
-def expanded(alias: Alias, value: object, source: Source) -> Iterable[Given]:
-    """What a value under a seed's name sets."""
+def expand_alias(alias: Alias, value: object, source: Source) -> Iterable[SettingValue]:
+    """The settings that a value under an alias sets."""
     for key in alias.keys:
-        yield Given(key, value, source)
+        yield SettingValue(key, value, source)
     if str(value).strip() == "0":
         for key in alias.off:
-            yield Given(key, () if key == "trigger.generation" else 0, source, weak=True)
+            yield SettingValue(key, () if key == "trigger.generation" else 0, source, weak=True)
 
 
-def settled(level: Iterable[Given]) -> dict[str, Given]:
+def merge_level(values: Iterable[SettingValue]) -> dict[str, SettingValue]:
     """The values of one level by name; two that differ are an error."""
-    found: dict[str, Given] = {}
-    for one in sorted(level, key=lambda given: (given.weak, bool(given.source.alias))):
-        first = found.setdefault(one.key, one)
-        if not one.weak and one.value != first.value:
+    merged: dict[str, SettingValue] = {}
+    for setting in sorted(values, key=lambda each: (each.weak, bool(each.source.alias))):
+        first = merged.setdefault(setting.key, setting)
+        if not setting.weak and setting.value != first.value:
             raise InvalidSetting(
-                f"{one.key} is set twice: to {shown(first.value)} by {first.source}, "
-                f"and to {shown(one.value)} by {one.source}.",
+                f"{setting.key} is set twice: to {short_repr(first.value)} by {first.source}, "
+                f"and to {short_repr(setting.value)} by {setting.source}.",
                 "Keep one of them.",
             )
-    return found
+    return merged
 
 
-def shown(value: object, max_chars: int = _SHOWN) -> str:
-    """A value, not too long to read."""
+def short_repr(value: object, max_chars: int = _MAX_SHOWN) -> str:
     text = repr(value)
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def printable(name: object) -> str:
-    """A name from a folder or file of somebody else, with what a terminal would obey escaped."""
-    text = str(name)
-    if text.isprintable():
-        return text
+    """A name from somebody else's folder or file, with terminal control characters escaped."""
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(name)
     )

@@ -1,15 +1,16 @@
-"""Live events: the entries of a session as they come, from whichever process.
+"""Live events: a session's entries as server-sent events, whichever process appends them.
 
     id: 12
     event: message
     data: {"seq": 12, …}
 
-A client that lost its line sends the id it saw last, and goes on behind it.
+A client that lost its connection sends the last id it saw, and continues after it.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -18,20 +19,20 @@ from starlette.responses import StreamingResponse
 from refold.errors import Draining, InvalidInput, LimitReached, RefoldError
 from refold.log import Entry, Log
 from refold.service import problem
-from refold.service.api.routing import OfLog, OfService, Reader, Route, SessionName
-from refold.service.api.schemas import LARGEST
-from refold.service.api.sessions import dumped, entry_json, read_page
-from refold.service.callers import known
+from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, SessionName
+from refold.service.api.schemas import MAX_INTEGER
+from refold.service.api.sessions import dump_json, entry_json, read_page
+from refold.service.callers import authenticate
 
 router = APIRouter(tags=["events"], route_class=Route)
-MOST_STREAMS: Final = 100
+MAX_STREAMS: Final = 100
 """Streams that one tenant may have open in one process."""
-_LONGEST: Final = 3_600.0  # seconds; then the client opens another
-_BEAT: Final = 15.0  # seconds without an event until a comment is sent
-_FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.05, 1.0, 1.5
+_MAX_SECONDS: Final = 3_600.0  # then the client reconnects
+_HEARTBEAT: Final = 15.0  # seconds without an event until a comment is sent
+_MIN_PAUSE, _MAX_PAUSE, _BACKOFF = 0.05, 1.0, 1.5
 _RETRY: Final = b"retry: 1000\n\n"
 _ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
-"""Between the values of a JSON text, a space is as good as a line's end; within them is none."""
+"""JSON may have line ends between its values, where a space does as well, but not within them."""
 _OPEN: Final[Counter[str]] = Counter()
 
 
@@ -50,11 +51,12 @@ _OPEN: Final[Counter[str]] = Counter()
 async def follow_session(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     request: Request,
     caller: Reader,
-    log: OfLog,
-    service: OfService,
+    log: CallerLog,
+    service: ServiceDep,
     session: SessionName,
     after: Annotated[
-        int | None, Query(ge=0, le=LARGEST, description="Begin behind this entry; else at the end.")
+        int | None,
+        Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry; else at the end."),
     ] = None,
     last_event_id: Annotated[
         str | None, Header(description="The entry seen last; it goes before `after`.")
@@ -62,88 +64,76 @@ async def follow_session(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its 
 ) -> Response:
     """It ends when the service stops, the session is forgotten or the key ends, or in an hour."""
     head = await log.head(session)
-    begin = _seen(last_event_id)
-    begin = begin if begin is not None else head if after is None else after
+    start = _parse_event_id(last_event_id)
+    if start is None:
+        start = head if after is None else after
     if service.draining.is_set():
         raise Draining("The service is about to stop.")
-    if _OPEN[caller.tenant] >= MOST_STREAMS:
+    if _OPEN[caller.tenant] >= MAX_STREAMS:
         raise LimitReached("Too many event streams are open.", 5)
 
     async def admit() -> None:
-        """Let in who asked once more: the key, or its secret, may have ended meanwhile."""
-        again = await known(request, service.keyring, local=service.local)
-        again.require("read")
+        """Check the key again: it, or its secret, may have expired meanwhile."""
+        (await authenticate(request, service.keyring, local=service.local)).require("read")
 
-    pieces = _pieces(log, session, min(begin, head), service.draining)
-    stream = _stream(_while_admitted(pieces, admit), caller.tenant)
+    chunks = _chunks(log, session, min(start, head), service.draining)
+    stream = _stream(chunks, admit, caller.tenant)
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
-def _seen(last_event_id: str | None) -> int | None:
-    if last_event_id is None or not last_event_id.strip():
+def _parse_event_id(last_event_id: str | None) -> int | None:
+    text = (last_event_id or "").strip()
+    if not text:
         return None
-    text = last_event_id.strip()
     if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - below 2**53
         raise InvalidInput("Last-Event-ID is no entry's place.", "Send the id that came last.")
     return int(text)
 
 
-async def _stream(pieces: AsyncGenerator[bytes], tenant: str) -> AsyncGenerator[bytes]:
+async def _stream(
+    chunks: AsyncGenerator[bytes], admit: Callable[[], Awaitable[None]], tenant: str
+) -> AsyncGenerator[bytes]:
+    """The chunks, for as long as the caller is still admitted."""
     _OPEN[tenant] += 1
     try:
         yield _RETRY
-        async for piece in pieces:
-            if piece:
-                yield piece
+        async for chunk in chunks:
+            await admit()
+            if chunk:
+                yield chunk
     except RefoldError as error:
-        yield b"event: problem\ndata: " + dumped(problem.problem(error)) + b"\n\n"
+        yield b"event: problem\ndata: " + dump_json(problem.problem(error)) + b"\n\n"
     finally:
         _OPEN[tenant] -= 1
         if not _OPEN[tenant]:
             del _OPEN[tenant]
 
 
-async def _while_admitted(
-    pieces: AsyncGenerator[bytes], admit: Callable[[], Awaitable[None]]
-) -> AsyncGenerator[bytes]:
-    """What comes, until whoever asked for it would not be let in any more."""
-    async for piece in pieces:
-        await admit()
-        yield piece
-
-
-async def _pieces(
+async def _chunks(
     log: Log, session: str, after: int, draining: asyncio.Event
 ) -> AsyncGenerator[bytes]:
+    """Events and heartbeats; an empty chunk before each pause lets the caller be checked."""
     clock = asyncio.get_running_loop().time
-    end, beat, pause = clock() + _LONGEST, clock() + _BEAT, _FIRST_PAUSE
+    end, heartbeat, pause = clock() + _MAX_SECONDS, clock() + _HEARTBEAT, _MIN_PAUSE
     while not draining.is_set() and clock() < end:
         page = await read_page(log, session, after=after, limit=100, whole=False)
         for entry in page.entries:
             yield event(entry)
         if page.entries:
             after = page.entries[-1].seq
-            beat, pause = clock() + _BEAT, _FIRST_PAUSE
+            heartbeat, pause = clock() + _HEARTBEAT, _MIN_PAUSE
             continue
-        if clock() >= beat:
+        if clock() >= heartbeat:
             yield b": still here\n\n"
-            beat = clock() + _BEAT
-        yield b""  # a moment to see whether it may go on
-        await _wait(draining, pause)
-        pause = min(pause * _SLOWER, _LONGEST_PAUSE)
-
-
-async def _wait(draining: asyncio.Event, seconds: float) -> None:
-    """A moment; less if the service is about to stop."""
-    try:
-        async with asyncio.timeout(seconds):
-            await draining.wait()
-    except TimeoutError:
-        pass
+            heartbeat = clock() + _HEARTBEAT
+        yield b""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await draining.wait()
+        pause = min(pause * _BACKOFF, _MAX_PAUSE)
 
 
 def event(entry: Entry) -> bytes:
-    """An entry as an event."""
     data = entry_json(entry).translate(_ONE_LINE)
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.seq, entry.kind.encode(), data)

@@ -1,102 +1,104 @@
-"""Folds: previewed, made, given up, taken back and opened."""
+"""Folds: list, preview, make, cancel, undo and open them."""
 
 import asyncio
-from typing import Final
+from typing import Final, Literal
 
 from fastapi import APIRouter, Response
 
 from refold.errors import FoldUnderWay, InvalidInput
 from refold.fold.summary import Summary, parse
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Log, Outline, Span
-from refold.service.api import schemas as answers
+from refold.service.api import schemas
 from refold.service.api.routing import (
-    OfLog,
-    OfService,
+    CallerLog,
     Reader,
     Route,
-    Service,
+    ServiceDep,
     SessionName,
     Writer,
     using,
 )
 from refold.service.api.schemas import FoldId, NewFold, Run, SessionState, moment
-from refold.service.api.schemas import Span as ToldSpan
 from refold.service.api.sessions import state_of
 from refold.service.callers import Caller
+from refold.service.service import Service
 from refold.session import Compacted, Session
 
 router = APIRouter(tags=["folds"], route_class=Route)
 _LIST: Final = "GET /api/v1/sessions/{session}/folds lists them."
-_LOOK: Final = 0.02  # seconds between two looks whether a fold has begun
+_POLL: Final = 0.02  # seconds between two checks whether a fold has begun
 
 
 @router.get("/sessions/{session}/folds", summary="List the folds")
-async def list_folds(_: Reader, log: OfLog, session: SessionName) -> answers.Folds:
+async def list_folds(_: Reader, log: CallerLog, session: SessionName) -> schemas.Folds:
     """Those that stand, those beneath them, and the one that is being made."""
     outline = (await log.outlined(session)).outline
-    found = await _standing(log, session, outline)
-    for one in outline.running:
-        found += [_told(one) for one in await log.read(session, Span(one.seq, one.seq))]
-    return answers.Folds(folds=sorted(found, key=lambda one: one.seq))
+    folds = await _active_folds(log, session, outline)
+    for running in outline.running:
+        entries = await log.read(session, Span(running.seq, running.seq))
+        folds += [_fold(entry, "under way") for entry in entries]
+    return schemas.Folds(folds=sorted(folds, key=lambda fold: fold.seq))
 
 
 @router.get("/sessions/{session}/folds/preview", summary="See what a fold would do")
-async def preview_fold(caller: Reader, service: OfService, session: SessionName) -> answers.Preview:
+async def preview_fold(
+    caller: Reader, service: ServiceDep, session: SessionName
+) -> schemas.Preview:
     """What goes, what stays, what is lost, what it saves. Nothing is changed."""
     async with using(service, caller, session) as opened:
-        return answers.Preview.of(await opened.preview())
+        return schemas.Preview.model_validate(await opened.preview())
 
 
 @router.post(
     "/sessions/{session}/folds",
     summary="Make a fold",
-    responses={202: {"model": answers.Folded, "description": "It has begun."}},
+    responses={202: {"model": schemas.Folded, "description": "It has begun."}},
 )
 async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     caller: Writer,
-    log: OfLog,
-    service: OfService,
+    log: CallerLog,
+    service: ServiceDep,
     session: SessionName,
-    given: NewFold,
+    body: NewFold,
     response: Response,
-) -> answers.Folded:
+) -> schemas.Folded:
     """What is older than the last turn is folded to a summary; the log keeps everything."""
     if (await log.outlined(session)).outline.running:
         raise FoldUnderWay("A fold of this session is being made.")
-    making = asyncio.create_task(_made(service, caller, session, given.focus))
-    service.tasks.add(making)
-    making.add_done_callback(service.tasks.discard)
-    making.add_done_callback(_retrieve)
-    if given.wait:
-        return answers.Folded.of(await asyncio.shield(making))
-    while not making.done():
+    task = asyncio.create_task(_compact(service, caller, session, body.focus))
+    service.tasks.add(task)
+    task.add_done_callback(service.tasks.discard)
+    task.add_done_callback(_retrieve)
+    if body.wait:
+        return schemas.Folded.of(await asyncio.shield(task))
+    while not task.done():
         running = (await log.outlined(session)).outline.running
-        if running and not making.done():
+        if running and not task.done():
             response.status_code = 202
-            return answers.Folded(fold=running[0].fold, state="under way")
-        await asyncio.wait({making}, timeout=_LOOK)
-    return answers.Folded.of(await making)
+            return schemas.Folded(fold=running[0].fold, state="under way")
+        await asyncio.wait({task}, timeout=_POLL)
+    return schemas.Folded.of(await task)
 
 
 @router.post("/sessions/{session}/folds/{fold}/cancel", summary="Give a fold up")
 async def cancel_fold(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, fold: FoldId
-) -> answers.Cancelled:
+    caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
+) -> schemas.Cancelled:
     """If it is still being made, wherever that is."""
     running = (await log.outlined(session)).outline.running
-    if all(one.fold != fold for one in running):
-        return answers.Cancelled(fold=fold, cancelled=False)
+    if all(each.fold != fold for each in running):
+        return schemas.Cancelled(fold=fold, cancelled=False)
     ended = await service.sessions.engine(caller.tenant).cancel(session, fold)
-    return answers.Cancelled(fold=fold, cancelled=ended is not None and not ended.completed)
+    return schemas.Cancelled(fold=fold, cancelled=ended is not None and not ended.completed)
 
 
 @router.post("/sessions/{session}/folds/{fold}/undo", summary="Take a fold back")
 async def undo_fold(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, fold: FoldId
+    caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
 ) -> SessionState:
     """What it stood for is seen again."""
     outline = (await log.outlined(session)).outline
-    if all(one.fold != fold for one in outline.folds):
+    if all(each.fold != fold for each in outline.folds):
         raise InvalidInput("No such fold stands.", _LIST)
     async with using(service, caller, session) as opened:
         await opened.take_back(fold)
@@ -105,62 +107,60 @@ async def undo_fold(
 
 @router.post("/sessions/{session}/unfold", summary="Show folded entries again")
 async def unfold_entries(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, given: Run
+    caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: Run
 ) -> SessionState:
     """The folds over them go on standing for the rest."""
     async with using(service, caller, session) as opened:
-        await opened.unfold(given.span)
+        await opened.unfold(body.span)
     return await state_of(log, session)
 
 
-async def _made(service: Service, caller: Caller, session: str, focus: str | None) -> Compacted:
-    """Make a fold; the conversation goes on meanwhile, because this reads the session by itself."""
-    async with using(service, caller, session) as kept:
-        setup = kept.setup
+async def _compact(service: Service, caller: Caller, session: str, focus: str | None) -> Compacted:
+    # A session object of its own: the conversation goes on in the shared one meanwhile.
+    async with using(service, caller, session) as shared:
+        setup = shared.setup
     log, engine = service.sessions.log(caller.tenant), service.sessions.engine(caller.tenant)
-    opened = await Session.open(log, session, setup, format=None, engine=engine)
+    own = await Session.open(log, session, setup, format=None, engine=engine)
     try:
-        return await opened.compact(focus)
+        return await own.compact(focus)
     finally:
-        await opened.close()
+        await own.close()
 
 
-def _retrieve(making: "asyncio.Task[Compacted]") -> None:
-    if not making.cancelled():
-        making.exception()  # who did not wait finds it in the log
+def _retrieve(task: "asyncio.Task[Compacted]") -> None:
+    if not task.cancelled():
+        task.exception()  # a caller that did not wait finds it in the log
 
 
-async def _standing(log: Log, session: str, outline: Outline) -> list[answers.Fold]:
-    """The folds that stand, and those that they took in."""
-    found: dict[int, answers.Fold] = {}
-    topmost = {one.seq for one in outline.folds}
-    waiting = [*topmost]
-    while waiting:
-        seq = waiting.pop()
-        for entry in await log.read(session, Span(seq, seq)) if seq not in found else []:
-            match CODEC.decode(entry):
-                case FoldCompleted(summary=told):
-                    waiting += parse(told).over
-                    state = "stands" if seq in topmost else "beneath"
-                    found[seq] = _told(entry).model_copy(update={"state": state})
-                case _:  # forgotten
-                    pass
-    return [*found.values()]
+async def _active_folds(log: Log, session: str, outline: Outline) -> list[schemas.Fold]:
+    """The folds in effect, and those that they took in."""
+    folds: dict[int, schemas.Fold] = {}
+    topmost = {fold.seq for fold in outline.folds}
+    pending = [*topmost]
+    while pending:
+        seq = pending.pop()
+        if seq in folds:
+            continue
+        for entry in await log.read(session, Span(seq, seq)):
+            value = CODEC.decode(entry)
+            if isinstance(value, FoldCompleted):  # else it was forgotten
+                pending += parse(value.summary).over
+                folds[seq] = _fold(entry, "stands" if seq in topmost else "beneath")
+    return [*folds.values()]
 
 
-def _told(entry: Entry) -> answers.Fold:
-    """What the entry that began a fold, or completed it, says of it."""
+def _fold(entry: Entry, state: Literal["stands", "beneath", "under way"]) -> schemas.Fold:
+    """A fold, from the entry that started or completed it."""
     value = CODEC.decode(entry)
     if not isinstance(value, FoldCompleted | FoldStarted):
         raise InvalidInput(f"Entry {entry.seq} tells of no fold.", _LIST)
-    completed = isinstance(value, FoldCompleted)
-    summary = parse(value.summary) if completed else Summary("")
-    return answers.Fold(
+    summary = parse(value.summary) if isinstance(value, FoldCompleted) else Summary("")
+    return schemas.Fold(
         fold=value.fold,
         seq=entry.seq,
         at=moment(entry.at),
-        state="under way",
-        spans=[ToldSpan.of(one) for one in value.spans],
+        state=state,
+        spans=[schemas.Span.model_validate(span) for span in value.spans],
         by=summary.by,
         title=summary.title,
         text=summary.text or summary.words,

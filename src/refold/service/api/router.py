@@ -1,34 +1,12 @@
-"""The router of the API: all of its routes, and what every one of them may answer."""
+"""The router of the API: all of its routes, and the errors that every one of them may answer."""
 
 from typing import Any, Final
 
 from fastapi import APIRouter
 
 from refold.service import problem
-from refold.service.api.events import router as events_router
-from refold.service.api.folds import router as folds_router
-from refold.service.api.keys import router as keys_router
-from refold.service.api.requests import router as views_router
-from refold.service.api.requests import router_usage as usage_router
+from refold.service.api import events, folds, keys, requests, search, sessions
 from refold.service.api.schemas import Problem
-from refold.service.api.search import (
-    router as searching_router,
-)
-from refold.service.api.search import (
-    router_exporting as exporting_router,
-)
-from refold.service.api.sessions import (
-    router as sessions_router,
-)
-from refold.service.api.sessions import (
-    router_artifacts as artifacts_router,
-)
-from refold.service.api.sessions import (
-    router_entries as entries_router,
-)
-from refold.service.api.sessions import (
-    router_pins as pins_router,
-)
 
 PREFIX: Final = "/api/v1"
 _CONTENT: Final = {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}}
@@ -52,16 +30,16 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 
 router = APIRouter(prefix=PREFIX, responses=ERRORS)
 for _router in (
-    sessions_router,
-    entries_router,
-    views_router,
-    folds_router,
-    pins_router,
-    artifacts_router,
-    searching_router,
-    exporting_router,
-    usage_router,
-    events_router,
-    keys_router,
+    sessions.router,
+    sessions.entries_router,
+    requests.router,
+    folds.router,
+    sessions.pins_router,
+    sessions.artifacts_router,
+    search.router,
+    search.export_router,
+    requests.usage_router,
+    events.router,
+    keys.router,
 ):
     router.include_router(_router)

@@ -1,44 +1,162 @@
-"""What the API answers with, as its documentation shows it."""
+"""The models of the API: what requests may hold, and what answers do.
+
+Answers read attributes, so most are validated straight from the library's own dataclasses.
+"""
 
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from refold.fold.compactor import Preview as FoldPreview
-from refold.log import Erased as LogErased
-from refold.log import SessionInfo
 from refold.log import Span as LogSpan
 from refold.log.entry import LONGEST_NAME
-from refold.log.entry import Span as SpanGiven
 from refold.service.keys import ROLES, Role
-from refold.service.keys import Key as KeptKey
+from refold.service.keys import Key as ServiceKey
 from refold.session import Compacted
 
-_LAST_MOMENT: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, after which no calendar goes on."""
+MAX_INTEGER: Final = 2**53 - 1
+"""The largest integer that every JSON parser keeps exact."""
+MAX_ENTRIES: Final = 500
+MAX_HITS: Final = 100
+PLAIN_TEXT: Final = r"^[^\u0000-\u001f\u007f]*$"
+"""No control characters: stores and terminals treat them differently."""
+_MAX_TIMESTAMP: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, where `datetime` ends."""
 
 
-def moment(at: int) -> datetime:
-    """Milliseconds since 1970 as a moment."""
-    return datetime.fromtimestamp(min(at, _LAST_MOMENT) / 1000, UTC)
+def moment(milliseconds: int) -> datetime:
+    """The time so many milliseconds after 1970."""
+    return datetime.fromtimestamp(min(milliseconds, _MAX_TIMESTAMP) / 1000, UTC)
 
 
-def _legible(value: object) -> object:
-    """A text that can be sent: half a character becomes a mark that something was there."""
+def _as_moment(value: object) -> object:
+    return moment(value) if isinstance(value, int) else value
+
+
+def _encodable(value: object) -> object:
+    """A text that can be sent: a lone surrogate becomes a question mark."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
-Text = Annotated[str, BeforeValidator(_legible)]
+Moment = Annotated[datetime, BeforeValidator(_as_moment)]
+Text = Annotated[str, BeforeValidator(_encodable)]
 """Words of a transcript: data, whatever they look like."""
+Words = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN_TEXT)]
+Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's place in the log.")]
+FoldId = Annotated[UUID, Path(description="The fold's id.")]
+After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_ENTRIES)]
+HitLimit = Annotated[int, Query(ge=1, le=MAX_HITS)]
+SearchQuery = Annotated[
+    str,
+    Query(min_length=1, max_length=1_000, pattern=PLAIN_TEXT, description="Words to look for."),
+]
+
+
+# Request bodies.
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NewSession(Body):
+    """A session to open."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, examples=["support-42"])
+    format: str = Field(max_length=40, examples=["openai-chat"])
+    profile: str = Field(default="balanced", max_length=40)
+    title: Words | None = None
+
+
+class NewTitle(Body):
+    """Another title."""
+
+    title: Words
+
+
+class NewOwner(Body):
+    """The key that a session is handed over to."""
+
+    key: str = Field(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")
+
+
+class NewFork(Body):
+    """A session to be made of another's entries."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    at: int | None = Field(
+        default=None, ge=1, le=MAX_INTEGER, description="Of so many entries; else of all."
+    )
+
+
+class To(Body):
+    """Where to go back to."""
+
+    to: int = Field(ge=1, le=MAX_INTEGER, description="The entry that is to be the newest again.")
+
+
+class Run(Body):
+    """A run of entries, first and last included."""
+
+    first: int = Field(ge=1, le=MAX_INTEGER)
+    last: int = Field(ge=1, le=MAX_INTEGER)
+
+    @property
+    def span(self) -> LogSpan:
+        return LogSpan(self.first, self.last)
+
+
+class NewMessages(Body):
+    """Messages to append, in the session's format."""
+
+    messages: list[dict[str, JsonValue]] = Field(min_length=1, max_length=100)
+
+
+class NewFold(Body):
+    """A fold to make."""
+
+    focus: str | None = Field(
+        default=None, max_length=2_000, description="What the summary must keep."
+    )
+    wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
+
+
+class NewKey(Body):
+    """A key to make."""
+
+    roles: list[Role] = Field(min_length=1, max_length=4)
+    name: str = Field(default="", max_length=LONGEST_NAME)
+    days: int | None = Field(
+        default=None, ge=1, le=3_660, description="Until it expires; null: never."
+    )
+
+
+class Rotation(Body):
+    """How a key gets a new secret."""
+
+    overlap: float = Field(
+        default=86_400.0,
+        ge=0,
+        le=366 * 86_400,
+        allow_inf_nan=False,
+        description="Seconds that the old secret stays valid.",
+    )
+
+
+class UpstreamKey(Body):
+    """A provider's key to keep."""
+
+    key: str = Field(min_length=1, max_length=4_096, pattern=r"^[\x21-\x7e]+$", repr=False)
+
+
+# Answers.
 
 
 class Answer(BaseModel):
-    """What all answers have in common."""
-
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class Problem(Answer):
@@ -59,41 +177,20 @@ class Span(Answer):
     first: int
     last: int
 
-    @classmethod
-    def of(cls, span: LogSpan) -> "Span":
-        """The span as an answer has it."""
-        return cls(first=span.first, last=span.last)
-
 
 class Session(Answer):
     """A session as a list shows it."""
 
-    name: Text
+    name: Text = Field(validation_alias="session")
     title: Text | None
     format: str = Field(description="Of its messages, for life.")
     profile: str = Field(description="The one that it was opened with.")
-    created_at: datetime
-    updated_at: datetime
+    created_at: Moment
+    updated_at: Moment
     entries: int = Field(description="How many entries it has: its head.")
     messages: int
     forked_from: Text | None = None
     forked_at: int | None = None
-
-    @classmethod
-    def of(cls, info: SessionInfo) -> "Session":
-        """The session as an answer has it."""
-        return cls(
-            name=info.session,
-            title=info.title,
-            format=info.format,
-            profile=info.profile,
-            created_at=moment(info.created_at),
-            updated_at=moment(info.updated_at),
-            entries=info.entries,
-            messages=info.messages,
-            forked_from=info.forked_from,
-            forked_at=info.forked_at,
-        )
 
 
 class SessionPage(Answer):
@@ -123,23 +220,13 @@ class Erased(Answer):
         "though nobody can read them: on PostgreSQL its tables, indexes and write-ahead log."
     )
 
-    @classmethod
-    def of(cls, erased: LogErased) -> "Erased":
-        """What was erased, as an answer has it."""
-        return cls(
-            session=erased.session,
-            entries=erased.entries,
-            derived=erased.derived,
-            to_scrub=list(erased.to_scrub),
-        )
-
 
 class Entry(Answer):
     """One record of a session's log."""
 
     seq: int
     id: UUID
-    at: datetime
+    at: Moment
     kind: str
     version: int
     scope: Text
@@ -170,16 +257,11 @@ class Appended(Answer):
     last: int
 
 
-class Part(Answer):
-    """One part of one message."""
+class Pin(Answer):
+    """A part that stays in the view."""
 
     seq: int
     index: int
-
-
-class Pin(Part):
-    """A part that stays in the view."""
-
     watched: bool = Field(description="The session pinned it itself, and may let it go.")
 
 
@@ -194,7 +276,7 @@ class Found(Answer):
 
     session: Text
     seq: int
-    at: datetime
+    at: Moment
     scope: Text
     role: str
     standing: Literal["in view", "folded", "off the line"]
@@ -213,7 +295,7 @@ class FoundEntries(Answer):
 class FoundSession(Answer):
     """A session that a search found."""
 
-    session: Session
+    session: Session = Field(validation_alias="info")
     score: float
     matches: int
 
@@ -258,15 +340,12 @@ class TenantUsage(Answer):
     whole: bool = Field(description="False: there were more sessions than are looked through.")
 
 
-# What the API answers about folds.
-
-
 class Fold(Answer):
     """A fold on the session's line."""
 
     fold: UUID
     seq: int = Field(description="The entry that completed it, or began it if it is under way.")
-    at: datetime
+    at: Moment
     state: Literal["stands", "beneath", "under way"] = Field(
         description="`beneath`: a later fold stands for it too."
     )
@@ -296,16 +375,15 @@ class Folded(Answer):
     by: Text = ""
 
     @classmethod
-    def of(cls, done: Compacted) -> "Folded":
-        """What was done, as an answer has it."""
+    def of(cls, compacted: Compacted) -> "Folded":
         return cls(
-            fold=done.fold,
+            fold=compacted.fold,
             state="completed",
-            messages_removed=done.messages_removed,
-            tokens_removed=done.tokens_removed,
-            title=done.summary.title,
-            text=done.summary.text or done.summary.words,
-            by=done.summary.by,
+            messages_removed=compacted.messages_removed,
+            tokens_removed=compacted.tokens_removed,
+            title=compacted.summary.title,
+            text=compacted.summary.text or compacted.summary.words,
+            by=compacted.summary.by,
         )
 
 
@@ -331,133 +409,6 @@ class Preview(Answer):
     cost_after: float | None
     cost_once: float | None
 
-    @classmethod
-    def of(cls, found: FoldPreview) -> "Preview":
-        """The preview as an answer has it."""
-        told = found._asdict()
-        told["spans"] = [Span.of(one) for one in found.spans]
-        return cls(**told)
-
-
-# What requests to the API may hold, each with its bounds.
-
-LARGEST: Final = 2**53 - 1
-"""The largest number that every reader of JSON keeps as it is."""
-MOST_ENTRIES: Final = 500
-MOST_FOUND: Final = 100
-_PLAIN: Final = r"^[^\u0000-\u001f\u007f]*$"
-"""No control characters, in which stores and terminals differ."""
-
-Words = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
-Seq = Annotated[int, Path(ge=1, le=LARGEST, description="The entry's place in the log.")]
-FoldId = Annotated[UUID, Path(description="The fold's id.")]
-After = Annotated[int, Query(ge=0, le=LARGEST, description="Begin behind this entry.")]
-Limit = Annotated[int, Query(ge=1, le=MOST_ENTRIES)]
-FewAtMost = Annotated[int, Query(ge=1, le=MOST_FOUND)]
-Looked = Annotated[
-    str, Query(min_length=1, max_length=1_000, pattern=_PLAIN, description="Words to look for.")
-]
-
-
-class Given(BaseModel):
-    """What all bodies have in common: what they do not know, they refuse."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class NewSession(Given):
-    """A session to open."""
-
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, examples=["support-42"])
-    format: str = Field(max_length=40, examples=["openai-chat"])
-    profile: str = Field(default="balanced", max_length=40)
-    title: Words | None = None
-
-
-class NewTitle(Given):
-    """Another title."""
-
-    title: Words
-
-
-class NewOwner(Given):
-    """The key that a session is handed over to."""
-
-    key: str = Field(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")
-
-
-class NewFork(Given):
-    """A session to be made of another's entries."""
-
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
-    at: int | None = Field(
-        default=None, ge=1, le=LARGEST, description="Of so many entries; else of all."
-    )
-
-
-class To(Given):
-    """Where to go back to."""
-
-    to: int = Field(ge=1, le=LARGEST, description="The entry that is to be the newest again.")
-
-
-class Run(Given):
-    """A run of entries, first and last included."""
-
-    first: int = Field(ge=1, le=LARGEST)
-    last: int = Field(ge=1, le=LARGEST)
-
-    @property
-    def span(self) -> SpanGiven:
-        """The same as a span."""
-        return SpanGiven(self.first, self.last)
-
-
-class NewMessages(Given):
-    """Messages to append, in the session's format."""
-
-    messages: list[dict[str, JsonValue]] = Field(min_length=1, max_length=100)
-
-
-class NewFold(Given):
-    """A fold to make."""
-
-    focus: str | None = Field(
-        default=None, max_length=2_000, description="What the summary must keep."
-    )
-    wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
-
-
-class NewKey(Given):
-    """A key to make."""
-
-    roles: list[Role] = Field(min_length=1, max_length=4)
-    name: str = Field(default="", max_length=LONGEST_NAME)
-    days: int | None = Field(
-        default=None, ge=1, le=3_660, description="Until it expires; null: never."
-    )
-
-
-class Rotation(Given):
-    """How a key gets a new secret."""
-
-    overlap: float = Field(
-        default=86_400.0,
-        ge=0,
-        le=366 * 86_400,
-        allow_inf_nan=False,
-        description="Seconds that the old secret stays valid.",
-    )
-
-
-class UpstreamKey(Given):
-    """A provider's key to keep."""
-
-    key: str = Field(min_length=1, max_length=4_096, pattern=r"^[\x21-\x7e]+$", repr=False)
-
-
-# What the API answers about keys and quotas.
-
 
 class Key(Answer):
     """A key of this service; its secret is nowhere."""
@@ -466,19 +417,19 @@ class Key(Answer):
     name: str
     roles: list[Role]
     state: Literal["active", "expired", "revoked"]
-    created_at: datetime
-    expires_at: datetime | None
+    created_at: Moment
+    expires_at: Moment | None
 
     @classmethod
-    def of(cls, key: KeptKey, now: int) -> "Key":
-        """The key as an answer has it."""
+    def of(cls, key: ServiceKey, now: int, **more: str) -> Self:
         return cls(
             id=key.id,
             name=key.name,
-            roles=[one for one in ROLES if one in key.roles],
+            roles=[role for role in ROLES if role in key.roles],
             state=key.state(now),
             created_at=moment(key.created_at),
             expires_at=None if key.until is None else moment(key.until),
+            **more,
         )
 
 
@@ -498,7 +449,7 @@ class Upstream(Answer):
     """An upstream for which a provider's key is kept."""
 
     upstream: str
-    since: datetime
+    since: Moment = Field(validation_alias="at")
 
 
 class Upstreams(Answer):
@@ -514,14 +465,11 @@ class Quota(Answer):
     cost: float | None = Field(description="Dollars.")
 
 
-# What the API answers about requests and the views that they were made of.
-
-
 class RequestRecord(Answer):
     """A request that was sent to a model."""
 
     seq: int
-    at: datetime
+    at: Moment
     model: Text
     state: Literal["rebuildable", "unrebuildable"] = Field(
         description="`unrebuildable`: something that it was made of was forgotten."

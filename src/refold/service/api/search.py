@@ -1,7 +1,6 @@
-"""Search: what was said, wherever it lies."""
+"""Search over sessions, and their export to files."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import asdict
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
@@ -13,50 +12,12 @@ from refold.log import export_session
 from refold.log.entry import LONGEST_NAME
 from refold.recall.search import search, search_sessions
 from refold.service.api import schemas
-from refold.service.api.routing import OfLog, Reader, Route, SessionName
-from refold.service.api.schemas import FewAtMost, Looked
+from refold.service.api.routing import CallerLog, Reader, Route, SessionName
+from refold.service.api.schemas import HitLimit, SearchQuery
 from refold.service.api.sessions import INERT
 
 router = APIRouter(tags=["search"], route_class=Route)
-
-
-@router.get("/search", summary="Find what was said")
-async def search_entries(
-    _: Reader,
-    log: OfLog,
-    query: Looked,
-    session: Annotated[
-        str | None, Query(max_length=LONGEST_NAME, description="Only in this session.")
-    ] = None,
-    limit: FewAtMost = 10,
-) -> schemas.FoundEntries:
-    """In all sessions or in one, also beneath folds; what answers best comes first."""
-    if session is not None:
-        await log.head(session)
-    hits = await search(log, query, session=session, limit=limit)
-    found = [
-        schemas.Found.model_validate({**asdict(one), "at": schemas.moment(one.at)}) for one in hits
-    ]
-    return schemas.FoundEntries(found=found)
-
-
-@router.get("/search/sessions", summary="Find the sessions that speak of something")
-async def search_for_sessions(
-    _: Reader, log: OfLog, query: Looked, limit: FewAtMost = 10
-) -> schemas.FoundSessions:
-    """Those in which most was said about it come first."""
-    found = [
-        schemas.FoundSession(
-            session=schemas.Session.of(one.info), score=one.score, matches=one.matches
-        )
-        for one in await search_sessions(log, query, limit=limit)
-    ]
-    return schemas.FoundSessions(found=found)
-
-
-# Exports: a session in each form that it can be written in.
-
-router_exporting = APIRouter(tags=["export"], route_class=Route)
+export_router = APIRouter(tags=["export"], route_class=Route)
 Form = Literal["jsonl", "markdown", "json", "html"]
 _TYPES: Final[dict[Form, str]] = {
     "jsonl": "application/x-ndjson",
@@ -64,10 +25,36 @@ _TYPES: Final[dict[Form, str]] = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
 }
-_PAGE: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_PAGE_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-@router_exporting.get(
+@router.get("/search", summary="Find what was said")
+async def search_entries(
+    _: Reader,
+    log: CallerLog,
+    query: SearchQuery,
+    session: Annotated[
+        str | None, Query(max_length=LONGEST_NAME, description="Only in this session.")
+    ] = None,
+    limit: HitLimit = 10,
+) -> schemas.FoundEntries:
+    """In all sessions or in one, also beneath folds; what answers best comes first."""
+    if session is not None:
+        await log.head(session)
+    hits = await search(log, query, session=session, limit=limit)
+    return schemas.FoundEntries.model_validate({"found": hits})
+
+
+@router.get("/search/sessions", summary="Find the sessions that speak of something")
+async def search_for_sessions(
+    _: Reader, log: CallerLog, query: SearchQuery, limit: HitLimit = 10
+) -> schemas.FoundSessions:
+    """Those in which most was said about it come first."""
+    hits = await search_sessions(log, query, limit=limit)
+    return schemas.FoundSessions.model_validate({"found": hits})
+
+
+@export_router.get(
     "/sessions/{session}/export",
     summary="Write a session out",
     response_class=Response,
@@ -80,7 +67,7 @@ _PAGE: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 async def export_session_as(
     _: Reader,
-    log: OfLog,
+    log: CallerLog,
     session: SessionName,
     form: Annotated[
         Form, Query(alias="as", description="`jsonl` can be imported again; the others are read.")
@@ -88,12 +75,12 @@ async def export_session_as(
 ) -> Response:
     """It is always a file to keep, never a page to show."""
     pieces = export_session(log, session) if form == "jsonl" else exported(log, session, form)
-    first = await anext(pieces)  # what goes wrong at once is an answer of its own
+    first = await anext(pieces)  # an error here can still have its own status
     name = quote(f"{session}{ENDINGS[form]}", safe="")
     headers = {
         "Content-Disposition": f'attachment; filename="session{ENDINGS[form]}"; '
         f"filename*=UTF-8''{name}",
-        "Content-Security-Policy": _PAGE if form == "html" else INERT,
+        "Content-Security-Policy": _PAGE_POLICY if form == "html" else INERT,
     }
     return StreamingResponse(_encoded(first, pieces), headers=headers, media_type=_TYPES[form])
 

@@ -1,7 +1,8 @@
-"""Sessions: listed, opened, titled, forked, turned back and forgotten."""
+"""Sessions and their entries, pins and artifacts."""
 
 import json
 from collections.abc import Collection, Iterable
+from dataclasses import asdict
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Response
@@ -13,140 +14,144 @@ from refold.memory.memory import forget
 from refold.service.api import schemas
 from refold.service.api.routing import (
     Admin,
-    OfLog,
-    OfService,
+    CallerLog,
     Reader,
     Route,
+    ServiceDep,
     SessionName,
     Writer,
     using,
 )
-from refold.service.api.schemas import (
-    After,
-    FewAtMost,
-    Limit,
-    NewFork,
-    NewMessages,
-    NewOwner,
-    NewSession,
-    NewTitle,
-    Run,
-    Seq,
-    To,
-    moment,
-)
+from refold.service.api.schemas import After, HitLimit, Limit, Run, Seq, moment
 from refold.view.profiles import profile
 from refold.wire import wire_for
 
 router = APIRouter(tags=["sessions"], route_class=Route)
-_PAGE = r"^[0-9]{1,18}\.[0-9]{1,18}$"
+entries_router = APIRouter(tags=["entries"], route_class=Route)
+pins_router = APIRouter(tags=["pins"], route_class=Route)
+artifacts_router = APIRouter(tags=["artifacts"], route_class=Route)
+Hash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the content.")]
+Index = Annotated[int, Path(ge=0, le=1_000_000, description="The part's index in its message.")]
+INERT: Final = "default-src 'none'; sandbox"
+"""A content security policy under which a document runs and loads nothing."""
+_BINARY: Final = "application/octet-stream"
+_PAGE_PATTERN: Final = r"^[0-9]{1,18}\.[0-9]{1,18}$"
+_MAX_SCANNED: Final = 2_000
+"""Entries that one page reads to find those of some kinds."""
+_BATCH: Final = 500
+_MAX_BYTES: Final = 32 * 1024 * 1024
+"""Bytes of bodies after which a page ends, however few entries it has."""
 
 
 @router.get("/sessions", summary="List the sessions, the one used last first")
 async def list_sessions(
     _: Reader,
-    log: OfLog,
+    log: CallerLog,
     search: Annotated[
         str | None,
         Query(
             max_length=1_000,
-            pattern=r"^[^\u0000-\u001f\u007f]*$",
+            pattern=schemas.PLAIN_TEXT,
             description="Only those with these words, or so named.",
         ),
     ] = None,
-    limit: FewAtMost = 50,
+    limit: HitLimit = 50,
     page: Annotated[
-        str | None, Query(pattern=_PAGE, description="What `next` said of the page before.")
+        str | None, Query(pattern=_PAGE_PATTERN, description="What `next` said of the page before.")
     ] = None,
 ) -> schemas.SessionPage:
     """With `search`, those that hold its words in their title or entries, or are so named."""
-    found = await log.sessions(search=search or None, limit=limit, page=page)
-    return schemas.SessionPage(
-        sessions=[schemas.Session.of(one) for one in found.sessions], next=found.next
-    )
+    sessions = await log.sessions(search=search or None, limit=limit, page=page)
+    return schemas.SessionPage.model_validate(sessions)
 
 
 @router.post("/sessions", status_code=201, summary="Open a new session")
-async def open_session(caller: Writer, log: OfLog, given: NewSession) -> schemas.SessionState:
+async def open_session(
+    caller: Writer, log: CallerLog, body: schemas.NewSession
+) -> schemas.SessionState:
     """A session has one message format for life. It is managed, and folds, like any other.
 
     It belongs to the key that opens it.
     """
-    check_name(given.name)
-    wire_for(given.format)
-    opened = Opened(
-        given.format, profile(given.profile).name, given.title, owner=caller.key or None
-    )
+    check_name(body.name)
+    wire_for(body.format)
+    opened = Opened(body.format, profile(body.profile).name, body.title, owner=caller.key or None)
     try:
-        await log.append(given.name, [Author().draft(opened)], expected=0)
+        await log.append(body.name, [Author().draft(opened)], expected=0)
     except Conflict:
         raise SessionExists("A session of that name is there already.") from None
-    return await state_of(log, given.name)
+    return await state_of(log, body.name)
 
 
 @router.get("/sessions/{session}", summary="See how a session stands")
-async def get_session(_: Reader, log: OfLog, session: SessionName) -> schemas.SessionState:
+async def get_session(_: Reader, log: CallerLog, session: SessionName) -> schemas.SessionState:
     """Its title, its size, its folds, and whether one is being made."""
     return await state_of(log, session)
 
 
 @router.put("/sessions/{session}/title", summary="Give a session another title")
 async def set_title(
-    _: Writer, log: OfLog, session: SessionName, given: NewTitle
+    _: Writer, log: CallerLog, session: SessionName, body: schemas.NewTitle
 ) -> schemas.SessionState:
     """The earlier titles stay in the log."""
     await log.head(session)
-    await log.append(session, [Author().draft(Titled(given.title))], expected=None)
+    await log.append(session, [Author().draft(Titled(body.title))], expected=None)
     return await state_of(log, session)
 
 
 @router.put("/sessions/{session}/owner", summary="Hand a session over to another key")
 async def set_owner(
-    caller: Admin, log: OfLog, service: OfService, session: SessionName, given: NewOwner
+    caller: Admin, log: CallerLog, service: ServiceDep, session: SessionName, body: schemas.NewOwner
 ) -> schemas.SessionState:
     """From then on that key, and no other, may name it in `Refold-Session`."""
     [first] = await log.read(session, Span(1, 1), whole=False)
-    await service.keyring.hand_over(caller.tenant, first.id, given.key, by=caller.key)
+    await service.keyring.hand_over(caller.tenant, first.id, body.key, by=caller.key)
     return await state_of(log, session)
 
 
 @router.post("/sessions/{session}/messages", status_code=201, summary="Append messages")
 async def append_messages(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, given: NewMessages
+    caller: Writer,
+    log: CallerLog,
+    service: ServiceDep,
+    session: SessionName,
+    body: schemas.NewMessages,
 ) -> schemas.Appended:
     """All or none of them, in the session's format. No model is asked."""
     wire = wire_for((await log.info(session)).format)
-    payloads = [_payload(one) for one in given.messages]
+    try:
+        payloads = [dump_json(message) for message in body.messages]
+    except ValueError:
+        raise InvalidInput("A number is none that JSON has.") from None
     for payload in payloads:
         wire.describe(payload)
     async with using(service, caller, session) as opened:
-        said = await opened.say(*payloads)
-    return schemas.Appended(first=said.first, last=said.last)
+        return schemas.Appended.model_validate(await opened.say(*payloads))
 
 
 @router.post("/sessions/{session}/fork", status_code=201, summary="Make a fork")
 async def fork_session(
-    _: Writer, log: OfLog, session: SessionName, given: NewFork
+    _: Writer, log: CallerLog, session: SessionName, body: schemas.NewFork
 ) -> schemas.SessionState:
     """A new session that begins with this one's entries; nothing is copied."""
-    check_name(given.name)
-    await log.fork(session, given.name, at=given.at)
-    return await state_of(log, given.name)
+    check_name(body.name)
+    await log.fork(session, body.name, at=body.at)
+    return await state_of(log, body.name)
 
 
 @router.post("/sessions/{session}/rewind", summary="Go back to an earlier entry")
 async def rewind_session(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, given: To
+    caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: schemas.To
 ) -> schemas.SessionState:
     """The view is again as it was when that entry was the newest. Nothing is deleted."""
     async with using(service, caller, session) as opened:
-        await opened.rewind(given.to)
+        await opened.rewind(body.to)
     return await state_of(log, session)
 
 
 @router.post("/sessions/{session}/clear", summary="Begin the view anew")
 async def clear_session(
-    caller: Writer, log: OfLog, service: OfService, session: SessionName
+    caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName
 ) -> schemas.SessionState:
     """The log keeps everything."""
     async with using(service, caller, session) as opened:
@@ -156,7 +161,7 @@ async def clear_session(
 
 @router.delete("/sessions/{session}", summary="Forget a session for good")
 async def forget_session(
-    caller: Admin, log: OfLog, service: OfService, session: SessionName
+    caller: Admin, log: CallerLog, service: ServiceDep, session: SessionName
 ) -> schemas.Erased:
     """Its entries and all that was derived from them; this cannot be undone.
 
@@ -164,100 +169,90 @@ async def forget_session(
     """
     erased = await forget(log, session)
     await service.sessions.drop(caller.tenant, session)
-    return schemas.Erased.of(erased)
+    return schemas.Erased.model_validate(erased)
 
 
 @router.post("/sessions/{session}/forget", summary="Forget some entries for good")
 async def forget_entries(
-    caller: Admin, service: OfService, session: SessionName, given: Run
+    caller: Admin, service: ServiceDep, session: SessionName, body: Run
 ) -> schemas.Erased:
     """With every fold, title and request record that rests on them; this cannot be undone.
 
     When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
     """
     async with using(service, caller, session) as opened:
-        return schemas.Erased.of(await opened.forget(given.span))
+        return schemas.Erased.model_validate(await opened.forget(body.span))
 
 
 async def state_of(log: Log, session: str) -> schemas.SessionState:
-    """How a session stands."""
     info, outline, _ = await log.outlined(session)
-    return schemas.SessionState(
-        **schemas.Session.of(info).model_dump(),
-        folds=len(outline.folds),
-        under_way=outline.running[0].fold if outline.running else None,
-        last_request=outline.record,
-        pins=len(outline.pins),
+    return schemas.SessionState.model_validate(
+        {
+            **asdict(info),
+            "folds": len(outline.folds),
+            "under_way": outline.running[0].fold if outline.running else None,
+            "last_request": outline.record,
+            "pins": len(outline.pins),
+        }
     )
 
 
-def _payload(message: object) -> bytes:
-    try:
-        return json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
-    except ValueError:
-        raise InvalidInput("A number is none that JSON has.") from None
-
-
-# Artifacts: large bodies, by the hash of their content.
-
-router_artifacts = APIRouter(tags=["artifacts"], route_class=Route)
-Hash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the content.")]
-INERT: Final = "default-src 'none'; sandbox"
-"""Whatever it is, it runs nothing and fetches nothing."""
-
-
-@router_artifacts.get(
+@artifacts_router.get(
     "/artifacts/{hash}",
     summary="Read an artifact",
     response_class=Response,
     responses={
         200: {
             "description": "Its bytes, never to be shown as a page.",
-            "content": {"application/octet-stream": {}, "text/plain": {}},
+            "content": {_BINARY: {}, "text/plain": {}},
         }
     },
 )
-async def get_artifact(_: Reader, log: OfLog, hash: Hash) -> Response:  # noqa: A002 - the glossary's word
+async def get_artifact(_: Reader, log: CallerLog, hash: Hash) -> Response:  # noqa: A002 - the glossary's word
     """Only what an entry of the caller's own tenant refers to."""
-    found = await log.artifact(hash)
-    plain = found.media_type == "text/plain"
-    kind = "text/plain; charset=utf-8" if plain else "application/octet-stream"
+    artifact = await log.artifact(hash)
+    plain = artifact.media_type == "text/plain"
+    kind, suffix = ("text/plain; charset=utf-8", ".txt") if plain else (_BINARY, ".bin")
     headers = {
-        "Content-Disposition": f'attachment; filename="{found.hash}{".txt" if plain else ".bin"}"',
+        "Content-Disposition": f'attachment; filename="{artifact.hash}{suffix}"',
         "Content-Security-Policy": INERT,
     }
-    return Response(found.data, headers=headers, media_type=kind)
+    return Response(artifact.data, headers=headers, media_type=kind)
 
 
-# Pins: parts that stay in the view, folded or not.
-
-router_pins = APIRouter(tags=["pins"], route_class=Route)
-Index = Annotated[int, Path(ge=0, le=1_000_000, description="The part's index in its message.")]
-
-
-@router_pins.get("/sessions/{session}/pins", summary="List the pinned parts")
-async def list_pins(_: Reader, log: OfLog, session: SessionName) -> schemas.Pins:
+@pins_router.get("/sessions/{session}/pins", summary="List the pinned parts")
+async def list_pins(_: Reader, log: CallerLog, session: SessionName) -> schemas.Pins:
     """Those of people, and those that the session made itself."""
     return await _pins(log, session)
 
 
-@router_pins.put("/sessions/{session}/pins/{seq}/{index}", summary="Pin a part")
+@pins_router.put("/sessions/{session}/pins/{seq}/{index}", summary="Pin a part")
 async def pin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, seq: Seq, index: Index
+    caller: Writer,
+    log: CallerLog,
+    service: ServiceDep,
+    session: SessionName,
+    seq: Seq,
+    index: Index,
 ) -> schemas.Pins:
     """It stays in the view; pinning it again changes nothing."""
     outline = (await log.outlined(session)).outline
     part = PartRef(seq, index)
-    await _check(log, session, part)
+    await _check_part(log, session, part)
     if part not in outline.pins or part in outline.watched:
         async with using(service, caller, session) as opened:
             await opened.pin(part)
     return await _pins(log, session)
 
 
-@router_pins.delete("/sessions/{session}/pins/{seq}/{index}", summary="Let a pinned part go")
+@pins_router.delete("/sessions/{session}/pins/{seq}/{index}", summary="Let a pinned part go")
 async def unpin_part(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
-    caller: Writer, log: OfLog, service: OfService, session: SessionName, seq: Seq, index: Index
+    caller: Writer,
+    log: CallerLog,
+    service: ServiceDep,
+    session: SessionName,
+    seq: Seq,
+    index: Index,
 ) -> schemas.Pins:
     """It may leave the view again; what is not pinned stays so."""
     part = PartRef(seq, index)
@@ -271,14 +266,13 @@ async def _pins(log: Log, session: str) -> schemas.Pins:
     outline = (await log.outlined(session)).outline
     return schemas.Pins(
         pins=[
-            schemas.Pin(seq=one.seq, index=one.index, watched=one in outline.watched)
-            for one in outline.pins
+            schemas.Pin(seq=part.seq, index=part.index, watched=part in outline.watched)
+            for part in outline.pins
         ]
     )
 
 
-async def _check(log: Log, session: str, part: PartRef) -> None:
-    """Refuse to pin what is not there."""
+async def _check_part(log: Log, session: str, part: PartRef) -> None:
     wire = wire_for((await log.info(session)).format)
     for entry in await log.read(session, Span(part.seq, part.seq)):
         if entry.kind == Message.KIND and not entry.forgotten:
@@ -293,21 +287,11 @@ async def _check(log: Log, session: str, part: PartRef) -> None:
     )
 
 
-# Entries read a page at a time, and written as JSON with their bodies byte for byte.
-
-_LOOKED: Final = 2_000
-"""Entries that one page looks through for those of some kinds."""
-_PAGE_READING: Final = 500
-_WEIGHT: Final = 32 * 1024 * 1024
-"""Bytes of bodies after which a page ends, however few entries it has."""
-
-
-class Read(NamedTuple):
-    """Some entries, and where the next page begins."""
-
+class EntryBatch(NamedTuple):
     entries: list[Entry]
     head: int
     next: int | None
+    """Where the next page begins."""
 
 
 async def read_page(  # noqa: PLR0913 - a choice each
@@ -318,34 +302,29 @@ async def read_page(  # noqa: PLR0913 - a choice each
     limit: int = 100,
     kinds: Collection[str] = (),
     whole: bool = True,
-) -> Read:
-    """The entries behind `after`, of these kinds or of all; what one call costs is bounded."""
+) -> EntryBatch:
+    """The entries after `after`, of these kinds or of all; the cost of one call is bounded."""
     head = await log.head(session)
-    found: list[Entry] = []
-    at, weight = after, 0
-    end = min(head, after + (_LOOKED if kinds else limit))
-    while at < end and len(found) < limit:
-        span = Span(at + 1, min(end, at + _PAGE_READING))
+    entries: list[Entry] = []
+    seq, size = after, 0
+    end = min(head, after + (_MAX_SCANNED if kinds else limit))
+    while seq < end and len(entries) < limit:
+        span = Span(seq + 1, min(end, seq + _BATCH))
         for lean in await log.read(session, span, whole=False):
-            at = lean.seq
+            seq = lean.seq
             if kinds and lean.kind not in kinds:
                 continue
-            entry = await _whole(log, session, lean) if whole and lean.holes else lean
-            found.append(entry)
-            weight += len(entry.body)
-            if len(found) == limit or weight > _WEIGHT:
-                end = at
+            full = await log.read(session, Span(seq, seq)) if whole and lean.holes else []
+            entries.append(full[0] if full else lean)
+            size += len(entries[-1].body)
+            if len(entries) == limit or size > _MAX_BYTES:
+                end = seq
                 break
-    return Read(found, head, at if at < head else None)
-
-
-async def _whole(log: Log, session: str, lean: Entry) -> Entry:
-    entries = await log.read(session, Span(lean.seq, lean.seq))
-    return entries[0] if entries else lean
+    return EntryBatch(entries, head, seq if seq < head else None)
 
 
 def entry_json(entry: Entry) -> bytes:
-    """An entry as `answers.Entry` has it."""
+    """An entry as `schemas.Entry` has it, its body byte for byte."""
     about: dict[str, object] = {
         "seq": entry.seq,
         "id": str(entry.id),
@@ -361,33 +340,27 @@ def entry_json(entry: Entry) -> bytes:
 
 
 def with_raw(about: dict[str, object], name: str, raw: bytes) -> bytes:
-    """An object with one more member, whose JSON goes in as it is."""
-    return dumped(about)[:-1] + b',"' + name.encode() + b'":' + raw + b"}"
+    """A JSON object with one more member, whose JSON is inserted as it is."""
+    return dump_json(about)[:-1] + b',"' + name.encode() + b'":' + raw + b"}"
 
 
-def listed(raws: Iterable[bytes]) -> bytes:
-    """A list of what is JSON already."""
-    return b"[" + b",".join(raws) + b"]"
+def json_list(items: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
 
 
-def dumped(value: object) -> bytes:
-    """A value as JSON in ASCII, so that half a character can be written, too."""
+def dump_json(value: object) -> bytes:
+    """A value as JSON in ASCII, so that lone surrogates can be written, too."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-# The entries of a session's log.
-
-router_entries = APIRouter(tags=["entries"], route_class=Route)
-
-
-@router_entries.get(
+@entries_router.get(
     "/sessions/{session}/entries",
     summary="Read the log, in order",
     response_model=schemas.EntryPage,
 )
 async def list_entries(  # noqa: PLR0913, PLR0917 - a choice each
     _: Reader,
-    log: OfLog,
+    log: CallerLog,
     session: SessionName,
     after: After = 0,
     limit: Limit = 100,
@@ -403,6 +376,6 @@ async def list_entries(  # noqa: PLR0913, PLR0917 - a choice each
     page = await read_page(
         log, session, after=after, limit=limit, kinds=frozenset(kind or ()), whole=whole
     )
-    told = listed(map(entry_json, page.entries))
-    beside = dumped({"head": page.head, "next": page.next})[1:]
-    return Response(b'{"entries":' + told + b"," + beside, media_type="application/json")
+    entries = json_list(map(entry_json, page.entries))
+    rest = dump_json({"head": page.head, "next": page.next})[1:]
+    return Response(b'{"entries":' + entries + b"," + rest, media_type="application/json")
