@@ -257,7 +257,6 @@ class Folding:
         )
 
     async def _objection(self, job: Job, fold_inputs: FoldInputs) -> str | None:
-        """Why the session, as it is now, cannot take the fold."""
         seen = await self._log.outlined(job.session)
         if not _stands(job, seen.outline, seen.info.entries):
             return OFF_THE_LINE
@@ -273,7 +272,6 @@ class Folding:
         return False
 
     def _start(self, job: Job, needs: tuple[Span, ...]) -> Draft:
-        """The start, which goes with all that the fold will be made of."""
         draft = self._draft(job, job.started())
         return draft._replace(id=job.fold, rests_on=union((*draft.rests_on, *needs)))
 
@@ -285,7 +283,6 @@ def heard(future: asyncio.Future[Any]) -> None:
 
 
 def _is_fresh(job: Job, outline: Outline) -> bool:
-    """Whether the job was planned on the session as it is."""
     if outline.running:
         return False
     return job.head is None or all(fold.seq <= job.head for fold in outline.folds)

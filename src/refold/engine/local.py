@@ -75,7 +75,6 @@ class LocalEngine:
         self._closed = False
 
     async def start(self, job: Job) -> bool:
-        """See `Engine.start`."""
         for pause in _MOMENTS:
             work = self._at_work.get(job.session) or await self._take_up(job.session, job)
             if work is not None and job.fold in (work.asked, work.now):
@@ -86,7 +85,6 @@ class LocalEngine:
         return False
 
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
-        """See `Engine.wait`."""
         until = None if timeout is None else asyncio.get_running_loop().time() + timeout
         work = self._at_work.get(session)
         if work is not None:
@@ -94,7 +92,6 @@ class LocalEngine:
         return await wait_for(self._log, session, fold, self._watched, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """See `Engine.cancel`."""
         work = self._at_work.get(session)
         if work is not None:
             await asyncio.wait({work.begun})
@@ -107,7 +104,6 @@ class LocalEngine:
         return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
-        """See `Engine.recover`."""
         work = await self._take_up(session)
         if work is None or work.task is None:
             return ()
@@ -117,7 +113,6 @@ class LocalEngine:
 
     @property
     def busy(self) -> bool:
-        """Whether it is making a fold."""
         return bool(self._at_work)
 
     async def drain(self) -> None:
@@ -126,7 +121,6 @@ class LocalEngine:
             await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """See `Engine.close`."""
         self._closed = True
         tasks = {work.task for work in self._at_work.values() if work.task is not None}
         for task in tasks:
@@ -227,7 +221,6 @@ class LocalEngine:
 
 
 async def _moment(work: _Work | None, seconds: float) -> None:
-    """Wait, but no longer than our own work takes."""
     if work is not None and work.task is not None:
         await asyncio.wait({work.task}, timeout=seconds)
     else:

@@ -48,11 +48,9 @@ class FileLocks:
 
     @property
     def place(self) -> object:
-        """See `Locks.place`."""
         return self._folder.resolve()
 
     async def take(self, session: str) -> Held | None:
-        """See `Locks.take`."""
         path = self._folder / f"{_digest(self._whose, session)}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +106,6 @@ class LockTable:
         self._guard = ThreadLock()
 
     def add(self, key: "_Key") -> bool:
-        """Hold a lock; False when somebody does."""
         with self._guard:
             if key in self._held:
                 return False
@@ -116,7 +113,6 @@ class LockTable:
             return True
 
     def discard(self, key: "_Key") -> None:
-        """Let it go."""
         with self._guard:
             self._held.discard(key)
 
@@ -135,11 +131,9 @@ class ProcessLocks:
 
     @property
     def place(self) -> object:
-        """See `Locks.place`."""
         return None
 
     async def take(self, session: str) -> Held | None:
-        """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
         key = (self._log.tenant, session, opening.id, self._purpose)
         return _ProcessLock(key, self._table) if self._table.add(key) else None
@@ -163,7 +157,6 @@ class _ProcessLock:
 
 
 def _digest(whose: str, session: str) -> str:
-    """A file name that says nothing of the session's own."""
     return sha256(f"{whose}\0{session}".encode()).hexdigest()
 
 
@@ -210,7 +203,6 @@ async def retry_shielded(work: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _slept(seconds: float) -> bool:
-    """Sleep; whether it was disturbed."""
     try:
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:

@@ -61,17 +61,14 @@ class Glance(NamedTuple):
 
     @property
     def outline(self) -> Outline:
-        """The session's outline."""
         return self.outlined.outline
 
     @property
     def head(self) -> int:
-        """The newest entry."""
         return self.outlined.info.entries
 
 
 async def glance(log: Log, session: str, fold: UUID) -> Glance:
-    """Look at a fold."""
     outlined = await log.outlined(session)
     one = running_of(outlined, fold)
     return Glance(outlined, None if one is None else await _start(log, session, one))
@@ -102,7 +99,6 @@ async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> FoldIn
 
 
 async def _forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
-    """The tombstones in these spans."""
     found = [await log.read(session, span, whole=False) for span in spans]
     return frozenset(one.seq for entries in found for one in entries if one.forgotten)
 
@@ -252,7 +248,6 @@ class LoggedSteps:
         return draft._replace(rests_on=rests_on)
 
     async def _objection(self) -> FoldCancelled | None:
-        """Why nobody wants the fold any more."""
         job = self._job
         seen = await retry_shielded(lambda: self._log.outlined(job.session))
         self._seen = seen
@@ -270,7 +265,6 @@ class LoggedSteps:
             return self._known
 
     async def _recorded(self) -> dict[str, Draft | Entry]:
-        """What earlier runs of this fold have done."""
         known: dict[str, Draft | Entry] = {}
         start, head = self._beneath.start, self._beneath.head
         if start is not None and start != head:  # else nobody has written since

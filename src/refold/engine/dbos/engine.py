@@ -167,7 +167,6 @@ class DbosEngine:
         self._warned = False
 
     async def start(self, job: Job) -> bool:
-        """See `Engine.start`."""
         if self._closed:
             raise closed()
         starting = asyncio.create_task(self._start(job))
@@ -177,13 +176,11 @@ class DbosEngine:
         return await asyncio.shield(starting)
 
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
-        """See `Engine.wait`."""
         until = None if timeout is None else asyncio.get_running_loop().time() + timeout
         await self._started(session, timeout)
         return await wait_for(self._log, session, fold, self._watched, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """See `Engine.cancel`."""
         await self._started(session)
         ended = await give_up(self._log, session, fold, self._author)
         await self._extractive.stop(session, fold)
@@ -193,7 +190,6 @@ class DbosEngine:
         return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
-        """See `Engine.recover`."""
         if self._closed:
             raise closed()
         ours: list[Running] = []
@@ -252,7 +248,6 @@ class DbosEngine:
         return job if job is not None and self._makes(job) else None
 
     async def _carry_out(self, job: Job) -> Ended | None:
-        """Make a fold that calls no model."""
         with self._measuring.fold() as making:
 
             def steps(job: Job, fold_inputs: FoldInputs) -> Steps:
@@ -283,7 +278,6 @@ class DbosEngine:
         return False
 
     async def _handed_over(self, session: str, one: Running, lane: Lane) -> bool:
-        """The same, for a fold that a worker makes."""
         row = await self._find(session, one.fold)
         if not await self._is_abandoned(row) or one not in await running(self._log, session):
             return False
@@ -352,7 +346,6 @@ class DbosEngine:
             pause = min(pause * _SLOWER, _LONGEST_PAUSE)
 
     async def _warn(self, waited: float) -> None:
-        """Say once that nobody is there who could make what is waited for."""
         if self._warned or waited < _ALONE:
             return
         if any(worker.held for worker in await self._queue.workers()):
@@ -376,14 +369,12 @@ class DbosEngine:
             await self.cancel(session, fold)
 
     async def _started(self, session: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - of another's wait
-        """What is being started in this session has been."""
         starting = {task for task, name in self._starting.items() if name == session}
         if starting:
             await asyncio.wait(starting, timeout=timeout)
 
 
 def _lane(job: Job) -> Lane:
-    """Whether somebody waits for the fold from its beginning on."""
     waited_for = job.trigger in _WAITED_FOR or read_context(job.context).at_once
     return "waiting" if waited_for else "background"
 

@@ -31,7 +31,6 @@ class Bound:
     """How many may begin in a period, over all workers."""
 
     def __post_init__(self) -> None:
-        """Refuse what would let nothing through."""
         for value in (self.at_once, self.tenant, *(self.rate or ())):
             if value is not None and value <= 0:
                 raise InvalidInput(f"A limit of {value} would let no fold through.")

@@ -34,8 +34,6 @@ _KIND: Final = re.compile(r"[A-Za-z_]\w{0,59}")
 
 
 class Queued(NamedTuple):
-    """How one queue stands."""
-
     queue: str
     waiting: int
     running: int
@@ -50,7 +48,6 @@ class Measuring:
         self._to = _INSTRUMENTS.of(provider)
 
     def started(self, trigger: str) -> None:
-        """A fold was asked for and begun."""
         self._to.started.add(1, {"refold.fold.trigger": trigger})
 
     @contextmanager
@@ -100,7 +97,6 @@ class Making:
         return _TimedSteps(steps, self._to)
 
     def ended(self, how: Ended | None) -> None:
-        """The log says how it ended."""
         if how is None:
             return
         self.labels["refold.fold.outcome"] = "completed" if how.completed else "failed"
@@ -142,8 +138,6 @@ def _timed(histogram: Histogram) -> Generator[None]:
 
 
 class _Instruments:
-    """The instruments of one provider."""
-
     def __init__(self, meter: Meter) -> None:
         self.queued: tuple[float, tuple[Queued, ...]] = (0.0, ())
         self._tracer = trace.get_tracer("refold")
@@ -176,7 +170,6 @@ class _Instruments:
 
     @contextmanager
     def span(self, name: str) -> Generator[Span]:
-        """A span that keeps no error's words."""
         with self._tracer.start_as_current_span(
             name, record_exception=False, set_status_on_exception=False
         ) as span:

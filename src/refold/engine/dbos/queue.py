@@ -93,8 +93,6 @@ FROM refold_engine.folds GROUP BY queue
 
 
 class QueuedFold(NamedTuple):
-    """A row of the queue."""
-
     id: str
     """The workflow that may make the fold."""
     tenant: str
@@ -110,13 +108,10 @@ class QueuedFold(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, UUID]:
-        """Which fold it is, whatever its workflow."""
         return self.tenant, self.session, self.fold
 
 
 class WorkerState(NamedTuple):
-    """How a worker looks from outside."""
-
     executor: str
     beat: int
     held: bool
@@ -227,7 +222,6 @@ class FoldQueue:
         return await self._hand_over("worker = :worker", {"worker": worker}, lambda row: row)
 
     async def discard(self, ids: Iterable[str]) -> None:
-        """Remove workflows that are no longer needed."""
         remaining = sorted(ids)
         while remaining:
             page, remaining = remaining[:_PAGE], remaining[_PAGE:]
@@ -247,11 +241,9 @@ class FoldQueue:
         await self._execute(f"SELECT pg_notify('{STOPS}', :id)", {"id": id_})
 
     async def lengths(self) -> Sequence[Queued]:
-        """How the queues stand."""
         return [Queued(*row) for row in await self._execute(_QUEUES)]
 
     async def is_lost(self, id_: str) -> bool:
-        """Whether DBOS will never deliver a workflow."""
         return not await self._workflows(workflow_ids=[id_], status=_ACTIVE)
 
     async def undelivered(self) -> tuple[list[QueuedFold], set[str]]:
@@ -278,7 +270,6 @@ class FoldQueue:
                 return found
 
     async def close(self) -> None:
-        """Close the connections."""
         self._closed = True
         if self._running:  # the pool would never close a connection that comes back to it later
             await asyncio.wait(self._running, timeout=_PATIENCE)

@@ -75,7 +75,6 @@ class Lease:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
-        """Take the lock."""
         self._known = monotonic()
         try:
             self._db = await connected(self._address, self._name)
@@ -91,7 +90,6 @@ class Lease:
             )
 
     def keep(self) -> None:
-        """Renew it from now on."""
         self._tasks = [asyncio.create_task(self._renew()), asyncio.create_task(self._watch())]
 
     def is_sure(self) -> bool:
@@ -99,13 +97,11 @@ class Lease:
         return monotonic() - self._known <= self._within
 
     async def sure(self) -> None:
-        """Return when that is known."""
         while not self.is_sure():
             self._renewals.clear()
             await self._renewals.wait()
 
     async def end(self) -> None:
-        """Let go of the lock."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -127,7 +123,6 @@ class Lease:
         return True
 
     def _prove(self, at: float) -> None:
-        """It was held then."""
         if at - self._known > _STILL * self._within:
             self._lose()  # the process stood still so long that others may have taken over
         self._known, self._is_lost = at, False
@@ -147,7 +142,6 @@ class Lease:
                 await self._again()
 
     async def _beat(self, db: Connection) -> None:
-        """Renew it once, and hear for a while which folds are given up."""
         asked = monotonic()
         async with asyncio.timeout(self._within / 2):
             await db.execute(_BEAT, self._me)
@@ -156,7 +150,6 @@ class Lease:
             self._stop(heard.payload)
 
     async def _again(self) -> None:
-        """Take the lock on a new connection."""
         while True:
             db, self._db = self._db, None
             with suppress(psycopg.Error, OSError, TimeoutError):
@@ -260,17 +253,14 @@ class Sweeper:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Look from now on."""
         self._task = asyncio.create_task(self._sweep_on())
 
     async def end(self) -> None:
-        """Look no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def sweep(self) -> None:
-        """Look once."""
         for worker in self._liveness.dead(await self._queue.workers()):
             self._measuring.taken_over(await self._queue.requeue_all(worker.executor))
             await self._queue.unregister(worker)
@@ -283,7 +273,6 @@ class Sweeper:
         await self._queue.discard(stray for stray in strays if isinstance(stray, str))
 
     async def measure(self) -> None:
-        """Tell how the queues stand."""
         self._measuring.queues(await self._queue.lengths())
 
     async def _sweep_on(self) -> None:

@@ -252,7 +252,6 @@ class Worker:
             making.ended(await self._folding(row, making).take_up(row.session, row.fold))
 
     async def _close(self, row: QueuedFold, reason: str) -> None:
-        """End a fold that no worker will make again."""
         one = running_of(await self._logs(row.tenant).outlined(row.session), row.fold)
         if one is not None:
             await self._folding(row).close(row.session, one, reason)
@@ -297,13 +296,11 @@ class Worker:
         self._leave()
 
     def _leave(self) -> None:
-        """Stop making folds, and leave them to others."""
         for _, making in self._making.values():
             self._left.add(making)
             making.cancel()
 
     async def _persist(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it as soon as the database lets us."""
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -316,7 +313,6 @@ class Worker:
 
 
 async def _end_dbos(seconds: int = 0) -> None:
-    """End it, and wait so long for its workflows."""
     await asyncio.to_thread(
         DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=seconds
     )

@@ -98,8 +98,6 @@ WIRE: Final = _History()
 
 
 class _Uncounted:
-    """A counter for rules that count messages and characters, and no tokens."""
-
     name = "none"
     spread = 0.0
 
@@ -121,7 +119,6 @@ def desk_of(messages: Sequence[ModelMessage]) -> PlanBuilder:
 
 
 def payload_of(message: ModelMessage) -> bytes:
-    """The message as the wire reads it."""
     return ModelMessagesTypeAdapter.dump_json([message])[1:-1]
 
 
@@ -346,7 +343,6 @@ def content_length(content: object) -> int:
 
 
 def _long(message: ModelMessage, limit: int) -> bool:
-    """Whether a result in it may have to be cut."""
     if not limit or not isinstance(message, ModelRequest):
         return False
     returns = (part for part in message.parts if isinstance(part, ToolReturnPart))
@@ -369,7 +365,6 @@ def patch_dangling_tool_calls(
 
 
 def _saying(proposal: Proposal, text: str) -> Proposal:
-    """The proposal, with this text where it stands for a return."""
     if isinstance(proposal, Insert) and proposal.kind == "return":
         return replace(proposal, text=text)
     return proposal

@@ -112,7 +112,6 @@ async def _followed(events: AgentRunEvents[Any], watch: Watch | None) -> TurnRes
 def _so_far(
     events: AgentRunEvents[Any], message_history: Sequence[ModelMessage]
 ) -> list[ModelMessage]:
-    """All messages, with what there is of the one that was cut off."""
     try:
         return events.all_messages()
     except UserError:  # the run had not begun
@@ -156,7 +155,6 @@ def _interruptible() -> Generator[None]:
 
 
 def _python_s(handler: Any) -> bool:  # noqa: ANN401 - whatever was set
-    """Whether the handler is the one that Python or asyncio sets."""
     own = handler.func if isinstance(handler, functools.partial) else handler
     return getattr(own, "__module__", None) in {"_signal", "asyncio.runners"}
 
@@ -206,12 +204,10 @@ def _turns(messages: Sequence[ModelMessage]) -> Iterator[list[ModelMessage]]:
 
 
 def _parts(messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
-    """The parts of the requests."""
     return (part for one in messages if isinstance(one, ModelRequest) for part in one.parts)
 
 
 def _text_only(part: ModelRequestPart) -> UserPromptPart | None:
-    """What the user wrote, without pictures and other files."""
     if not isinstance(part, UserPromptPart):
         return None
     if isinstance(part.content, str):
@@ -225,7 +221,6 @@ def _text_only(part: ModelRequestPart) -> UserPromptPart | None:
 
 
 def _reply(message: ModelMessage) -> ModelResponse | None:
-    """What the agent says in a response, if anything."""
     texts = [part for part in message.parts if isinstance(part, TextPart) and part.content]
     if not texts or isinstance(message, ModelRequest):
         return None

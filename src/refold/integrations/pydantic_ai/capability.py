@@ -170,7 +170,6 @@ class Refold(AbstractCapability[Any]):
         return session.use if session is not None else None
 
     def _bare_setup(self, model: Model) -> Setup:
-        """How a session is opened of which no request is known."""
         return self._models.setup(ModelUse(), model)
 
     def _model_named(self, name: str, job: Job) -> Model:
@@ -200,7 +199,6 @@ class Refold(AbstractCapability[Any]):
         return CapabilityOrdering(position="outermost")
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
-        """The recall tools."""
         return self._tools
 
     def get_instructions(self) -> Any:  # noqa: ANN401 - Pydantic AI's own type has many forms
@@ -216,7 +214,6 @@ class Refold(AbstractCapability[Any]):
         return run is not None and run.misses_something and run.room >= LEAST_ROOM
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - Pydantic AI's own type needs its graph
-        """Begin, and end however the run ends."""
         if not isinstance(ctx.model, Model):
             raise InvalidInput(
                 "A realtime session has no requests that Refold could govern.",

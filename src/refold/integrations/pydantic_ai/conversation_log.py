@@ -53,7 +53,6 @@ class EntryId(str):
     session: str
 
     def __new__(cls, entry: object, session: str) -> Self:
-        """The id of an entry of the session."""
         made = super().__new__(cls, entry)
         made.session = session
         return made
@@ -61,8 +60,6 @@ class EntryId(str):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A conversation as its session keeps it."""
-
     head: int
     """The session's newest entry."""
     tip: str | None
@@ -194,7 +191,6 @@ def _blank(info: SessionInfo, opening: Entry) -> ConversationRecord:
 def _move_on(
     record: ConversationRecord, moves: Sequence[Entry], entries: Sequence[Entry], forked_at: int
 ) -> None:
-    """Take in what others did to the session since the record was saved."""
     session = record.conversation_id
     line = line_at(entries, entries[-1].seq)
     turns = [move.seq for move in moves if move.kind in TURNS and move.seq > forked_at]
@@ -234,7 +230,6 @@ class Reading:
         self._own = own
 
     async def opened(self) -> Log:
-        """The log, ready to be used."""
         if self._own is not None:
             await self._own.open()
         return self._log

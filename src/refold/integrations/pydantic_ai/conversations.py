@@ -242,7 +242,6 @@ class Conversations(ConversationStore):
 
 
 def _enough(found: Sequence[ConversationRecord], limit: int, updated_at: int) -> bool:
-    """Whether no session of that age, or older, can be among the first."""
     if len(found) < max(limit, 1):
         return limit == 0
     return updated_at < int(found[limit - 1].updated_at.timestamp() * 1000)

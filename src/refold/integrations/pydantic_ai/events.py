@@ -44,7 +44,6 @@ class Telling:
         self._tracer = ctx.tracer
 
     def watch(self, happening: Happening) -> None:
-        """Take note of it."""
         self._heard.append(happening)
         if self._watching is not None:
             self._watching(self._session, happening)
@@ -59,7 +58,6 @@ class Telling:
                 pass
 
     async def tell(self, ctx: RunContext[Any]) -> None:
-        """Emit what was noted since."""
         heard, self._heard = self._heard, []
         for one in heard:
             await ctx.emit(

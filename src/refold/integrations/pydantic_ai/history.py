@@ -60,7 +60,6 @@ class Reading:
         self._read: dict[bytes, ModelMessage] = {}
 
     def __call__(self, payloads: Sequence[bytes]) -> list[ModelMessage]:
-        """The messages of these payloads; others are no longer kept."""
         known = self._read
         self._read = {one: known.get(one) or message_of(one) for one in payloads}
         return [self._read[one] for one in payloads]
@@ -206,8 +205,6 @@ def repeats_the_end(session: Session, message: ModelMessage) -> bool:
 
 
 class _LogTail:
-    """What is known of a session's log, from its end back."""
-
     def __init__(self, session: Session, log: Log, max_read: int) -> None:
         inputs = session.inputs
         self._session, self._log, self._max_read = session, log, max_read
@@ -228,7 +225,6 @@ class _LogTail:
 
     @property
     def items(self) -> list[Item]:
-        """The items that are known, oldest first."""
         if self._items is None:
             pieces: list[Piece] = []
             before = 0
@@ -309,7 +305,6 @@ def _nested(value: object, *path: str) -> str | None:
 
 
 def _placed(alignment: Alignment) -> bool:
-    """Whether it is sure where the history leaves the log."""
     return alignment.verdict == "diverges" and alignment.settled
 
 
@@ -396,7 +391,6 @@ class History:
         self._messages = messages
 
     def step(self) -> None:
-        """A request is about to be prepared."""
         self._since = self._new()
 
     def take(self) -> list[ModelMessage]:
@@ -411,7 +405,6 @@ class History:
         return self._messages[self._noted :]
 
     def _own(self) -> list[ModelMessage]:
-        """The newest messages, as far as they are the run's."""
         first = len(self._messages)
         for at in range(len(self._messages) - 1, -1, -1):
             run_id = self._messages[at].run_id

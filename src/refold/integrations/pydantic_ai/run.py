@@ -64,7 +64,6 @@ class Run:
 
     @property
     def session(self) -> ConversationSession:
-        """The session, once the run has begun."""
         assert self._session is not None  # noqa: S101 - hooks run after the beginning
         return self._session
 
@@ -153,7 +152,6 @@ class Run:
     async def answered(
         self, ctx: RunContext[Any], asked: ModelRequestContext, response: ModelResponse
     ) -> None:
-        """Log the answer, and what it used."""
         if not self._asked:  # it is no model's, and follows what was to be sent
             await self._say_new(ctx)
         named = replace(
@@ -271,7 +269,6 @@ class Run:
             await self._surely(self.session.say(*map(payload_of, new)))
 
     async def _surely(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do it, even if the run is cancelled meanwhile."""
         task = asyncio.ensure_future(work)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -279,7 +276,6 @@ class Run:
 
 
 def _cached(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The settings with prompt caching on, unless somebody decided about it."""
     given = settings or {}
     return given if any("cache" in name for name in given) else {**given, "cache": True}
 

@@ -27,14 +27,11 @@ class Place(NamedTuple):
 
     @property
     def delegated(self) -> bool:
-        """Whether another run waits for this one."""
         return self.scope != MAIN_SCOPE
 
 
 @dataclass(eq=False)
 class Caller:
-    """A run that is at work."""
-
     kept: object
     """In which store."""
     place: Place
@@ -71,7 +68,6 @@ def calling(kept: object, place: Place, room: int = 0) -> Generator[None]:
 
 
 def current() -> Caller | None:
-    """The run that is at work."""
     return _CALLER.get()
 
 

@@ -160,8 +160,6 @@ class ConversationSession(Session):
 
 @dataclass
 class _Line:
-    """The runs of one session, waiting for their turn."""
-
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     runs: int = 0
 
@@ -262,7 +260,6 @@ class ConversationSessions:
         return session
 
     def _engine(self) -> Engine | None:
-        """The engine of this event loop, where folds are not made here."""
         new_engine = self._new_engine
         if new_engine is None:
             return None
@@ -288,7 +285,6 @@ class ConversationSessions:
 
     @asynccontextmanager
     async def _in_line(self, session: str, wait: float) -> AsyncGenerator[None]:
-        """The turn among the runs of this program."""
         lines = self._lines.setdefault(asyncio.get_running_loop(), {})
         line = lines.setdefault(session, _Line())
         line.runs += 1
@@ -308,7 +304,6 @@ class ConversationSessions:
                 del lines[session]
 
     async def _held(self, session: str, wait: float) -> Held:
-        """The lock against other processes, which poll."""
         locks = self._locks()
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + wait, _FIRST_PAUSE

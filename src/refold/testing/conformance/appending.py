@@ -33,8 +33,6 @@ from refold.testing.conformance.base import Conformance
 
 
 class AppendingConformance(Conformance):
-    """Entries go in once, whole, in order."""
-
     async def test_the_first_entry_opens_the_session(self, log: Log) -> None:
         assert await self.begin(log, "s") == Appended(1, 1)
         info = await log.info("s")

@@ -27,8 +27,6 @@ from refold.testing.conformance.base import Conformance
 
 
 class ForgettingConformance(Conformance):
-    """Erasure, in spans, sessions and forks."""
-
     async def test_forgotten_entries_leave_tombstones(self, log: Log) -> None:
         await self.begin(log, "s", 3, title="secret title")
         before = await log.read("s")

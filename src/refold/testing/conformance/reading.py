@@ -30,8 +30,6 @@ from refold.testing.conformance.base import Conformance
 
 
 class SearchingConformance(Conformance):
-    """Words in, entries out."""
-
     async def test_what_was_appended_is_found(self, log: Log) -> None:
         await self.begin(log, "s")
         for at in range(3):
@@ -117,7 +115,6 @@ class SearchingConformance(Conformance):
         assert [hit.entry.seq for hit in await log.search("needle")] == [2]
 
     async def test_every_word_of_a_very_long_entry_is_found(self, log: Log) -> None:
-        """300,000 words, all of them different: as long as a thick book."""
         await self.begin(log, "s")
         count = 300_000
         said = [f"w{nth:x}" for nth in range(count)]
@@ -288,8 +285,6 @@ class SearchingConformance(Conformance):
 
 
 class ViewingConformance(Conformance):
-    """Folds, rewinds, clears and pins."""
-
     async def test_a_view_needs_everything_at_first(self, log: Log) -> None:
         await self.begin(log, "s", 4)
         visible = await log.visible("s")
@@ -329,7 +324,6 @@ class ViewingConformance(Conformance):
             assert await log.head(name) == head
 
     async def test_entries_are_read_as_they_are_now(self, log: Log) -> None:
-        """Also by who knows the session from before."""
         await self.begin(log, "s", 3)
         await log.outlined("s")
         assert [one.forgotten for one in await log.read("s", Span(2, 3))] == [False, False]

@@ -31,8 +31,6 @@ _DEEP = 40
 
 
 class SessionsConformance(Conformance):
-    """Sessions beside each other."""
-
     async def test_sessions_are_listed_last_used_first(self, log: Log) -> None:
         for name in ("a", "b", "c"):
             await self.begin(log, name, 2)

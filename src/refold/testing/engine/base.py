@@ -57,7 +57,6 @@ class Maker:
             self._go.set()
 
     async def __call__(self, job: Job, steps: Steps) -> JsonValue:
-        """Make a fold."""
         self.jobs.append(job)
         self._called.set()
         try:
@@ -71,12 +70,10 @@ class Maker:
         return await steps.step("summary", self._summarised)
 
     async def called(self) -> None:
-        """Return when it was called."""
         async with asyncio.timeout(LONG):
             await self._called.wait()
 
     def let_go(self) -> None:
-        """Let it go on."""
         self._go.set()
 
     async def _summarised(self) -> JsonValue:
@@ -84,8 +81,6 @@ class Maker:
 
 
 class _MortalLog:
-    """A log as one process sees it; dead processes see nothing."""
-
     def __init__(self, log: Log) -> None:
         self.log = log
         self.is_alive = True
@@ -97,8 +92,6 @@ class _MortalLog:
 
 
 class World:
-    """The engines of one test, each as in a process of its own."""
-
     def __init__(self, log: Log, new_engine: NewEngine, drop: Drop) -> None:
         self._log = log
         self._new_engine = new_engine
@@ -106,7 +99,6 @@ class World:
         self._living: dict[Engine, _MortalLog] = {}
 
     def engine(self, make: Make | None = None) -> Engine:
-        """A new engine over the log."""
         life = _MortalLog(self._log)
         engine = self._new_engine(cast("Log", life), make or Maker())
         self._living[engine] = life
@@ -118,14 +110,11 @@ class World:
         await self._drop(engine)
 
     async def close(self) -> None:
-        """Close all engines."""
         for engine in self._living:
             await engine.close()
 
 
 class EngineTests(Conformance):
-    """Shorthands of the tests."""
-
     @pytest.fixture
     async def world(self, log: Log, new_engine: NewEngine) -> AsyncIterator[World]:
         """Makes engines, and sees that nothing they did is left running or without an end."""
@@ -153,18 +142,15 @@ class EngineTests(Conformance):
         return self.another(name, Span(3, messages))
 
     async def making(self, log: Log, world: World, maker: Maker) -> tuple[Job, Engine]:
-        """A fold that is being made: it was begun, and the maker called."""
         job, engine = await self.job(log), world.engine(maker)
         await engine.start(job)
         await maker.called()
         return job, engine
 
     def another(self, name: str, *spans: Span, trigger: str = "soft") -> Job:
-        """A job with a new id."""
         return Job(name, uuid4(), spans, trigger)
 
     async def ends(self, log: Log, name: str = "s") -> dict[UUID, int]:
-        """How many ends each started fold of the session has."""
         started: list[UUID] = []
         ended: Counter[UUID] = Counter()
         for entry in await log.read(name):
@@ -184,9 +170,7 @@ class EngineTests(Conformance):
         return {fold: ended[fold] for fold in started}
 
     async def told(self, log: Log, name: str = "s") -> list[Entry]:
-        """The session without what an engine may note for itself while it folds."""
         return [entry for entry in await log.read(name) if entry.kind != FoldStepped.KIND]
 
     async def standing(self, log: Log, name: str = "s") -> list[UUID]:
-        """The folds that stand in the session's view."""
         return [fold.fold for fold in (await log.visible(name)).outline.folds]

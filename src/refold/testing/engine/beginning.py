@@ -13,8 +13,6 @@ from refold.testing.engine.base import LONG, EngineTests, Maker, World
 
 
 class BeginningConformance(EngineTests):
-    """Starting folds."""
-
     async def test_a_fold_is_begun_made_and_stands(self, log: Log, world: World) -> None:
         job, maker = await self.job(log), Maker(summary={"text": "short"})
         engine = world.engine(maker)
@@ -183,7 +181,6 @@ class BeginningConformance(EngineTests):
         assert sum(entry.kind == Note.KIND for entry in await log.read("s")) == appended
 
     async def test_tenants_do_not_meet(self, log: Log, world: World) -> None:
-        """The same fold in two sessions is two folds."""
         job, maker = await self.job(log), Maker(held=True)
         await self.begin(log, "t", 6)
         engine = world.engine(maker)

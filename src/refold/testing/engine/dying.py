@@ -9,8 +9,6 @@ from refold.testing.engine.base import LONG, EngineTests, Maker, World
 
 
 class DyingConformance(EngineTests):
-    """No fold is lost, and none stays half."""
-
     async def test_another_process_finishes_it(self, log: Log, world: World) -> None:
         job = replace(await self.job(log), focus="tests", context={"todo": ["x"]})
         await self._left_dead(log, world, job)
@@ -64,7 +62,6 @@ class DyingConformance(EngineTests):
         assert await self.ends(log) == {job.fold: 1}
 
     async def test_it_is_not_made_of_what_was_forgotten_since(self, log: Log, world: World) -> None:
-        """The start, and with it what the host knew, is forgotten too."""
         job = await self.job(log)
         await self._left_dead(log, world, job)
         await log.forget("s", Span(4, 4))
@@ -148,7 +145,6 @@ class DyingConformance(EngineTests):
         assert await self.standing(log, "fork") == [job.fold]
 
     async def _left_dead(self, log: Log, world: World, job: Job) -> None:
-        """Begin the fold, and let its process die while it is made."""
         maker = Maker(held=True)
         engine = world.engine(maker)
         assert await engine.start(job)

@@ -17,8 +17,6 @@ CANCELLED = "cancelled"
 
 
 class EndingConformance(EngineTests):
-    """Every start has an end, and every wait a limit."""
-
     async def test_what_fails_leaves_the_view_as_it_was(self, log: Log, world: World) -> None:
         job = await self.job(log)
         before = await log.visible("s")
@@ -224,8 +222,6 @@ class EndingConformance(EngineTests):
 
 
 class ChangingConformance(EngineTests):
-    """A summary is put only where what it stands for still is."""
-
     @pytest.mark.parametrize("change", [Rewound(2), Rewound(5), Cleared()])
     async def test_what_is_no_longer_on_the_line_is_not_folded(
         self, log: Log, world: World, change: Value

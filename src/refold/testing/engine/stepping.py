@@ -28,18 +28,15 @@ class Stepper:
         self._go = asyncio.Event()
 
     async def __call__(self, job: Job, steps: Steps) -> JsonValue:
-        """Make a fold."""
         if self._at_once:
             return await asyncio.gather(*(self._step(job, steps, name) for name in NAMES))
         return [await self._step(job, steps, name) for name in NAMES]
 
     async def held(self) -> None:
-        """Return when it stays where it is held, and does nothing beside."""
         async with asyncio.timeout(LONG):
             await self._settled.wait()
 
     def let_go(self) -> None:
-        """Let it go on."""
         self._go.set()
 
     async def _step(self, job: Job, steps: Steps, name: str) -> JsonValue:
@@ -62,10 +59,7 @@ class Stepper:
 
 
 class SteppingConformance(EngineTests):
-    """What `steps` keeps, and for whom."""
-
     async def test_what_was_done_is_not_done_again(self, log: Log, world: World) -> None:
-        """And what was being done when the process died is."""
         job = await self.job(log)
         assert await self._dead_in(log, world, job, Stepper(held="three")) == [
             "one",

@@ -25,8 +25,6 @@ _NO_OBJECTS = (b"", b"[]", b"null", b'"text"', b"12", b"{", b'{"a":1} x', b"{}",
 
 
 class EditingConformance(Conformance):
-    """Parts, and the edits of them."""
-
     @property_test
     @given(data=st.data())
     def test_messages_are_described(self, data: st.DataObject) -> None:
@@ -165,7 +163,6 @@ class EditingConformance(Conformance):
 
 
 def _same(one: str, two: str) -> bool:
-    """Whether two texts are the same, or the same JSON."""
     return one == two or json.loads(one) == json.loads(two)
 
 

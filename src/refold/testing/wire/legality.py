@@ -41,8 +41,6 @@ _CALLING = (
 
 
 class LegalityConformance(Conformance):
-    """Inserted messages, and what is legal."""
-
     @property_test
     @given(data=st.data())
     def test_what_is_made_says_what_was_inserted(self, data: st.DataObject) -> None:

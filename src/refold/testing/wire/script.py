@@ -15,23 +15,17 @@ _T = TypeVar("_T")
 
 
 class Thought(NamedTuple):
-    """What the model thinks before it speaks."""
-
     text: str
     signed: bool
 
 
 class Call(NamedTuple):
-    """A call of a tool."""
-
     id: str
     tool: str
     args: dict[str, JsonValue]
 
 
 class Return(NamedTuple):
-    """What a tool returned: text or JSON, or a picture beside the text."""
-
     call: str
     tool: str
     content: JsonValue
@@ -40,14 +34,10 @@ class Return(NamedTuple):
 
 
 class Told(NamedTuple):
-    """System content, at the beginning."""
-
     text: str
 
 
 class Asked(NamedTuple):
-    """What the user says."""
-
     text: str
     listed: bool = False
     """The content is a list of items, where the format has such a thing."""
@@ -57,8 +47,6 @@ class Asked(NamedTuple):
 
 
 class Responded(NamedTuple):
-    """What the model answers."""
-
     text: str | None
     calls: tuple[Call, ...] = ()
     thought: Thought | None = None
@@ -66,8 +54,6 @@ class Responded(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the tools returned to the calls of one response."""
-
     returns: tuple[Return, ...]
     words: str | None = None
     """What the user adds in the same breath."""
@@ -135,7 +121,6 @@ class _Dice:
         return options[at]
 
     def more(self, count: int) -> list["_Dice"]:
-        """That many, each with other choices left."""
         return [_Dice(self._left * (2 * nth + 1)) for nth in range(count)]
 
 
@@ -299,7 +284,6 @@ _planted = st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 40)), min_
 
 @st.composite
 def faulty(draw: st.DrawFn, legal: st.SearchStrategy[list[Said]]) -> list[Said]:
-    """Scripts with one fault or more; some of them harmless."""
     said = draw(legal)
     for fault, at in draw(_planted):
         said = fault(said, at)
@@ -327,11 +311,7 @@ Json = Callable[[JsonValue], bytes]
 
 
 class Spelling(Protocol):
-    """Writes what is said as native messages of one format."""
-
-    def spell(self, said: Said) -> Sequence[Object]:
-        """The messages; none where the format keeps such things elsewhere."""
-        ...
+    def spell(self, said: Said) -> Sequence[Object]: ...
 
 
 def _json(value: JsonValue) -> bytes:
@@ -350,7 +330,6 @@ _styles: st.SearchStrategy[Json] = st.sampled_from([_json, _spaced, _escaped])
 
 
 def as_text(content: JsonValue) -> str:
-    """Content as a format without JSON results carries it."""
     if isinstance(content, str):
         return content
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -360,6 +339,5 @@ def as_text(content: JsonValue) -> str:
 def payloads(
     draw: st.DrawFn, scripts: st.SearchStrategy[list[Said]], spelling: Spelling
 ) -> list[bytes]:
-    """Conversations as payloads, in one of the ways in which clients write JSON."""
     style = draw(_styles)
     return [style(message) for one in draw(scripts) for message in spelling.spell(one)]

@@ -26,10 +26,7 @@ from refold.testing.wire.script import (
 
 
 class OpenAIChatSpelling:
-    """Writes OpenAI chat messages."""
-
     def spell(self, said: Said) -> Sequence[Object]:
-        """One message, and for returns one each."""
         match said:
             case Told(text):
                 return [{"role": "developer", "content": text}]
@@ -88,10 +85,7 @@ _IMAGE: Object = {
 
 
 class AnthropicMessagesSpelling:
-    """Writes Anthropic messages."""
-
     def spell(self, said: Said) -> Sequence[Object]:
-        """One message; system content is not one of them."""
         match said:
             case Told():
                 return []
@@ -159,10 +153,7 @@ _IMAGE_OPENAI_RESPONSES: Object = {
 
 
 class OpenAIResponsesSpelling:
-    """Writes OpenAI response items."""
-
     def spell(self, said: Said) -> Sequence[Object]:
-        """One item for each thing that is thought, said, called or returned."""
         match said:
             case Told(text):
                 content: list[JsonValue] = [{"type": "input_text", "text": text}]
@@ -235,10 +226,7 @@ _IMAGE_PYDANTIC_AI: Object = {
 
 
 class PydanticAISpelling:
-    """Writes messages of Pydantic AI."""
-
     def spell(self, said: Said) -> Sequence[Object]:
-        """One message."""
         match said:
             case Told(text):
                 return [_request({"content": text, "timestamp": _AT, "part_kind": "system-prompt"})]
