@@ -51,7 +51,7 @@ def test_no_statement_names_its_tables():
     assert SCHEMA not in text
     for where, node in _nodes(ast.Constant):
         if isinstance(node.value, str):
-            assert SCHEMA not in node.value or where == "names.py", where
+            assert SCHEMA not in node.value or where == "database.py", where
             assert "workflow_status" not in node.value, where
     for where, node in _nodes(ast.JoinedStr):
         parts = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
