@@ -27,7 +27,7 @@ from refold.log import (
 
 
 @dataclass(eq=False, slots=True)
-class Kept:
+class ModelEntry:
     draft: Draft
     value: Value
     forgotten: bool = False
@@ -42,7 +42,7 @@ class Line:
     pins: set[int] = field(default_factory=set[int])
     record: int | None = None
 
-    def standing(self) -> list[tuple[int, UUID, set[int]]]:
+    def active_folds(self) -> list[tuple[int, UUID, set[int]]]:
         return [
             fold
             for at, fold in enumerate(self.folds)
@@ -53,7 +53,7 @@ class Line:
 @dataclass(slots=True)
 class ModelSession:
     name: str
-    entries: list[Kept]
+    entries: list[ModelEntry]
     used: int
     own_from: int = 1
 
@@ -104,11 +104,11 @@ class ModelSession:
 
     def visible(self, last: int | None = None) -> list[int]:
         line = self.line()
-        standing = line.standing()
-        folded = {seq for _, _, spans in standing for seq in spans}
+        active_folds = line.active_folds()
+        folded = {seq for _, _, spans in active_folds for seq in spans}
         bare = [seq for seq in line.seqs if seq not in folded]
         seen = {1, *(bare if last is None else bare[max(0, len(bare) - last) :]), *line.pins}
-        seen |= {seq for seq, _, _ in standing}
+        seen |= {seq for seq, _, _ in active_folds}
         if line.record is not None:
             record = self.entries[line.record - 1].value
             seen |= {line.record, *(record.chain if isinstance(record, Requested) else ())}
@@ -125,14 +125,14 @@ class ModelLog:
     def append(self, name: str, drafted: Sequence[tuple[Value, Draft]]) -> None:
         session = self.sessions.setdefault(name, ModelSession(name, [], 0))
         for value, draft in drafted:
-            session.entries.append(Kept(draft, value))
+            session.entries.append(ModelEntry(draft, value))
             session.used = draft.at
 
     def fork(self, name: str, new: str, at: int, now: int) -> None:
         shared = self.sessions[name].entries[:at]
         self.sessions[new] = ModelSession(new, shared, now, at + 1)
 
-    def forget(self, kept: Iterable[Kept]) -> None:
+    def forget(self, kept: Iterable[ModelEntry]) -> None:
         gone = {one for one in kept if not one.forgotten}
         while fallen := {
             one for session in self.sessions.values() for one in _fallen(session, gone)
@@ -171,7 +171,7 @@ def seqs_of(spans: Iterable[Span]) -> set[int]:
     return {seq for span in spans for seq in range(span.first, span.last + 1)}
 
 
-def _fallen(session: ModelSession, gone: set[Kept]) -> Iterator[Kept]:
+def _fallen(session: ModelSession, gone: set[ModelEntry]) -> Iterator[ModelEntry]:
     lost = {seq for seq, kept in enumerate(session.entries, 1) if kept in gone}
     for kept in session.entries:
         if kept not in gone and not kept.forgotten and seqs_of(kept.draft.rests_on) & lost:

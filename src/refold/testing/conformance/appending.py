@@ -159,7 +159,7 @@ class AppendingConformance(Conformance):
         ]
         assert CODEC.decode(entries[1]) == Unknown("hologram.shown", 1, strange.body)
         assert CODEC.decode(entries[2]) == Unknown("clear", 7, later.body)
-        assert (await self.seen(log, "s")) == [1, 2, 3]
+        assert (await self.visible_seqs(log, "s")) == [1, 2, 3]
 
     async def test_drafts_that_make_no_sense_are_refused(self, log: Log) -> None:
         await self.begin(log, "s")

@@ -59,7 +59,7 @@ class Conformance:
         await self.add(log, name, FoldCompleted(fold, spans, summary))
         return fold
 
-    async def seen(self, log: Log, name: str) -> Sequence[int]:
+    async def visible_seqs(self, log: Log, name: str) -> Sequence[int]:
         visible: Sequence[Entry] = (await log.visible(name)).entries
         return [entry.seq for entry in visible]
 

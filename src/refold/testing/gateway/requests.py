@@ -58,16 +58,16 @@ def _in_any_order(random: Random, body: Object) -> list[str]:
 def _lead(random: Random) -> list[JsonValue]:
     count = random.choice((0, 1, 1, 2))
     return [
-        {"role": random.choice(("system", "developer")), "content": _told(random, "text")}
+        {"role": random.choice(("system", "developer")), "content": _system_content(random, "text")}
         for _ in range(count)
     ]
 
 
 def _instructions(format_name: str, random: Random) -> JsonValue:
-    return text(random) if format_name == "openai-responses" else _told(random, "text")
+    return text(random) if format_name == "openai-responses" else _system_content(random, "text")
 
 
-def _told(random: Random, kind: str) -> JsonValue:
+def _system_content(random: Random, kind: str) -> JsonValue:
     if chance(random, 0.5):
         return text(random)
     return [with_mark(random, {"type": kind, "text": text(random)})]

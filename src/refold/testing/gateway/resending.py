@@ -28,12 +28,12 @@ def _again(format_name: str, random: Random, message: Object) -> Object:
         _responses_item(random, again)
     if chance(random, 0.3):
         again["x_null"] = None
-    if _known(format_name, again) and chance(random, 0.3):
+    if _ignores_extras(format_name, again) and chance(random, 0.3):
         again["x_added"] = text(random)
     return _dict(shuffled(random, again))
 
 
-def _known(format_name: str, message: Object) -> bool:
+def _ignores_extras(format_name: str, message: Object) -> bool:
     return format_name != "openai-responses" or message.get("type", "message") in _KNOWN_ITEMS
 
 

@@ -20,7 +20,7 @@ from refold.log import (
     Value,
     export_session,
 )
-from refold.testing.model import Kept, ModelLog, ModelSession
+from refold.testing.model import ModelEntry, ModelLog, ModelSession
 from refold.testing.strategies import TickingClock, author
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class BaseMachine(RuleBasedStateMachine):
         self.clock = TickingClock()
         self.author = author(clock=self.clock)
         self.names = 0
-        self.appends: list[tuple[str, list[Draft], Kept, Appended, Mark | None]] = []
+        self.appends: list[tuple[str, list[Draft], ModelEntry, Appended, Mark | None]] = []
         self.stores: list[Store] = []
 
     def new_store(self) -> Store:
@@ -142,7 +142,7 @@ class BaseMachine(RuleBasedStateMachine):
         assert sum('"seq":' in line for line in self.run(lines())) == len(session.entries)
 
 
-def _check_entry(entry: Entry, kept: Kept) -> None:
+def _check_entry(entry: Entry, kept: ModelEntry) -> None:
     draft = kept.draft
     assert (entry.id, entry.at, entry.kind) == (draft.id, draft.at, draft.kind)
     assert entry.forgotten == kept.forgotten

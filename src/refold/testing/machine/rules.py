@@ -31,7 +31,7 @@ from refold.log import (
 from refold.log.entry import spans_of
 from refold.log.text import found, terms, text_of
 from refold.testing.machine.base import KEYS, BaseMachine, picks
-from refold.testing.model import Kept, ModelLog
+from refold.testing.model import ModelEntry, ModelLog
 from refold.testing.strategies import WORDS, fillers, large_message, plain_values, texts
 
 
@@ -150,12 +150,12 @@ class Folding(BaseMachine):
     @precondition(lambda self: any(one.line().folds for one in self.model.sessions.values()))
     @rule(pick=picks)
     def undo_fold(self, pick: int) -> None:
-        standing = [
+        active_folds = [
             (one.name, fold)
             for one in self.model.sessions.values()
-            for _, fold, _ in one.line().standing()
+            for _, fold, _ in one.line().active_folds()
         ]
-        name, fold = standing[pick % len(standing)]
+        name, fold = active_folds[pick % len(active_folds)]
         self.append(name, [FoldUndone(fold)], pick=pick)
 
 
@@ -194,7 +194,7 @@ class Forgetting(BaseMachine):
             self.model.bury(name)
 
 
-def _counts(model: ModelLog, named: list[Kept]) -> tuple[int, int]:
+def _counts(model: ModelLog, named: list[ModelEntry]) -> tuple[int, int]:
     """How many of the named are not forgotten, and how many of all entries are."""
     everything = {kept for session in model.sessions.values() for kept in session.entries}
     living = sum(not kept.forgotten for kept in named)
@@ -252,7 +252,7 @@ class Looking(BaseMachine):
             ]
 
 
-def _matches(kept: Kept, query: str) -> bool:
+def _matches(kept: ModelEntry, query: str) -> bool:
     return not kept.forgotten and found(terms(query), text_of(kept.draft))
 
 
@@ -321,7 +321,7 @@ class Marking(BaseMachine):
 # Rules: control entries, request records, forks.
 
 
-class Steering(BaseMachine):
+class Controlling(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, to=picks, what=st.sampled_from(("rewind", "clear", "pin", "unpin", "title")))
     def steer(self, pick: int, to: int, what: str) -> None:
@@ -362,5 +362,5 @@ class Steering(BaseMachine):
 # All rules together.
 
 
-class LogMachine(Appending, Marking, Folding, Steering, Forgetting, Looking):
+class LogMachine(Appending, Marking, Folding, Controlling, Forgetting, Looking):
     """Random histories of one tenant's log."""

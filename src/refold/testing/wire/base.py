@@ -43,11 +43,11 @@ class Conformance:
     """Faults that the format does not mind."""
 
     def conversations(self, *, legal: bool = True) -> st.SearchStrategy[list[bytes]]:
-        said = scripts(most=8)
+        said = scripts(max_moves=8)
         return payloads(said if legal else faulty(said), self.spelling)
 
     def messages(self) -> st.SearchStrategy[bytes]:
-        made = payloads(scripts(most=3), self.spelling).flatmap(st.sampled_from)
+        made = payloads(scripts(max_moves=3), self.spelling).flatmap(st.sampled_from)
         return made | st.sampled_from(self.samples) if self.samples else made
 
     def shapes(self, payload: bytes | None) -> tuple[Shape, ...]:

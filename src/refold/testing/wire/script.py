@@ -125,13 +125,13 @@ class _Dice:
 
 
 @st.composite
-def scripts(draw: st.DrawFn, *, most: int = 24) -> list[Said]:
+def scripts(draw: st.DrawFn, *, max_moves: int = 24) -> list[Said]:
     """Legal conversations: tool loops, several calls at once, media, thoughts, foreign things.
 
     A move is a prompt with the reply before it, or a call with its return. They end where a
     request would be made, or with a reply.
     """
-    size = draw(st.integers(1, most))
+    size = draw(st.integers(1, max_moves))
     moves = draw(st.lists(st.integers(0, _MOVES - 1), min_size=size, max_size=size))
     return _played(moves, told=draw(st.booleans()), replied=draw(st.booleans()))
 
