@@ -202,9 +202,9 @@ class PydanticAISpelling:
             case Asked(text, listed, media, foreign):
                 cache_point: Object = {"kind": "cache-point", "ttl": "5m"}
                 items: JsonValue = [text, _PYDANTIC_IMAGE if media else cache_point]
-                parts: list[Object] = [self._prompt(items if listed else text)]
-                parts += [{"part_kind": "hologram", "depth": 1.50}] if foreign else []
-                return [self._request(*parts)]
+                foreign_parts: list[Object] = [{"part_kind": "hologram", "depth": 1.50}]
+                prompt = self._prompt(items if listed else text)
+                return [self._request(prompt, *(foreign_parts if foreign else []))]
             case Responded():
                 return [self._response(said)]
             case Answered(returns, words):
