@@ -162,11 +162,11 @@ class FoldQueue:
         models = (model_in(self.pool, queue.name) for queue in queues)
         return sorted({model for model in models if model is not None})
 
-    async def put(self, tenant: str, job: Job, lane: Priority) -> bool:
+    async def put(self, tenant: str, job: Job, priority: Priority) -> bool:
         """Queue a fold; False when it is queued or being made already."""
         model = model_of(job)
         await self.register(model)
-        queue = queue_of(self.pool, lane, model)
+        queue = queue_of(self.pool, priority, model)
 
         def put() -> bool:
             row = QueuedFold(

@@ -226,7 +226,7 @@ class Refold(AbstractCapability[Any]):
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - Pydantic AI's own type needs its graph
         if not isinstance(ctx.model, Model):
             raise InvalidInput(
-                "A realtime session has no requests that Refold could govern.",
+                "A realtime session has no requests that Refold could manage.",
                 "Leave Refold out of the capabilities of realtime agents.",
             )
         conversation, name = ctx.conversation_id or "", ctx.run_id or ""
