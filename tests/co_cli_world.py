@@ -67,7 +67,7 @@ def work(count, name="c") -> Messages:
     return [returned(f"{name}{n - 1}") if n % 2 else called(f"{name}{n}") for n in range(count)]
 
 
-class Summariser:
+class Summarizer:
     """A model that answers with given words, and keeps what it was asked."""
 
     def __init__(self, words: Any = "SUMMARY"):
@@ -86,7 +86,7 @@ FAILING = RuntimeError("The model is down.")
 
 
 async def windowed(messages, words: Any = "SUMMARY", **values):
-    summariser = Summariser(words)
+    summariser = Summarizer(words)
     ctx = cast("Any", SimpleNamespace(model=summariser.model))
     profile = changed(CO_CLI, **values)
     return await truncate_history_window(ctx, messages, profile=profile), summariser
@@ -120,7 +120,7 @@ def answers(messages):
 
 
 def context(messages, summariser=None, shown=None):
-    agent = Agent((summariser or Summariser()).model)
+    agent = Agent((summariser or Summarizer()).model)
     return CommandContext(messages, agent, (shown if shown is not None else []).append)
 
 

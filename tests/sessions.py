@@ -128,7 +128,7 @@ def scripts(draw, format, *, steered=True):  # noqa: A002 - the glossary's word
 
     A list of ("message", payload, scope), ("request",) and ("steer", operation).
     """
-    messages = draw(conversations(format, legal=draw(st.booleans()), most=10))
+    messages = draw(conversations(format, legal=draw(st.booleans()), max_moves=10))
     if draw(st.integers(0, 3)) == 0:
         messages = messages * 2
     delegated = draw(st.integers(0, 3)) == 0

@@ -159,7 +159,7 @@ class EngineWithWorker:
             self._workers.kill(self._worker)
             self._worker = None
         if self._engine is not None:
-            self._engine._begun.clear()
+            self._engine._to_cancel.clear()
         await self.close()
 
 

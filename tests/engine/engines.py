@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from refold.engine import Ended, Engine, LoggedSteps
 from refold.engine.locks import LockHandle, Locks
-from refold.engine.steps import look_beneath
+from refold.engine.steps import gather_inputs
 from refold.fold.job import Job
 from refold.log import CODEC, Author, FoldStepped, Log, Message, Opened, Span
 
@@ -57,7 +57,7 @@ async def steps_of(log: Log, job: Job = JOB) -> LoggedSteps:
     if not any(one.fold == job.fold for one in (await log.visible("s")).outline.running):
         draft = Author().draft(job.started())._replace(rests_on=job.spans)
         await log.append("s", [draft], expected=None)
-    return LoggedSteps(log, job, Author(), await look_beneath(log, job))
+    return LoggedSteps(log, job, Author(), await gather_inputs(log, job))
 
 
 async def recorded(log: Log):

@@ -107,7 +107,7 @@ def test_a_worker_whose_database_is_gone_for_good_ends_when_told(tmp_path):
 
 
 async def _limits(address, model):
-    """Of a model's lanes: in the background, and waited for."""
+    """Of a model's queues: in the background, and waited for."""
     link = Link(address)
     rows = await link.run(
         "SELECT concurrency, partition_concurrency, rate_limit_max FROM refold_dbos.queues"

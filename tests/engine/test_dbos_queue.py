@@ -210,7 +210,7 @@ async def test_a_call_that_was_canceled_leaves_no_connection_behind(dbos_address
 
 
 async def test_who_waits_and_is_alone_is_told_once(dbos_address, store, monkeypatch, caplog):
-    monkeypatch.setattr(engines, "_ALONE", 0.2)
+    monkeypatch.setattr(engines, "_WARN_AFTER", 0.2)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:
@@ -223,7 +223,7 @@ async def test_who_waits_and_is_alone_is_told_once(dbos_address, store, monkeypa
 
 
 async def test_who_has_workers_is_told_nothing(dbos_address, store, monkeypatch, caplog):
-    monkeypatch.setattr(engines, "_ALONE", 0.2)
+    monkeypatch.setattr(engines, "_WARN_AFTER", 0.2)
     log, one, maker = store.log(), job(), Maker(held=True)
     await begin(log)
     async with working(dbos_address, store, maker), asking(dbos_address, log) as engine:

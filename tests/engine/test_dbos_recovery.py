@@ -34,7 +34,7 @@ from engines import begin, values
 
 from refold.engine.dbos import recovery as leases
 from refold.engine.dbos.database import POOL, VERSION
-from refold.engine.dbos.metrics import Measuring
+from refold.engine.dbos.metrics import FoldMetrics
 from refold.engine.dbos.queue import LOCK, FoldQueue, WorkerState
 from refold.engine.dbos.recovery import Lease, Sweeper
 from refold.log import Author, FoldFailed
@@ -46,7 +46,7 @@ async def test_a_fold_is_made_once_though_the_server_restarts(dbos, dbos_address
     log, one, maker = store.log(), job(), Maker(held=True)
     await begin(log)
     queue = FoldQueue(dbos_address, QUICK, POOL, VERSION)
-    sweeper = Sweeper(queue, Measuring(), grace=5.0, every=0.05, look=no_look)
+    sweeper = Sweeper(queue, FoldMetrics(), grace=5.0, every=0.05, on_sweep=no_look)
     async with asking(dbos_address, log, grace=5.0) as engine:
         async with working(dbos_address, store, maker, grace=5.0):
             await engine.start(one)
@@ -98,7 +98,7 @@ async def test_a_worker_that_stood_still_goes_on(dbos_address, store):
         await engine.start(one)
         await maker.called()
         while not maker.cancelled:
-            worker._lease._known -= 2.0  # as when the loop is blocked so long
+            worker._lease._confirmed -= 2.0  # as when the loop is blocked so long
             await asyncio.sleep(0.02)
         maker.let_go()
         assert (await engine.wait("s", one.fold, LONG)).completed
@@ -114,10 +114,10 @@ async def test_a_lease_that_was_not_known_is_known_again(dbos_address):
     await lease.begin()
     lease.keep()
     while not lost:
-        lease._known -= 4.0  # until it looks: a beat may have come first
+        lease._confirmed -= 4.0  # until it looks: a beat may have come first
         await asyncio.sleep(0.02)
     async with asyncio.timeout(LONG):
-        await lease.sure()
+        await lease.wait_until_sure()
     await asyncio.sleep(0.6)
     await lease.end()
     assert len(lost) == 1

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from engines import JOB, begin, disturbed, end, folded, values
 
-from refold.engine import LocalEngine, LocalSteps, folding
+from refold.engine import LocalEngine, LocalSteps, fold_runner
 from refold.engine.steps import FORGOTTEN_MEANWHILE
 from refold.errors import InvalidInput, StoreBusy, StoreFull
 from refold.log import Author, FoldCompleted, FoldFailed, FoldStarted, Message, Rewound, Span
@@ -198,7 +198,7 @@ async def test_a_make_that_never_ends_is_given_up(log):
 
 
 async def test_a_make_that_will_not_stop_is_left_alone(log, monkeypatch):
-    monkeypatch.setattr(folding, "STOPPING", 0.02)
+    monkeypatch.setattr(fold_runner, "STOP_TIMEOUT", 0.02)
     stop = asyncio.Event()
 
     async def make(_job, _steps):

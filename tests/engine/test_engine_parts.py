@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.engine import LocalEngine
-from refold.engine.folding import Folding
-from refold.engine.local import MOST_ATTEMPTS
+from refold.engine.fold_runner import FoldRunner
+from refold.engine.local import MAX_ATTEMPTS
 from refold.engine.locks import FileLocks, retry_shielded
-from refold.engine.protocol import LONGEST, reason_of
+from refold.engine.protocol import MAX_REASON_CHARS, reason_of
 from refold.engine.steps import LocalSteps
 from refold.errors import InvalidEntry, RefoldError, SessionNotFound, StoreFailed
 from refold.fold.job import Job
@@ -76,14 +76,14 @@ def test_reasons_are_short_and_always_there():
     assert reason_of(ValueError()) == "ValueError"
     assert reason_of(RefoldError("It is so.", "Do this.")) == "RefoldError: It is so."
     long = reason_of(ValueError("word " * 10**6))
-    assert len(long) == LONGEST
+    assert len(long) == MAX_REASON_CHARS
     assert long.endswith("…")
 
 
 @given(st.text())
 def test_any_reason_can_be_stored(said):
     reason = reason_of(ValueError(said))
-    assert len(reason) <= LONGEST
+    assert len(reason) <= MAX_REASON_CHARS
     reason.encode()
 
 
@@ -193,14 +193,13 @@ class Looked:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _folding(log, at=NOW):
-    return Folding(
+def _runner(log, at=NOW):
+    return FoldRunner(
         log,
         Maker(),
         steps=lambda *_: LocalSteps(),
         author=Author(lambda: at),
         limit=None,
-        reach=lambda _: None,
     )
 
 
@@ -208,13 +207,13 @@ async def test_what_was_planned_at_the_head_is_begun_without_a_look():
     log = Looked(MemoryStore().log())
     await begin(log)
     job = Job("s", FOLD, (Span(2, 4),), "soft", head=5, needs=(Span(2, 4), Span(5, 5)))
-    assert await _folding(log).begin(job) == "begun"
+    assert await _runner(log).start(job) == "started"
     assert not log.looks
     (start,) = await log.read("s", Span(6, 6))
     assert start.rests_on == (Span(2, 5),), "it goes with all that it is made of"
-    assert await _folding(log).begin(job) == "begun", "whoever had no answer asks again"
-    later = _folding(log, NOW + timedelta(seconds=1))
-    assert await later.begin(job) == "refused", "it runs: who asks again looks after it"
+    assert await _runner(log).start(job) == "started", "whoever had no answer asks again"
+    later = _runner(log, NOW + timedelta(seconds=1))
+    assert await later.start(job) == "refused", "it runs: who asks again looks after it"
     assert await log.head("s") == 6
 
 
@@ -223,10 +222,10 @@ async def test_what_was_planned_before_the_head_is_begun_after_a_look():
     await begin(log)
     await log.append("s", [Author().draft(Note("n", "x"))], expected=5)
     job = Job("s", FOLD, (Span(2, 4),), "soft", head=5, needs=(Span(2, 4),))
-    assert await _folding(log).begin(job) == "begun"
+    assert await _runner(log).start(job) == "started"
     assert log.looks == 1
     other = Job("s", uuid4(), (Span(2, 4),), "soft", head=5, needs=(Span(2, 4),))
-    assert await _folding(log).begin(other) == "refused"
+    assert await _runner(log).start(other) == "refused"
 
 
 async def test_spans_that_are_not_there_are_refused_however_they_were_planned():
@@ -234,7 +233,7 @@ async def test_spans_that_are_not_there_are_refused_however_they_were_planned():
     await begin(log)
     job = Job("s", FOLD, (Span(4, 9),), "soft", head=5, needs=(Span(4, 9),))
     with pytest.raises(InvalidEntry):
-        await _folding(log).begin(job)
+        await _runner(log).start(job)
 
 
 async def test_a_fold_that_kills_its_process_is_not_tried_for_ever(tmp_path):
@@ -243,7 +242,7 @@ async def test_a_fold_that_kills_its_process_is_not_tried_for_ever(tmp_path):
         await begin(log)
         maker = Maker()
         await log.append("s", [Author().draft(JOB.started())], expected=None)
-        for _ in range(MOST_ATTEMPTS):  # what is left when a process dies in the midst of it
+        for _ in range(MAX_ATTEMPTS):  # what is left when a process dies in the midst of it
             held = await taken(FileLocks(tmp_path, log.tenant))
             await held.attempt(JOB.fold)
             held.release()

@@ -7,7 +7,7 @@ import pytest
 from engines import JOB, Work, begin, disturbed, folded, recorded, steps_of
 
 from refold.engine import LocalEngine, LoggedSteps
-from refold.engine.steps import FORGOTTEN_MEANWHILE, forgotten_since, look_beneath
+from refold.engine.steps import FORGOTTEN_MEANWHILE, forgotten_since, gather_inputs
 from refold.errors import FoldCancelled
 from refold.log import CODEC, Author, FoldFailed, FoldStepped, Forgotten, Rewound, Span
 from refold.stores import SqliteStore
@@ -23,10 +23,10 @@ async def log(log):
 async def test_a_step_rests_on_the_folds_beneath_it(log):
     async with LocalEngine(log, Stepper()) as engine:
         await folded(engine)
-    (fold_inputs,) = (await log.visible("s")).outline.folds
+    (inputs,) = (await log.visible("s")).outline.folds
     job = replace(JOB, fold=uuid4(), spans=(Span(2, 5),))
     await (await steps_of(log, job)).step("over it", Work("zebras"))
-    await log.forget("s", Span(fold_inputs.seq, fold_inputs.seq))
+    await log.forget("s", Span(inputs.seq, inputs.seq))
     *_, entry = await log.read("s")
     assert CODEC.decode(entry) == Forgotten("fold.step", {"fold": str(job.fold)})
 
@@ -36,7 +36,7 @@ async def test_nothing_is_begun_for_a_fold_that_has_ended(log):
     await log.append("s", [Author().draft(FoldFailed(JOB.fold, "cancelled"))], expected=None)
     with pytest.raises(FoldCancelled):
         await steps.step("a", work)
-    late = LoggedSteps(log, JOB, Author(), await look_beneath(log, JOB))
+    late = LoggedSteps(log, JOB, Author(), await gather_inputs(log, JOB))
     with pytest.raises(FoldCancelled):
         await late.step("a", work)
     assert work.times == 0
@@ -102,15 +102,13 @@ async def test_what_is_forgotten_is_noticed_whatever_the_start_rests_on(log, res
     await log.forget("s", Span(4, 4))
     draft = Author().draft(JOB.started())._replace(rests_on=rests_on)
     await log.append("s", [draft], expected=None)
-    fold_inputs = await look_beneath(log, JOB)
-    assert fold_inputs.forgotten == (set() if rests_on == JOB.spans else {4}), (
-        "the start tells for it"
-    )
-    assert not await forgotten_since(log, JOB, fold_inputs)
+    inputs = await gather_inputs(log, JOB)
+    assert inputs.forgotten == (set() if rests_on == JOB.spans else {4}), "the start tells for it"
+    assert not await forgotten_since(log, JOB, inputs)
     await log.forget("s", Span(5, 5))
-    assert not await forgotten_since(log, JOB, fold_inputs), "it is not beneath"
+    assert not await forgotten_since(log, JOB, inputs), "it is not beneath"
     await log.forget("s", Span(3, 3))
-    assert await forgotten_since(log, JOB, fold_inputs)
+    assert await forgotten_since(log, JOB, inputs)
 
 
 async def test_a_long_span_is_not_read_for_each_step(log):

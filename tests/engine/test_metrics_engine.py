@@ -10,7 +10,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from refold.engine.dbos import prepare
 from refold.engine.dbos.database import POOL, VERSION
-from refold.engine.dbos.metrics import Measuring
+from refold.engine.dbos.metrics import FoldMetrics
 from refold.engine.dbos.queue import FoldQueue
 from refold.engine.dbos.recovery import Sweeper
 
@@ -27,7 +27,7 @@ async def sweeper(postgres, postgres_database, reader):
     address = postgres.address(postgres_database)
     await prepare(address)
     provider, queue = MeterProvider([reader]), FoldQueue(address, QUICK, POOL, VERSION)
-    yield Sweeper(queue, Measuring(provider=provider), grace=0, every=60.0, look=no_look)
+    yield Sweeper(queue, FoldMetrics(provider=provider), grace=0, every=60.0, on_sweep=no_look)
     await queue.close()
     provider.shutdown()
 

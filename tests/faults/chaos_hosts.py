@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from chaos_summariser import NAMES
+from chaos_summarizer import NAMES
 from scenarios import message
 
 from refold.engine import Engine

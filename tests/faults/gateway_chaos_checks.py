@@ -51,8 +51,8 @@ async def line_of(log: Log, session: str) -> list[bytes]:
 async def objections_to_line(log: Log, talk: Talk) -> str | None:
     """What the session of a conversation has otherwise than its client."""
     dialect = DIALECTS[talk.path]
-    theirs = _likenesses(dialect, map(_bytes, talk.history))
-    ours = _likenesses(dialect, await line_of(log, talk.session))
+    theirs = _fingerprints(dialect, map(_bytes, talk.history))
+    ours = _fingerprints(dialect, await line_of(log, talk.session))
     if ours == theirs:
         return None
     first = next(
@@ -69,7 +69,7 @@ def _bytes(message: Json) -> bytes:
     return json.dumps(message).encode()
 
 
-def _likenesses(dialect: Dialect, payloads: Iterable[bytes]) -> list[bytes]:
+def _fingerprints(dialect: Dialect, payloads: Iterable[bytes]) -> list[bytes]:
     return [likeness for one in payloads if (likeness := dialect.likeness(one))]
 
 

@@ -1,4 +1,4 @@
-"""Workers are killed, PostgreSQL is restarted, and the summariser does what it likes.
+"""Workers are killed, PostgreSQL is restarted, and the summarizer does what it likes.
 
 Whatever happens: each fold that began has one end and is installed at most once, no answer that
 the log has is paid for again, no two workers make one fold at once, and nothing stays stuck. See
@@ -28,7 +28,7 @@ from nursery import Child
 from postgres_inspection import check_sessions
 
 from refold.engine.dbos.database import OWN_SCHEMA, SCHEMA
-from refold.engine.folding import STOPPING
+from refold.engine.fold_runner import STOP_TIMEOUT
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStepped
 from refold.testing.postgres import Cluster
 
@@ -37,7 +37,7 @@ WORKERS = 4
 ROLE = "app"
 STRAY = 10.0
 BUSY = 45.0
-STUCK = GRACE + 2 * SWEEP + STRAY + FOLD + STOPPING + BUSY
+STUCK = GRACE + 2 * SWEEP + STRAY + FOLD + STOP_TIMEOUT + BUSY
 """Seconds after the last fault in which every fold has ended.
 
 A dead worker is known by the grace and a look before and after it; what a broken connection lost

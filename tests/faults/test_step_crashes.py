@@ -15,7 +15,7 @@ from inspection import check, entries_of
 from scenarios import drafts, message, open_store
 from steppers import AT_ONCE, CHUNKS, FAILING, IN_TURN, JOB, NAMES, paid
 
-from refold.engine.local import MOST_ATTEMPTS
+from refold.engine.local import MAX_ATTEMPTS
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.testing.crash import FOLD_POINTS
 
@@ -109,7 +109,7 @@ async def test_no_kill_pays_for_anything_twice(nursery, tmp_path):
     figures = Counter()
     for at in range(CHAINS):
         path = await _opened(tmp_path / f"{at}.db")
-        books, kills = Books(path), random.randint(1, MOST_ATTEMPTS + 1)
+        books, kills = Books(path), random.randint(1, MAX_ATTEMPTS + 1)
         for _ in range(kills):
             child = _start(nursery, path, way=random.choice((IN_TURN, AT_ONCE)))
             await _kill(child, random)

@@ -205,7 +205,7 @@ async def test_an_engine_that_is_closed_finishes_what_it_makes(log, dbos_address
 
 
 async def test_closing_waits_for_many_folds_as_long_as_they_come_to_an_end(monkeypatch):
-    monkeypatch.setattr(engine, "STOPPING", 0.5)
+    monkeypatch.setattr(engine, "STOP_TIMEOUT", 0.5)
     made = []
 
     async def carry_out(job):

@@ -68,7 +68,7 @@ async def test_every_refusal_that_was_seen_is_recovered_from(row, stream):
         assert await asked(agent, stream=stream) == "Good."
         first, second = script.received
         assert size(second) < size(first)
-        assert memory._models.limit_of(model.model_id) == said_in(row).limit
+        assert memory._models.experiences.of(model.model_id).window == said_in(row).limit
         assert await asked(agent, stream=stream) == "Better."
         assert len(script.received) == 3
         words = await logged(memory, "c")

@@ -46,7 +46,7 @@ def loaded(payloads) -> list[Any]:
     return ModelMessagesTypeAdapter.validate_json(b"[" + b",".join(known) + b"]")
 
 
-histories = conversations("pydantic-ai", most=16).map(loaded)
+histories = conversations("pydantic-ai", max_moves=16).map(loaded)
 
 
 def problems(messages):
@@ -164,7 +164,7 @@ def test_a_history_that_was_cut_off_anywhere_is_made_legal(messages, end):
 
 
 @pytest.mark.req("R048")
-@given(conversations("pydantic-ai", most=8, legal=False).map(loaded))
+@given(conversations("pydantic-ai", max_moves=8, legal=False).map(loaded))
 def test_any_history_is_made_legal(messages):
     before = copy.deepcopy(messages)
     found = _patch_dangling_tool_calls(messages, "Interrupted by user.")

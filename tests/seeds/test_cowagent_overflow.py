@@ -107,7 +107,7 @@ def test_profiles_without_an_emergency_know_nothing_of_refusals():
     assert [one.name for one in PROFILES.values() if one.emergency.on] == ["cowagent"]
 
 
-@given(conversations("pydantic-ai", legal=True, most=12), st.integers(1, 3))
+@given(conversations("pydantic-ai", legal=True, max_moves=12), st.integers(1, 3))
 def test_whatever_was_said_a_refused_request_is_legal_and_no_larger(messages, refused):
     small = changed(COWAGENT, emergency={"turns": 2, "result_chars": 60, "user_chars": 50})
     talk = Looking(small)

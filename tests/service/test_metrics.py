@@ -18,8 +18,8 @@ from project_paths import DOCS
 from refold.cli.serve import metrics_at
 from refold.engine import LocalSteps
 from refold.engine.dbos.metrics import STALE, Queued, kind_of
-from refold.engine.dbos.metrics import Measuring as Folds
-from refold.engine.folding import OFF_THE_LINE
+from refold.engine.dbos.metrics import FoldMetrics as Folds
+from refold.engine.fold_runner import OFF_THE_LINE
 from refold.engine.protocol import Ended
 from refold.errors import Conflict, InvalidInput
 from refold.fold.job import Job

@@ -248,7 +248,7 @@ def test_reasoning_and_what_it_led_to_are_sent_both_or_not_at_all(data):
     profile = data.draw(st.sampled_from(PROFILED), "profile")
     budget = data.draw(budgets, "budget")
     host = Host(FORMAT, profile, Quarter())
-    drawn = conversations(FORMAT, legal=data.draw(st.booleans()), most=10)
+    drawn = conversations(FORMAT, legal=data.draw(st.booleans()), max_moves=10)
     payloads = named(data.draw(drawn, "conversation"))
     fates = data.draw(st.lists(st.integers(0, 11), min_size=len(payloads), max_size=len(payloads)))
     logged = []

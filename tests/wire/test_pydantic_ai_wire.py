@@ -275,7 +275,7 @@ def _parts(messages: list[ModelMessage]) -> int:
 
 
 @settings(max_examples=30)
-@given(conversations("pydantic-ai", most=8))
+@given(conversations("pydantic-ai", max_moves=8))
 def test_the_library_sends_our_conversations_as_they_are(payloads):
     messages = loaded(*_known(payloads))
     sent: list[ModelMessage] = []
@@ -289,7 +289,7 @@ def test_the_library_sends_our_conversations_as_they_are(payloads):
     assert _parts(sent) == _parts(messages) + 1  # nothing had to be added or dropped
 
 
-@given(conversations("pydantic-ai", most=8, legal=False))
+@given(conversations("pydantic-ai", max_moves=8, legal=False))
 def test_what_the_library_would_repair_is_a_problem(payloads):
     payloads = _known(payloads)
     messages = loaded(*payloads)

@@ -1,4 +1,4 @@
-"""The local engine: a fold is a task of the process that asked for it."""
+"""The local engine: a fold is a task of the process that requested it."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,50 +7,49 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
-from refold.engine.folding import STOPPING, Folding, heard
+from refold.engine.fold_runner import STOP_TIMEOUT, FoldRunner, consume_result
 from refold.engine.locks import FileLocks, LockHandle, retry_shielded
 from refold.engine.protocol import (
     INTERRUPTED,
     Ended,
-    Lookout,
-    closed,
+    FoldWatcher,
     end_of,
-    give_up,
+    engine_closed,
+    log_cancellation,
     running,
     wait_for,
 )
-from refold.engine.steps import FoldInputs, LoggedSteps, is_cancelled
+from refold.engine.steps import FoldInputs, LoggedSteps, is_canceled
 from refold.fold.job import Job, Make
 from refold.log import Author, Log, Running
 
-LIMIT = 3_600.0
-"""Seconds that making one fold may take, unless told otherwise."""
-MOST_ATTEMPTS = 3
-"""How often a fold is made whose process dies while it is made."""
-_MOMENTS = (0.01, 0.04, 0.15)
-_FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 1.0, 1.5
+TIME_LIMIT = 3_600.0
+"""Default limit, in seconds, for making one fold."""
+MAX_ATTEMPTS = 3
+"""How often a fold is attempted whose process dies while making it."""
+_START_PAUSES = (0.01, 0.04, 0.15)
+_FIRST_PAUSE, _MAX_PAUSE, _BACKOFF = 0.02, 1.0, 1.5
 
 
 @dataclass(eq=False)
 class _Work:
-    """What this engine does in one session, as long as it holds the session's lock."""
+    """What this engine does in one session while it holds the session's lock."""
 
     lock: LockHandle
-    asked: UUID | None
-    """The fold that was asked for, where one was."""
-    begun: "asyncio.Future[bool]"
-    """Whether that fold was begun, now or before."""
-    now: UUID | None = None
-    """The fold that is being made."""
+    requested: UUID | None
+    """The fold to start, if any; otherwise dead folds are recovered only."""
+    started: "asyncio.Future[bool]"
+    """Whether the requested fold was started, now or before."""
+    current: UUID | None = None
     ended: dict[UUID, Ended] = field(default_factory=dict[UUID, Ended])
     task: "asyncio.Task[None] | None" = None
 
 
 class LocalEngine:
-    """Runs folds as tasks of this process. A person's laptop needs no more.
+    """Runs folds as tasks of this process. On a single machine, nothing more is needed.
 
-    `locks` is a folder that all processes with the same store share: there, a lock says that a
-    session's fold is alive. It is the log's own unless told. `limit` is how many seconds making one
+    `locks` is a folder shared by all processes that use the same store; a lock in it shows that a
+    session's fold is alive. The default is the log's own. `limit` is how many seconds making one
     fold may take; `reach` is for tests.
     """
 
@@ -61,78 +60,81 @@ class LocalEngine:
         *,
         locks: Path | None = None,
         author: Author | None = None,
-        limit: float | None = LIMIT,
+        limit: float | None = TIME_LIMIT,
         reach: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log = log
         self._author = author or Author()
         self._locks = FileLocks(locks, log.tenant) if locks else log.locks()
-        self._folding = Folding(
+        self._runner = FoldRunner(
             log, make, steps=self._steps, author=self._author, limit=limit, reach=reach
         )
         self._reach = reach
-        self._at_work: dict[str, _Work] = {}
+        self._active: dict[str, _Work] = {}
         self._closed = False
 
+    def _steps(self, job: Job, inputs: FoldInputs) -> LoggedSteps:
+        return LoggedSteps(self._log, job, self._author, inputs, reach=self._reach)
+
     async def start(self, job: Job) -> bool:
-        """See `Engine.start`."""
-        for pause in _MOMENTS:
-            work = self._at_work.get(job.session) or await self._take_up(job.session, job)
-            if work is not None and job.fold in (work.asked, work.now):
-                return job.fold == work.now or await asyncio.shield(work.begun)
-            if under_way := await running(self._log, job.session):
-                return any(one.fold == job.fold for one in under_way)
-            await _moment(work, pause)  # who holds the lock is about to begin, or to let go
+        for pause in _START_PAUSES:
+            work = self._active.get(job.session) or await self._take_lock(job.session, job)
+            if work is not None and job.fold in (work.requested, work.current):
+                return job.fold == work.current or await asyncio.shield(work.started)
+            if folds := await running(self._log, job.session):
+                return any(entry.fold == job.fold for entry in folds)
+            # The holder of the lock is about to start a fold, or to release it.
+            if work is not None and work.task is not None:
+                await asyncio.wait({work.task}, timeout=pause)
+            else:
+                await asyncio.sleep(pause)
         return False
 
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
-        """See `Engine.wait`."""
         until = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        work = self._at_work.get(session)
-        if work is not None:
-            await asyncio.wait({work.begun}, timeout=timeout)
-        return await wait_for(self._log, session, fold, self._watched, until)
+        if work := self._active.get(session):
+            await asyncio.wait({work.started}, timeout=timeout)
+        return await wait_for(self._log, session, fold, self._watch, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """See `Engine.cancel`."""
-        work = self._at_work.get(session)
+        work = self._active.get(session)
         if work is not None:
-            await asyncio.wait({work.begun})
-        ended = await give_up(self._log, session, fold, self._author)
+            await asyncio.wait({work.started})
+        ended = await log_cancellation(self._log, session, fold, self._author)
         if ended is None:
             return await end_of(self._log, session, fold)
-        if work is not None and work.task is not None and work.now == fold:
+        if work is not None and work.task is not None and work.current == fold:
             work.task.cancel()
-            await asyncio.wait({work.task}, timeout=2 * STOPPING)
+            await asyncio.wait({work.task}, timeout=2 * STOP_TIMEOUT)
         return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
-        """See `Engine.recover`."""
-        work = await self._take_up(session)
+        work = await self._take_lock(session)
         if work is None or work.task is None:
             return ()
-        await asyncio.shield(work.begun)
+        await asyncio.shield(work.started)
         await asyncio.wait({work.task})
         return tuple(work.ended.values())
 
     @property
     def busy(self) -> bool:
-        """Whether it is making a fold."""
-        return bool(self._at_work)
+        return bool(self._active)
 
     async def drain(self) -> None:
-        """Return when it makes no fold any more."""
-        while tasks := {work.task for work in self._at_work.values() if work.task is not None}:
+        """Wait until no fold is being made anymore."""
+        while tasks := self._tasks():
             await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """See `Engine.close`."""
         self._closed = True
-        tasks = {work.task for work in self._at_work.values() if work.task is not None}
+        tasks = self._tasks()
         for task in tasks:
             task.cancel()
         if tasks:
             await retry_shielded(lambda: asyncio.wait(tasks))
+
+    def _tasks(self) -> set[asyncio.Task[None]]:
+        return {work.task for work in self._active.values() if work.task is not None}
 
     async def __aenter__(self) -> Self:
         return self
@@ -140,100 +142,82 @@ class LocalEngine:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    def _steps(self, job: Job, fold_inputs: FoldInputs) -> LoggedSteps:
-        return LoggedSteps(self._log, job, self._author, fold_inputs, reach=self._reach)
-
-    async def _take_up(self, session: str, job: Job | None = None) -> _Work | None:
-        """Begin to work in a session; None when its lock is taken."""
+    async def _take_lock(self, session: str, job: Job | None = None) -> _Work | None:
+        """Take the session's lock and start to work; None when the lock is held."""
         if self._closed:
-            raise closed()
-        await self._log.head(session)  # no lock for a session that is not there
+            raise engine_closed()
+        await self._log.head(session)  # raises, so that no lock is made for a missing session
         lock = await self._locks.take(session)
         if lock is None:
             return None
         if self._closed:
             lock.release()
-            raise closed()
+            raise engine_closed()
         work = _Work(lock, job and job.fold, asyncio.get_running_loop().create_future())
-        work.begun.add_done_callback(heard)
-        work.task = asyncio.create_task(self._do(work, session, job))
-        # Not in the task itself: one that is cancelled at once never runs.
-        work.task.add_done_callback(lambda _: self._let_go(work, session))
-        self._at_work[session] = work
+        work.started.add_done_callback(consume_result)
+        work.task = asyncio.create_task(self._work(work, session, job))
+        # Not in the task itself: one that is canceled at once never runs.
+        work.task.add_done_callback(lambda _: self._release(work, session))
+        self._active[session] = work
         return work
 
-    def _let_go(self, work: _Work, session: str) -> None:
-        del self._at_work[session]
+    def _release(self, work: _Work, session: str) -> None:
+        del self._active[session]
         work.lock.release()
-        if not work.begun.done():
-            work.begun.set_exception(closed())
+        if not work.started.done():
+            work.started.set_exception(engine_closed())
 
-    async def _do(self, work: _Work, session: str, job: Job | None) -> None:
+    async def _work(self, work: _Work, session: str, job: Job | None) -> None:
         try:
             self._reach("fold.locked")
-            await self._bring_to_an_end(work, session)
-            if job is not None and not work.begun.done():
-                await self._fold(work, job)
-        except Exception as error:  # noqa: BLE001 - who asked is told; a fold without end is found later
-            if not work.begun.done():
-                work.begun.set_exception(error)
-        if not work.begun.done():
-            work.begun.set_result(False)
+            await self._finish_dead_folds(work, session)
+            if job is not None and not work.started.done():
+                outcome = await self._runner.start(job)
+                if outcome == "started":
+                    await work.lock.attempt(job.fold)
+                    await self._make(work, job)
+                else:
+                    work.started.set_result(outcome == "known")
+        except Exception as error:  # noqa: BLE001 - the caller gets it; an open fold is found later
+            if not work.started.done():
+                work.started.set_exception(error)
+        if not work.started.done():
+            work.started.set_result(False)
 
-    async def _fold(self, work: _Work, job: Job) -> None:
-        begun = await self._folding.begin(job)
-        if begun == "begun":
-            await work.lock.attempt(job.fold)
-            await self._make(work, job)
-        else:
-            work.begun.set_result(begun == "known")
+    async def _finish_dead_folds(self, work: _Work, session: str) -> None:
+        """Finish or close the running folds of the log: we hold the lock, so they are dead.
 
-    async def _bring_to_an_end(self, work: _Work, session: str) -> None:
-        """Finish or close the folds that the log calls running: we hold the lock, so they are dead.
-
-        Who asked for another fold is told that one of these is under way.
+        A request for another fold then returns that one of these is running.
         """
-        for one in await running(self._log, session):
-            job = await self._folding.left(session, one)
-            attempts = await work.lock.attempt(one.fold)
-            if job is None:
-                _note(work, await self._folding.close(session, one))
-            elif attempts > MOST_ATTEMPTS:
-                _note(work, await self._folding.close(session, one, f"{INTERRUPTED} too often"))
-            else:
+        for fold in await running(self._log, session):
+            job = await self._runner.find_job(session, fold)
+            attempts = await work.lock.attempt(fold.fold)
+            if job is not None and attempts <= MAX_ATTEMPTS:
                 self._reach("fold.resumed")
                 await self._make(work, job)
-            if is_cancelled():
-                return  # whoever recovers next goes on
+            else:
+                reason = INTERRUPTED if job is None else f"{INTERRUPTED} too often"
+                if ended := await self._runner.close(session, fold, reason):
+                    work.ended[ended.fold] = ended
+            if is_canceled():
+                return  # the next recovery continues
 
     async def _make(self, work: _Work, job: Job) -> None:
-        work.now = job.fold
-        if not work.begun.done():
-            work.begun.set_result(work.asked == job.fold)
-        _note(work, await self._folding.carry_out(job))
-        work.now = None
+        work.current = job.fold
+        if not work.started.done():
+            work.started.set_result(work.requested == job.fold)
+        if ended := await self._runner.run(job):
+            work.ended[ended.fold] = ended
+        work.current = None
 
-    async def _watched(self, session: str, one: Running) -> Ended:
-        """How a running fold ended, wherever it runs; if its process died, it is finished here."""
-        lookout, pause = Lookout(self._log, session, one), _FIRST_PAUSE
+    async def _watch(self, session: str, fold: Running) -> Ended:
+        """Wait for a running fold, wherever it runs; if its process died, finish it here."""
+        watcher, pause = FoldWatcher(self._log, session, fold), _FIRST_PAUSE
         while True:
-            work = self._at_work.get(session) or await self._take_up(session)
+            work = self._active.get(session) or await self._take_lock(session)
             if work is not None and work.task is not None:
                 await asyncio.wait({work.task})
-            if ended := await lookout.ended():
+            if ended := await watcher.poll():
                 return ended
             await asyncio.sleep(pause)
-            pause = min(pause * _SLOWER, _LONGEST_PAUSE)
-
-
-async def _moment(work: _Work | None, seconds: float) -> None:
-    """Wait, but no longer than our own work takes."""
-    if work is not None and work.task is not None:
-        await asyncio.wait({work.task}, timeout=seconds)
-    else:
-        await asyncio.sleep(seconds)
-
-
-def _note(work: _Work, ended: Ended | None) -> None:
-    if ended is not None:
-        work.ended[ended.fold] = ended
+            pause = min(pause * _BACKOFF, _MAX_PAUSE)

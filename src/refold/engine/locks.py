@@ -1,8 +1,8 @@
-"""Locks: who holds a session's lock may fold it, and knows that nobody else does.
+"""Session locks, and retries that survive cancellation.
 
-So a fold that the log calls running, found by who holds the lock, is dead. A lock must go when its
-process dies, however it dies: the operating system takes back what is locked with `flock`, and
-what lies in memory goes with the memory.
+Only the holder of a session's lock folds it. So if the log shows a running fold to the holder, that
+fold's process is dead. A lock must be released when its process dies, however it dies: the
+operating system releases what is locked with `flock`, and locks in memory are gone with the memory.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from refold.log import Log, Span
 from refold.log.protocol import LockHandle, Locks
 
 __all__ = [
-    "PASSING",
+    "TRANSIENT",
     "FileLocks",
     "LockHandle",
     "LockTable",
@@ -31,34 +31,38 @@ __all__ = [
     "retry_shielded",
 ]
 
-
+TRANSIENT = (StoreBusy, StoreFull, StoreFailed)
+"""Errors that may be gone in a moment."""
+_PAUSES = (0.02, 0.1, 0.5, 1.0, 2.0)
+"""Seconds to wait before each retry; then the error is raised."""
 _NOTE_SIZE = 200
+
+T = TypeVar("T")
+_Key = tuple[str, str, UUID, str]
 
 
 class FileLocks:
-    """Locks that hold between all processes that use the same folder.
+    """Locks shared by all processes that use the same folder.
 
-    One empty or nearly empty file a session. They are never removed here: a process that locks a
-    file while another removes it would hold a lock that nobody else can see.
+    Each session has one small file. The files are never removed here: a process that locks a file
+    while another removes it would hold a lock that nobody else can see.
     """
 
     def __init__(self, folder: Path, tenant: str, purpose: str = "fold") -> None:
         self._folder = folder
-        self._whose = tenant if purpose == "fold" else f"{tenant}\0{purpose}"
+        self._owner = tenant if purpose == "fold" else f"{tenant}\0{purpose}"
 
     @property
     def place(self) -> object:
-        """See `Locks.place`."""
         return self._folder.resolve()
 
     async def take(self, session: str) -> LockHandle | None:
-        """See `Locks.take`."""
-        path = self._folder / f"{_digest(self._whose, session)}.lock"
+        path = self._folder / f"{self._digest(session)}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _refused(path, error) from error
+            raise _lock_error(path, error) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -66,12 +70,15 @@ class FileLocks:
             return None
         except OSError as error:
             os.close(file)
-            raise _refused(path, error) from error
+            raise _lock_error(path, error) from error
         return _FileLock(file)
+
+    def _digest(self, session: str) -> str:
+        return sha256(f"{self._owner}\0{session}".encode()).hexdigest()
 
 
 class _FileLock:
-    """A locked file, and in it the fold made last and how often it was begun."""
+    """A locked file. It holds the id of the last fold and how often that was attempted."""
 
     def __init__(self, file: int) -> None:
         self._file: int | None = file
@@ -79,13 +86,13 @@ class _FileLock:
     async def attempt(self, fold: UUID) -> int:
         if self._file is None:
             return 1
-        with suppress(OSError, ValueError):  # a disk that is full must not keep a fold from ending
-            said = os.pread(self._file, _NOTE_SIZE, 0).decode(errors="replace")
-            name, _, times = said.partition(" ")
-            count = int(times) + 1 if name == str(fold) else 1
-            note = f"{fold} {count}".encode()
-            os.pwrite(self._file, note, 0)
-            os.ftruncate(self._file, len(note))
+        with suppress(OSError, ValueError):  # a full disk must not prevent a fold from ending
+            note = os.pread(self._file, _NOTE_SIZE, 0).decode(errors="replace")
+            name, _, attempts = note.partition(" ")
+            count = int(attempts) + 1 if name == str(fold) else 1
+            new = f"{fold} {count}".encode()
+            os.pwrite(self._file, new, 0)
+            os.ftruncate(self._file, len(new))
             return count
         return 1
 
@@ -101,31 +108,29 @@ class _FileLock:
 
 
 class LockTable:
-    """The locks of one store that are held. Engines may ask from several threads."""
+    """The locks of one store that are held. It is thread-safe."""
 
     def __init__(self) -> None:
         self._held: set[_Key] = set()
         self._guard = ThreadLock()
 
-    def add(self, key: "_Key") -> bool:
-        """Hold a lock; False when somebody does."""
+    def add(self, key: _Key) -> bool:
         with self._guard:
             if key in self._held:
                 return False
             self._held.add(key)
             return True
 
-    def discard(self, key: "_Key") -> None:
-        """Let it go."""
+    def discard(self, key: _Key) -> None:
         with self._guard:
             self._held.discard(key)
 
 
 class ProcessLocks:
-    """Locks that hold within this process, for a store that no other process writes.
+    """Locks within this process, for a store that no other process writes.
 
-    A session is known by its name and its opening's id: a session that was forgotten and begun
-    again under its name is another one.
+    The key includes the id of the session's first entry, because a forgotten session may be
+    started again under the same name.
     """
 
     def __init__(self, log: Log, table: LockTable, purpose: str = "fold") -> None:
@@ -135,17 +140,12 @@ class ProcessLocks:
 
     @property
     def place(self) -> object:
-        """See `Locks.place`."""
         return None
 
     async def take(self, session: str) -> LockHandle | None:
-        """See `Locks.take`."""
         opening, *_ = await self._log.read(session, Span(1, 1), whole=False)
         key = (self._log.tenant, session, opening.id, self._purpose)
         return _ProcessLock(key, self._table) if self._table.add(key) else None
-
-
-_Key = tuple[str, str, UUID, str]
 
 
 class _ProcessLock:
@@ -153,7 +153,7 @@ class _ProcessLock:
         self._key: _Key | None = key
         self._table = table
 
-    async def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not tried again
+    async def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not retried
         return 1
 
     def release(self) -> None:
@@ -162,12 +162,7 @@ class _ProcessLock:
             self._key = None
 
 
-def _digest(whose: str, session: str) -> str:
-    """A file name that says nothing of the session's own."""
-    return sha256(f"{whose}\0{session}".encode()).hexdigest()
-
-
-def _refused(path: Path, error: OSError) -> StoreFailed:
+def _lock_error(path: Path, error: OSError) -> StoreFailed:
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         return StoreFailed(
             f"The lock {path} cannot be taken: this process has too many files open.",
@@ -180,46 +175,25 @@ def _refused(path: Path, error: OSError) -> StoreFailed:
     )
 
 
-# Doing what must be done to its end, though the task be cancelled or the store busy.
-
-T = TypeVar("T")
-_PAUSES = (0.02, 0.1, 0.5, 1.0, 2.0)
-"""Seconds to wait before each repetition; after the last one it is given up."""
-PASSING = (StoreBusy, StoreFull, StoreFailed)
-"""What may be otherwise in a moment."""
-
-
 async def retry_shielded(work: Callable[[], Awaitable[T]]) -> T:
-    """Do work that may be repeated, until it is done or was tried too often.
+    """Do idempotent work, retrying transient errors, even if the task is canceled meanwhile.
 
-    A cancellation that comes meanwhile is not lost: it comes again when the work is done.
+    The cancellation is not lost: it is delivered again when the work is done.
     """
-    cancelled = False
+    canceled = False
     try:
         for pause in _PAUSES:
             try:
                 return await work()
             except asyncio.CancelledError:
-                cancelled = True
-            except PASSING:
-                cancelled |= await _slept(pause)
+                canceled = True
+            except TRANSIENT:
+                try:
+                    await asyncio.sleep(pause)
+                except asyncio.CancelledError:
+                    canceled = True
         return await work()
     finally:
-        if cancelled:
-            _cancel_again()
-
-
-async def _slept(seconds: float) -> bool:
-    """Sleep; whether it was disturbed."""
-    try:
-        await asyncio.sleep(seconds)
-    except asyncio.CancelledError:
-        return True
-    return False
-
-
-def _cancel_again() -> None:
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()  # whoever counts the cancellations (asyncio.timeout) finds them unchanged
-        task.cancel()
+        if canceled and (task := asyncio.current_task()):
+            task.uncancel()  # so that the count, which asyncio.timeout compares, stays the same
+            task.cancel()

@@ -1,7 +1,7 @@
-"""What an engine does: it runs folds, one at a time for each session, and loses none.
+"""The engine protocol: run folds, one at a time per session, without losing any.
 
-An engine writes what it does to the log: a `FoldStarted` when it begins, then one `FoldCompleted`
-or `FoldFailed`. Whoever wants to know how a fold stands reads the log.
+An engine records its work in the log: a `FoldStarted`, then exactly one `FoldCompleted` or
+`FoldFailed`. The functions below read a fold's state from the log, so they work with any engine.
 """
 
 import asyncio
@@ -30,6 +30,14 @@ from refold.log import (
     Span,
 )
 
+FORGOTTEN = "forgotten"
+CANCELLED = "cancelled"
+INTERRUPTED = "interrupted"
+MAX_REASON_CHARS = 300
+_MAX_SCANNED_CHARS = 4_000
+_END_KINDS = frozenset({FoldCompleted.KIND, FoldFailed.KIND})
+_PAGE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -37,14 +45,14 @@ class Ended:
 
     fold: UUID
     seq: int
-    """The entry that says so."""
+    """The log entry that records the end."""
     summary: JsonValue = None
     reason: str | None = None
     """Why it failed; None when it was completed."""
 
     @property
     def completed(self) -> bool:
-        """Whether the fold stands for its spans now."""
+        """Whether the fold now replaces its spans."""
         return self.reason is None
 
 
@@ -52,11 +60,11 @@ class Engine(Protocol):
     """Runs the folds of one tenant's sessions."""
 
     async def start(self, job: Job) -> bool:
-        """Begin a fold and return; False when it was not begun.
+        """Start a fold without waiting for it; False when it was not started.
 
-        That is so when another one is under way in that session, or was completed since the job's
-        `head`: look at the session again, and ask for what is due then. Asking for the same fold
-        again changes nothing and gives True, also when it has ended and no other is under way.
+        A fold is not started while another one runs in that session, or when one was completed
+        since the job's `head`: read the session again and plan a new job. Starting the same fold
+        again changes nothing and returns True, even after it has ended, unless another one runs.
 
         Raises InvalidEntry when the spans are not on the session's line.
         """
@@ -65,39 +73,32 @@ class Engine(Protocol):
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - its callers would all wrap it
         """How the fold ended; None when it has not within `timeout` seconds, or was never started.
 
-        One whose process died is finished here, so that the wait ends.
+        A fold whose process died is finished here, so the wait always ends.
         """
         ...
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """Give the fold up, wherever it runs; None when it had not been started.
+        """Cancel the fold, wherever it runs; None when it was never started.
 
-        One that has been completed meanwhile stays completed.
+        A fold that was completed in the meantime stays completed.
         """
         ...
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
         """Finish or close the folds whose process died; called when a session is opened.
 
-        It returns when they have ended. A fold that is alive, here or elsewhere, is left alone.
+        Returns when they have ended. Folds that are still running, here or elsewhere, are not
+        touched.
         """
         ...
 
     async def close(self) -> None:
-        """Stop: what is under way is given up, and said to be."""
+        """Stop: running folds are canceled, and the log says so."""
         ...
 
 
-def closed() -> InvalidInput:
-    """What an engine raises that is used after it was closed."""
+def engine_closed() -> InvalidInput:
     return InvalidInput("The engine is closed.", "Make a new one over the same log.")
-
-
-# What the log says of a fold: whether it is running, and how it ended.
-
-FORGOTTEN = "forgotten"
-_ENDS = frozenset({FoldCompleted.KIND, FoldFailed.KIND})
-_AT_ONCE = 500
 
 
 async def running(log: Log, session: str) -> tuple[Running, ...]:
@@ -108,102 +109,76 @@ async def running(log: Log, session: str) -> tuple[Running, ...]:
 async def end_of(log: Log, session: str, fold: UUID) -> Ended | None:
     """How a fold ended; None when it has not, or was never started.
 
-    It looks from the newest entry back, as far as the fold's start.
+    Searches from the newest entry back to the fold's start.
     """
     last = await log.head(session)
     while last > 0:
-        first = max(1, last - _AT_ONCE + 1)
+        first = max(1, last - _PAGE + 1)
         entries = await log.read(session, Span(first, last), whole=False)
-        ended = await end_among(log, session, fold, entries)
-        if ended or any(_starts(entry, fold) for entry in entries):
+        ended = await _find_end(log, session, fold, entries)
+        if ended or any(_is_start(entry, fold) for entry in entries):
             return ended
         last = first - 1
     return None
 
 
-async def end_among(log: Log, session: str, fold: UUID, entries: Iterable[Entry]) -> Ended | None:
-    """How a fold ended, if one of these entries says so; they may come without large bodies."""
+async def _find_end(log: Log, session: str, fold: UUID, entries: Iterable[Entry]) -> Ended | None:
     for entry in entries:
-        if entry.kind in _ENDS and (entry.holes or str(fold).encode() in entry.body):
-            there = await log.read(session, Span(entry.seq, entry.seq))
-            for whole in there:
-                if ended := _ended(whole, fold):
+        # The entries come without large bodies, so only a likely match is read whole.
+        if entry.kind in _END_KINDS and (entry.holes or str(fold).encode() in entry.body):
+            for whole in await log.read(session, Span(entry.seq, entry.seq)):
+                if (ended := decode_end(whole, entry.seq)) and ended.fold == fold:
                     return ended
     return None
 
 
-def ended_by(draft: Draft, seq: int) -> Ended | None:
-    """How a fold ended whose end was just written there."""
-    match CODEC.decode(draft):
+def decode_end(entry: Draft | Entry, seq: int) -> Ended | None:
+    match CODEC.decode(entry):
         case FoldCompleted(fold, summary=summary):
             return Ended(fold, seq, summary=summary)
         case FoldFailed(fold, reason):
             return Ended(fold, seq, reason=reason)
+        case Forgotten(kept={"fold": str(fold)}):
+            return Ended(UUID(fold), seq, reason=FORGOTTEN)
         case _:
             return None
 
 
-def _starts(entry: Entry, fold: UUID) -> bool:
+def _is_start(entry: Entry, fold: UUID) -> bool:
     return entry.kind == FoldStarted.KIND and (entry.id == fold or str(fold).encode() in entry.body)
 
 
-def _ended(entry: Entry, fold: UUID) -> Ended | None:
-    match CODEC.decode(entry):
-        case FoldCompleted(fold=one, summary=summary) if one == fold:
-            return Ended(fold, entry.seq, summary=summary)
-        case FoldFailed(fold=one, reason=reason) if one == fold:
-            return Ended(fold, entry.seq, reason=reason)
-        case Forgotten(kept={"fold": one}) if one == str(fold):
-            return Ended(fold, entry.seq, reason=FORGOTTEN)
-        case _:
-            return None
-
-
-# Why a fold failed, in words that may stay in the log for good.
-
-CANCELLED = "cancelled"
-INTERRUPTED = "interrupted"
-LONGEST = 300
-_LOOKED_AT = 4_000
-
-
 def reason_of(error: BaseException) -> str:
-    """The error's type and what it says, on one short line, without what looks like a secret."""
-    said = " ".join(without_secrets(_said(error)[:_LOOKED_AT]).split())
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _said(error: BaseException) -> str:
+    """The error's type and message, on one short line with secrets redacted: the log keeps it."""
     if isinstance(error, RefoldError):
-        return error.what
-    try:
-        return str(error).encode(errors="replace").decode()
-    except Exception:  # noqa: BLE001 - an error that cannot be told is still an error
-        return ""
+        message = error.what
+    else:
+        try:
+            message = str(error).encode(errors="replace").decode()
+        except Exception:  # noqa: BLE001 - an error whose __str__ fails is still an error
+            message = ""
+    message = " ".join(without_secrets(message[:_MAX_SCANNED_CHARS]).split())
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return text if len(text) <= MAX_REASON_CHARS else f"{text[: MAX_REASON_CHARS - 1]}…"
 
 
-# Waiting for a fold that runs somewhere, and giving it up: the same for every engine.
+class FoldWatcher:
+    """Polls the log for a running fold's end, reading each entry once."""
 
-
-class Lookout:
-    """Looks, again and again, whether a running fold has ended; what was read is not read again."""
-
-    def __init__(self, log: Log, session: str, one: Running) -> None:
+    def __init__(self, log: Log, session: str, fold: Running) -> None:
         self._log = log
         self._session = session
-        self._fold = one.fold
-        self._seen = one.seq
+        self._fold = fold.fold
+        self._last_read = fold.seq
 
-    async def ended(self) -> Ended | None:
-        """How the fold ended, if an entry since the last look says so."""
+    async def poll(self) -> Ended | None:
         head = await self._log.head(self._session)
-        if head <= self._seen:
+        if head <= self._last_read:
             return None
-        newer = Span(self._seen + 1, head)
-        entries = await self._log.read(self._session, newer, whole=False)
-        self._seen = head
-        return await end_among(self._log, self._session, self._fold, entries)
+        span = Span(self._last_read + 1, head)
+        entries = await self._log.read(self._session, span, whole=False)
+        self._last_read = head
+        return await _find_end(self._log, self._session, self._fold, entries)
 
 
 async def wait_for(
@@ -213,25 +188,25 @@ async def wait_for(
     watch: Callable[[str, Running], Awaitable[Ended]],
     until: float | None,
 ) -> Ended | None:
-    """How a fold ended; None when it has not by then (the loop's time), or was never started.
+    """How a fold ended; None when it has not by `until` (loop time), or was never started.
 
-    `watch` is the engine's own way to see a running fold to its end.
+    `watch` is the engine's own way to follow a running fold to its end.
     """
-    for one in await running(log, session):
-        if one.fold == fold:
+    for entry in await running(log, session):
+        if entry.fold == fold:
             try:
                 async with asyncio.timeout_at(until):
-                    return await watch(session, one)
+                    return await watch(session, entry)
             except TimeoutError:
                 return None
     return await end_of(log, session, fold)
 
 
-async def give_up(log: Log, session: str, fold: UUID, author: Author) -> Ended | None:
-    """Say in the log that the fold was cancelled; None when it is not running any more."""
+async def log_cancellation(log: Log, session: str, fold: UUID, author: Author) -> Ended | None:
+    """Record in the log that the fold was canceled; None when it is no longer running."""
     draft = author.draft(FoldFailed(fold, CANCELLED))
     try:
-        done = await retry_shielded(lambda: log.append(session, [draft], expected=None))
+        appended = await retry_shielded(lambda: log.append(session, [draft], expected=None))
     except InvalidEntry:
         return None
-    return Ended(fold, done.first, reason=CANCELLED)
+    return Ended(fold, appended.first, reason=CANCELLED)

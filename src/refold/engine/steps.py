@@ -1,4 +1,4 @@
-"""The steps of a fold: what was done once is kept in the log, and not paid for again."""
+"""The steps of a fold: each result is logged, so a fold that is resumed pays for no step twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -28,14 +28,16 @@ from refold.log import (
     Entry,
     FoldStepped,
     Log,
-    Outline,
     Outlined,
     Running,
     Span,
 )
 from refold.log.entry import check_name, intersect, spans_of, subtract, union
 
-# What lies beneath a fold that is being made, and whether it is still all there.
+FORGOTTEN_MEANWHILE = "entries it would stand for were forgotten meanwhile"
+_PAGE = 200
+
+Work = Callable[[], Awaitable[JsonValue]]
 
 
 class FoldInputs(NamedTuple):
@@ -43,111 +45,100 @@ class FoldInputs(NamedTuple):
 
     spans: tuple[Span, ...] = ()
     forgotten: frozenset[int] = frozenset()
-    """Which of these entries are tombstones already, where the start does not tell for them."""
+    """Which of these entries were tombstones already, among those the start does not rest on."""
     start: int | None = None
-    """The entry that says that the fold was begun; None when it is not running."""
+    """The fold's start entry; None when it is not running."""
     head: int | None = None
-    """The newest entry then."""
+    """The newest entry at that time."""
     revision: int | None = None
     """The session's revision before anything else was read of it: see `Outlined`."""
 
 
-class Glance(NamedTuple):
-    """How a session and one of its folds stand."""
+class FoldSnapshot(NamedTuple):
+    """The state of a session and of one of its folds."""
 
     outlined: Outlined
     start: Entry | None
-    """The entry that says that the fold was begun; None when it is not running."""
-
-    @property
-    def outline(self) -> Outline:
-        """The session's outline."""
-        return self.outlined.outline
-
-    @property
-    def head(self) -> int:
-        """The newest entry."""
-        return self.outlined.info.entries
+    """The fold's start entry; None when it is not running."""
 
 
-async def glance(log: Log, session: str, fold: UUID) -> Glance:
-    """Look at a fold."""
+async def take_snapshot(log: Log, session: str, fold: UUID) -> FoldSnapshot:
     outlined = await log.outlined(session)
-    one = running_of(outlined, fold)
-    return Glance(outlined, None if one is None else await _start(log, session, one))
+    entry = find_running(outlined, fold)
+    return FoldSnapshot(outlined, None if entry is None else await _read(log, session, entry.seq))
 
 
-def running_of(outlined: Outlined, fold: UUID) -> Running | None:
-    """Where the fold was begun; None when it is not running."""
-    return next((one for one in outlined.outline.running if one.fold == fold), None)
+def find_running(outlined: Outlined, fold: UUID) -> Running | None:
+    return next((entry for entry in outlined.outline.running if entry.fold == fold), None)
 
 
-async def _start(log: Log, session: str, one: Running) -> Entry:
-    (start,) = await log.read(session, Span(one.seq, one.seq))
-    return start
+async def _read(log: Log, session: str, seq: int) -> Entry:
+    (entry,) = await log.read(session, Span(seq, seq))
+    return entry
 
 
-async def look_beneath(log: Log, job: Job, seen: Glance | None = None) -> FoldInputs:
-    """What lies beneath the job's fold now, or as it was seen.
+async def gather_inputs(log: Log, job: Job, snapshot: FoldSnapshot | None = None) -> FoldInputs:
+    """The inputs of the job's fold, now or as of the snapshot.
 
-    A fold beneath it is forgotten as soon as anything beneath that is.
+    An earlier fold among them is forgotten as soon as anything that it rests on is.
     """
-    seen = seen or await glance(log, job.session, job.fold)
-    spans = needed(job.spans, seen.outline)
-    start = seen.start
-    untold = spans if start is None else subtract(spans, start.rests_on)
-    forgotten = await _forgotten_of(log, job.session, untold)
-    begun = None if start is None else start.seq
-    return FoldInputs(spans, forgotten, begun, seen.head, seen.outlined.revision)
+    outlined, start = snapshot or await take_snapshot(log, job.session, job.fold)
+    spans = needed(job.spans, outlined.outline)
+    not_in_start = spans if start is None else subtract(spans, start.rests_on)
+    forgotten = await _tombstones(log, job.session, not_in_start)
+    seq = None if start is None else start.seq
+    return FoldInputs(spans, forgotten, seq, outlined.info.entries, outlined.revision)
 
 
-async def _forgotten_of(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
-    """The tombstones in these spans."""
-    found = [await log.read(session, span, whole=False) for span in spans]
-    return frozenset(one.seq for entries in found for one in entries if one.forgotten)
+async def _tombstones(log: Log, session: str, spans: Iterable[Span]) -> frozenset[int]:
+    pages = [await log.read(session, span, whole=False) for span in spans]
+    return frozenset(entry.seq for page in pages for entry in page if entry.forgotten)
 
 
 async def forgotten_since(
-    log: Log, job: Job, fold_inputs: FoldInputs, revision: int | None = None
+    log: Log, job: Job, inputs: FoldInputs, revision: int | None = None
 ) -> bool:
-    """Whether more of it is forgotten than there was; `revision` as it is now, if known.
+    """Whether more of the inputs is forgotten by now; `revision` is the current one, if known.
 
-    Nothing is, where the revision is what it was. Else the start tells, which goes when anything
-    does that it rests on: a long span is not read again for each step.
+    Nothing is, as long as the revision is the same. Otherwise the start entry tells: it is
+    forgotten with anything it rests on, so a long span is not read again for each step.
     """
-    if revision is not None and revision == fold_inputs.revision:
+    if revision is not None and revision == inputs.revision:
         return False
-    told: tuple[Span, ...] = ()
-    if fold_inputs.start is not None:
-        start = await _start(log, job.session, Running(fold_inputs.start, job.fold))
+    rests_on: tuple[Span, ...] = ()
+    if inputs.start is not None:
+        start = await _read(log, job.session, inputs.start)
         if start.forgotten:
             return True
-        told = start.rests_on
-    untold = subtract(fold_inputs.spans, told)
-    before = frozenset(seq for seq in fold_inputs.forgotten if intersect([Span(seq, seq)], untold))
-    return await _forgotten_of(log, job.session, untold) != before
+        rests_on = start.rests_on
+    not_in_start = subtract(inputs.spans, rests_on)
+    before = frozenset(seq for seq in inputs.forgotten if intersect([Span(seq, seq)], not_in_start))
+    return await _tombstones(log, job.session, not_in_start) != before
 
 
-FORGOTTEN_MEANWHILE = "entries it would stand for were forgotten meanwhile"
-_AT_ONCE = 200
-
-Work = Callable[[], Awaitable[JsonValue]]
+async def forget_with_inputs(log: Log, job: Job, inputs: FoldInputs, appended: Appended) -> bool:
+    """Forget an entry whose inputs were forgotten after we checked and before it was appended."""
+    if not await retry_shielded(lambda: forgotten_since(log, job, inputs, appended.revision)):
+        return False
+    span = Span(appended.first, appended.first)
+    await retry_shielded(lambda: log.forget(job.session, span))
+    return True
 
 
 class LocalSteps:
-    """Steps that are done when asked for, and kept nowhere: for previews, and for tests."""
+    """Steps that run when called and are stored nowhere: for previews, and for tests."""
 
     async def step(self, name: str, work: Work) -> JsonValue:
-        """What `work` gives."""
+        """The result of `work`."""
         check_name(name, "step")
         return await work()
 
 
 class LoggedSteps:
-    """Steps whose results are entries of the log, for whoever makes the fold again.
+    """Steps whose results are log entries, so another process can resume the fold.
 
-    What a step gives is always as the log gives it back, so that a first run and a later one see
-    the same. A step that raises or is cancelled leaves nothing.
+    A step's result is always what the log returns for it, so a first run and a later one see the
+    same. A step that raises or is canceled leaves nothing.
     """
 
     def __init__(
@@ -155,78 +146,83 @@ class LoggedSteps:
         log: Log,
         job: Job,
         author: Author,
-        fold_inputs: FoldInputs,
+        inputs: FoldInputs,
         *,
         reach: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log = log
         self._job = job
         self._author = author
-        self._beneath = fold_inputs
+        self._inputs = inputs
         self._reach = reach
-        self._known: dict[str, Draft | Entry] | None = None
-        self._reading = asyncio.Lock()
-        self._names: dict[str, asyncio.Lock] = {}
-        self._patient = True
-        self._seen: Outlined | None = None
-        """How the session stood when we last looked."""
+        self._results: dict[str, Draft | Entry] | None = None
+        self._loading = asyncio.Lock()
+        self._step_locks: dict[str, asyncio.Lock] = {}
+        self._retries = True
+        self._last_seen: Outlined | None = None
 
     async def step(self, name: str, work: Work) -> JsonValue:
-        """What `work` gives, or gave when it was done before.
+        """The result of `work`, from this run or from an earlier one.
 
-        Raises FoldCancelled, before the work is done, when somebody has given the fold up or has
-        forgotten what it would stand for: nobody should pay for it, and no model be told.
+        Raises FoldCancelled, before the work is done, when the fold was canceled or its inputs were
+        forgotten: nobody should pay for it, and no model should see it.
         """
         check_name(name, "step")
-        async with self._names.setdefault(name, asyncio.Lock()):
-            known = await self._all_known()
-            if name not in known:
-                known[name] = await self._done(name, work)
-            return _result(known[name])  # anew, for the one before is the caller's to change
+        async with self._step_locks.setdefault(name, asyncio.Lock()):
+            async with self._loading:
+                if self._results is None:
+                    self._results = await retry_shielded(self._load_results)
+                results = self._results
+            if name not in results:
+                results[name] = await self._run(name, work)
+            return _decode_result(results[name])  # decoded each time: callers may change it
 
-    async def _done(self, name: str, work: Work) -> Draft:
+    async def _load_results(self) -> dict[str, Draft | Entry]:
+        results: dict[str, Draft | Entry] = {}
+        start, head = self._inputs.start, self._inputs.head
+        if start is not None and start != head:  # otherwise nothing was written since
+            fold = Running(start, self._job.fold)
+            async for name, entry in _logged_steps(self._log, self._job.session, fold):
+                results.setdefault(name, entry)
+        return results
+
+    async def _run(self, name: str, work: Work) -> Draft:
         if objection := await self._objection():
             raise objection
         self._reach("fold.stepping")
         draft = self._draft(name, await work())
-        _result(draft)  # what no later run could read is not recorded
-        if is_cancelled() or await self._recorded_at_once(draft):
+        _decode_result(draft)  # raises before a result is recorded that no later run could read
+        if is_canceled() or await self._record_unchanged(draft):
             return draft
         if not await self._objection():
             await self._record(draft)
         return draft
 
-    async def _recorded_at_once(self, draft: Draft) -> bool:
-        """Record it without a look, where nothing can have happened since the last one."""
-        seen = self._seen
-        if seen is None or seen.revision is None or seen.revision != self._beneath.revision:
+    async def _record_unchanged(self, draft: Draft) -> bool:
+        """Record it without another check, if nothing can have happened since the last one."""
+        seen = self._last_seen
+        if seen is None or seen.revision is None or seen.revision != self._inputs.revision:
             return False
         try:
-            done = await self._append(draft, seen)
+            appended = await self._append(draft, seen)
         except (LogError, InvalidEntry):
             return False
-        except StoreError:  # better paid twice than lost
-            self._patient = False
+        except StoreError:  # paying twice is better than losing the result
+            self._retries = False
             return True
-        if done.revision is None:  # written, but by a call whose answer was lost
+        if appended.revision is None:  # written, but by a call whose answer was lost
             return False
         self._reach("fold.stepped")
         return True
 
     async def _record(self, draft: Draft) -> None:
         try:
-            done = await self._append(draft)
-        except StoreError:  # better paid twice than lost
-            self._patient = False
+            appended = await self._append(draft)
+        except StoreError:  # paying twice is better than losing the result
+            self._retries = False
             return
         self._reach("fold.stepped")
-        if await retry_shielded(
-            lambda: forgotten_since(self._log, self._job, self._beneath, done.revision)
-        ):
-            # Forgotten after we looked and before the result was there to be forgotten too.
-            await retry_shielded(
-                lambda: self._log.forget(self._job.session, Span(done.first, done.first))
-            )
+        await forget_with_inputs(self._log, self._job, self._inputs, appended)
 
     async def _append(self, draft: Draft, seen: Outlined | None = None) -> Appended:
         async def append() -> Appended:
@@ -236,86 +232,68 @@ class LoggedSteps:
             head, revision = seen.info.entries, seen.revision
             return await log.append(session, [draft], expected=head, revision=revision)
 
-        return await (retry_shielded(append) if self._patient else append())
+        return await (retry_shielded(append) if self._retries else append())
 
     def _draft(self, name: str, result: JsonValue) -> Draft:
-        """A draft that goes with what the fold is about, and with what it was told to heed."""
         try:
             draft = self._author.draft(FoldStepped(self._job.fold, name, result))
         except PydanticSerializationError as error:
             raise InvalidInput(
                 f"What step {name!r} gave is no JSON.", "Return JSON values and sound text."
             ) from error
-        start = self._beneath.start
-        told = () if start is None else (Span(start, start),)
-        rests_on = union((*self._job.spans, *self._beneath.spans, *told))
+        start = self._inputs.start
+        start_span = () if start is None else (Span(start, start),)
+        # The result is forgotten with whatever it was made of, the start's instructions included.
+        rests_on = union((*self._job.spans, *self._inputs.spans, *start_span))
         return draft._replace(rests_on=rests_on)
 
     async def _objection(self) -> FoldCancelled | None:
-        """Why nobody wants the fold any more."""
-        job = self._job
-        seen = await retry_shielded(lambda: self._log.outlined(job.session))
-        self._seen = seen
-        if running_of(seen, job.fold) is None:
+        seen = await retry_shielded(lambda: self._log.outlined(self._job.session))
+        self._last_seen = seen
+        if find_running(seen, self._job.fold) is None:
             return FoldCancelled("The fold was given up meanwhile.")
-        gone = await retry_shielded(
-            lambda: forgotten_since(self._log, job, self._beneath, seen.revision)
+        forgotten = await retry_shielded(
+            lambda: forgotten_since(self._log, self._job, self._inputs, seen.revision)
         )
-        return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if gone else None
-
-    async def _all_known(self) -> dict[str, Draft | Entry]:
-        async with self._reading:
-            if self._known is None:
-                self._known = await retry_shielded(self._recorded)
-            return self._known
-
-    async def _recorded(self) -> dict[str, Draft | Entry]:
-        """What earlier runs of this fold have done."""
-        known: dict[str, Draft | Entry] = {}
-        start, head = self._beneath.start, self._beneath.head
-        if start is not None and start != head:  # else nobody has written since
-            one = Running(start, self._job.fold)
-            async for name, entry in _steps_of(self._log, self._job.session, one):
-                known.setdefault(name, entry)
-        return known
+        return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if forgotten else None
 
 
-async def erase_steps(log: Log, session: str, one: Running) -> None:
-    """Erase what is left of the steps of a dead fold whose start was forgotten.
+async def erase_steps(log: Log, session: str, fold: Running) -> None:
+    """Erase the remaining steps of a dead fold whose start was forgotten.
 
-    A process may die after it wrote a result, and before it saw that this was to be forgotten.
+    Its process may have died after it wrote a result and before it saw that the result's inputs
+    were forgotten.
     """
-    start = await log.read(session, Span(one.seq, one.seq), whole=False)
+    start = await log.read(session, Span(fold.seq, fold.seq), whole=False)
     if not all(entry.forgotten for entry in start):
         return
-    left = [entry.seq async for _, entry in _steps_of(log, session, one)]
-    for span in spans_of(left):
-        with suppress(ErasureUnfinished):  # nobody can read it, and the next who opens scrubs
+    remaining = [entry.seq async for _, entry in _logged_steps(log, session, fold)]
+    for span in spans_of(remaining):
+        with suppress(ErasureUnfinished):  # nobody can read it, and the next open scrubs it
             await log.forget(session, span)
 
 
-def is_cancelled() -> bool:
-    """Whether somebody has cancelled this task, though it goes on."""
+def is_canceled() -> bool:
+    """Whether this task was canceled, though it is still running."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-async def _steps_of(log: Log, session: str, one: Running) -> AsyncIterator[tuple[str, Entry]]:
-    """The steps of a running fold that are not forgotten, each by its name and whole."""
+async def _logged_steps(log: Log, session: str, fold: Running) -> AsyncIterator[tuple[str, Entry]]:
     head = await log.head(session)
-    for first in range(one.seq + 1, head + 1, _AT_ONCE):
-        span = Span(first, min(first + _AT_ONCE - 1, head))
+    for first in range(fold.seq + 1, head + 1, _PAGE):
+        span = Span(first, min(first + _PAGE - 1, head))
         for entry in await log.read(session, span, whole=False):
             if entry.kind == FoldStepped.KIND:
                 for whole in await log.read(session, Span(entry.seq, entry.seq)):
                     match CODEC.decode(whole):
-                        case FoldStepped(fold, name) if fold == one.fold:
+                        case FoldStepped(fold=id_, name=name) if id_ == fold.fold:
                             yield name, whole
                         case _:
                             pass
 
 
-def _result(step: Draft | Entry) -> JsonValue:
+def _decode_result(step: Draft | Entry) -> JsonValue:
     match CODEC.decode(step):
         case FoldStepped(result=result):
             return result

@@ -59,7 +59,6 @@ class CrashAt:
         self._left = after
 
     def __call__(self, point: str) -> None:
-        """A point is reached."""
         if point != self.point:
             return
         if self._left == 0:

@@ -27,9 +27,7 @@ from refold.log import (
 
 
 @dataclass(eq=False, slots=True)
-class Kept:
-    """An entry of the model; sessions that share it hold the same object."""
-
+class ModelEntry:
     draft: Draft
     value: Value
     forgotten: bool = False
@@ -37,8 +35,6 @@ class Kept:
 
 @dataclass(slots=True)
 class Line:
-    """What is in the view at one moment."""
-
     seqs: list[int] = field(default_factory=list[int])
     folds: list[tuple[int, UUID, set[int]]] = field(
         default_factory=list[tuple[int, UUID, set[int]]]
@@ -46,8 +42,7 @@ class Line:
     pins: set[int] = field(default_factory=set[int])
     record: int | None = None
 
-    def standing(self) -> list[tuple[int, UUID, set[int]]]:
-        """The folds that later ones do not stand for."""
+    def active_folds(self) -> list[tuple[int, UUID, set[int]]]:
         return [
             fold
             for at, fold in enumerate(self.folds)
@@ -57,16 +52,13 @@ class Line:
 
 @dataclass(slots=True)
 class ModelSession:
-    """A session as a list of entries."""
-
     name: str
-    entries: list[Kept]
+    entries: list[ModelEntry]
     used: int
     own_from: int = 1
 
     @property
     def title(self) -> str | None:
-        """The newest title that is not forgotten."""
         title = None
         for kept in self.entries:
             if isinstance(kept.value, Opened | Titled) and not kept.forgotten:
@@ -74,7 +66,6 @@ class ModelSession:
         return title
 
     def line(self, head: int | None = None) -> Line:
-        """The view when the entry at `head` was the newest."""
         line = Line()
         for seq, kept in enumerate(self.entries[:head], 1):
             match kept.value:
@@ -100,7 +91,6 @@ class ModelSession:
         return line
 
     def running(self) -> set[UUID]:
-        """The folds that have started and not ended."""
         running: set[UUID] = set()
         for kept in self.entries:
             match kept.value:
@@ -113,13 +103,12 @@ class ModelSession:
         return running
 
     def visible(self, last: int | None = None) -> list[int]:
-        """The seqs of the entries a view is made of."""
         line = self.line()
-        standing = line.standing()
-        folded = {seq for _, _, spans in standing for seq in spans}
+        active_folds = line.active_folds()
+        folded = {seq for _, _, spans in active_folds for seq in spans}
         bare = [seq for seq in line.seqs if seq not in folded]
         seen = {1, *(bare if last is None else bare[max(0, len(bare) - last) :]), *line.pins}
-        seen |= {seq for seq, _, _ in standing}
+        seen |= {seq for seq, _, _ in active_folds}
         if line.record is not None:
             record = self.entries[line.record - 1].value
             seen |= {line.record, *(record.chain if isinstance(record, Requested) else ())}
@@ -127,8 +116,6 @@ class ModelSession:
 
 
 class ModelLog:
-    """All sessions of one tenant."""
-
     def __init__(self) -> None:
         self.sessions: dict[str, ModelSession] = {}
         self.buried: set[str] = set()
@@ -136,19 +123,16 @@ class ModelLog:
         """Keys with the session and the seq they are on, in the order they were put."""
 
     def append(self, name: str, drafted: Sequence[tuple[Value, Draft]]) -> None:
-        """Append to a session, or begin it."""
         session = self.sessions.setdefault(name, ModelSession(name, [], 0))
         for value, draft in drafted:
-            session.entries.append(Kept(draft, value))
+            session.entries.append(ModelEntry(draft, value))
             session.used = draft.at
 
     def fork(self, name: str, new: str, at: int, now: int) -> None:
-        """Make a session that shares the first entries of another."""
         shared = self.sessions[name].entries[:at]
         self.sessions[new] = ModelSession(new, shared, now, at + 1)
 
-    def forget(self, kept: Iterable[Kept]) -> None:
-        """Forget entries, and all that rests on them, wherever they are."""
+    def forget(self, kept: Iterable[ModelEntry]) -> None:
         gone = {one for one in kept if not one.forgotten}
         while fallen := {
             one for session in self.sessions.values() for one in _fallen(session, gone)
@@ -163,7 +147,6 @@ class ModelLog:
         ]
 
     def bury(self, name: str) -> None:
-        """Remove a session; forks keep what they share."""
         del self.sessions[name]
         self.buried.add(name)
         self.marks = [mark for mark in self.marks if mark[1] != name]
@@ -174,7 +157,6 @@ class ModelLog:
         return seqs[-1], seqs[-2]
 
     def marked(self) -> list[Marked]:
-        """All marked entries, those marked last first."""
         return [Marked(*mark, *self.newest_marks(mark[1])) for mark in reversed(self.marks)]
 
     def newest_first(self) -> list[str]:
@@ -186,11 +168,10 @@ class ModelLog:
 
 
 def seqs_of(spans: Iterable[Span]) -> set[int]:
-    """The seqs in some spans."""
     return {seq for span in spans for seq in range(span.first, span.last + 1)}
 
 
-def _fallen(session: ModelSession, gone: set[Kept]) -> Iterator[Kept]:
+def _fallen(session: ModelSession, gone: set[ModelEntry]) -> Iterator[ModelEntry]:
     lost = {seq for seq, kept in enumerate(session.entries, 1) if kept in gone}
     for kept in session.entries:
         if kept not in gone and not kept.forgotten and seqs_of(kept.draft.rests_on) & lost:

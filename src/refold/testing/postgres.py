@@ -82,7 +82,6 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
-        """Start the server, and wait until it answers."""
         if not self.data.exists():
             self._make()
         options = [f"-c{name}={value}" for name, value in self._settings.items()]
@@ -100,7 +99,6 @@ class Cluster:
         self._wait()
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stop it: `immediate` as a crash, `fast` in good order."""
         if self._server is None:
             return
         if mode != "immediate":
@@ -111,12 +109,10 @@ class Cluster:
         server.wait()
 
     def restart(self, mode: str = "immediate") -> None:
-        """Stop it and start it again."""
         self.stop(mode)
         self.start()
 
     def run(self, program: str, *arguments: str) -> str:
-        """Run one of PostgreSQL's programs as the server's user; what it printed."""
         done = subprocess.run(  # noqa: S603 - our own command
             [str(self.programs / program), *arguments],
             check=False,
@@ -130,7 +126,6 @@ class Cluster:
         return done.stdout
 
     def address(self, database: str = "postgres", *, user: str = SUPERUSER) -> str:
-        """The address of a database of this server."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def database(self, name: str, *, like: str | None = None) -> str:
@@ -140,11 +135,9 @@ class Cluster:
         return self.address(name)
 
     def drop(self, name: str) -> None:
-        """Remove a database, whoever is connected to it."""
         self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def execute(self, statement: str, database: str = "postgres") -> None:
-        """Run a statement as who may do everything."""
         with psycopg.connect(self.address(database), autocommit=True) as db:
             db.execute(statement.encode())
 
@@ -177,7 +170,6 @@ def _version(program: Path) -> tuple[int, ...]:
 
 
 def _other_user() -> str | None:
-    """Who the server runs as where we are root; None for ourselves."""
     if os.geteuid() != 0:
         return None
     known = {one.pw_name for one in pwd.getpwall()}

@@ -27,7 +27,6 @@ json_values = st.recursive(
 
 @st.composite
 def payloads(draw: st.DrawFn) -> bytes:
-    """Raw JSON of a message, in any spelling a client may send."""
     message: dict[str, object] = {
         "role": draw(st.sampled_from(("user", "assistant", "tool"))),
         "content": draw(texts),
@@ -45,7 +44,6 @@ fillers = st.sampled_from(("line of output\n", "ünïcode ", "\\", '"quoted" '))
 
 
 def large_message(filler: str, text: str) -> Message:
-    """A message with a body that is lifted into an artifact."""
     body = filler * (INLINE_LIMIT // len(filler) + 1)
     return Message(json.dumps({"role": "tool", "content": body + text}).encode())
 
@@ -57,17 +55,13 @@ plain_values: st.SearchStrategy[Value] = st.one_of(messages, messages, messages,
 
 
 class TickingClock:
-    """A clock that moves by a second each time it is read."""
-
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
 
     def __call__(self) -> datetime:
-        """The next second."""
         self._now += timedelta(seconds=1)
         return self._now
 
 
 def author(seed: int = 0, clock: Clock | None = None) -> Author:
-    """An author whose drafts are the same in every run."""
     return Author(clock or TickingClock(), Random(seed))  # noqa: S311 - the same every time

@@ -47,8 +47,6 @@ def _pieces(text: str, pieces: int) -> Iterator[str]:
 
 
 class Rendered:
-    """One reply in the format that was asked in."""
-
     def __init__(self, got: Got, reply: Reply, nth: int) -> None:
         self._reply = reply
         self._model = str(got.body.get("model", "scripted"))
@@ -306,7 +304,6 @@ class ScriptedUpstream:
     async def __call__(
         self, scope: Json, receive: Callable[[], Awaitable[Json]], send: Send
     ) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             return
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}

@@ -20,15 +20,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """A request as it arrived."""
-
     path: str
     headers: dict[str, str]
     raw: bytes
 
     @property
     def body(self) -> Json:
-        """Its body; empty if it is no JSON."""
         try:
             return json.loads(self.raw or b"{}")
         except ValueError:
@@ -37,8 +34,6 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool."""
-
     id: str
     tool: str
     arguments: Json
@@ -46,8 +41,6 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer."""
-
     text: str = ""
     calls: tuple[Call, ...] = ()
     usage: tuple[int, int] | None = (10, 5)
@@ -64,8 +57,6 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal, as it is to be sent."""
-
     status: int
     body: Json
     headers: dict[str, str] = field(default_factory=dict[str, str])
@@ -81,8 +72,6 @@ _OUTPUTS: Final = frozenset(_CALLS.values())
 
 
 class RequestChecker:
-    """Knows what the upstream has answered, and what is wrong with a request."""
-
     def __init__(self) -> None:
         self.faults: list[tuple[Got, str]] = []
         """The requests that were refused, and why."""
@@ -96,7 +85,6 @@ class RequestChecker:
         """The reasoning item that an output item was answered with, by the output's own id."""
 
     def check(self, got: Got) -> Refusal | None:
-        """The refusal of a request that the real API would refuse."""
         if not (problem := next(self.problems(got), "")):
             return None
         self.faults.append((got, problem))
@@ -106,7 +94,6 @@ class RequestChecker:
         return Refusal(400, {"error": {**error, "code": None, "param": None}})
 
     def problems(self, got: Got) -> Iterator[str]:
-        """What is wrong with a request, in the order of its messages."""
         body = got.body
         if got.path.endswith("/chat/completions"):
             yield from _chat(_objects(body.get("messages")))
@@ -116,7 +103,6 @@ class RequestChecker:
             yield from self._messages(body)
 
     def answered(self, whole: Json) -> None:
-        """Remember an answer, in its provider's form."""
         if whole.get("type") == "message":
             self._answered_message(_objects(whole.get("content")))
         elif whole.get("object") == "response":
@@ -258,7 +244,6 @@ def _chat(messages: Sequence[Json]) -> Iterator[str]:
 
 
 def signature_of(answer: str, thinking: str) -> str:
-    """A signature that only this answer's thinking has."""
     return sha256(f"{answer}\n{thinking}".encode()).hexdigest()
 
 
@@ -312,7 +297,6 @@ def _cache_marks(value: object) -> int:
 
 
 def _follows(before: Sequence[Json], reasoning: str) -> bool:
-    """Whether that reasoning item stands before this output, with outputs alone between."""
     for item in reversed(before):
         if item.get("id") == reasoning:
             return True

@@ -1,4 +1,4 @@
-"""The engine's database: its address, its tables, its errors."""
+"""The engine's database: names in DBOS's tables, connections, setup and errors."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,8 +16,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from refold.errors import InvalidInput, StoreFailed
 
-# What things are called in DBOS's tables: applications, queues, versions.
-
 VERSION: Final = "refold-fold-1"
 """The version of the fold's workflow. Raise it when a fold that older code began could not be
 finished by newer code: workers take only folds of their own version."""
@@ -25,13 +23,31 @@ WORKFLOW: Final = "refold.fold"
 SCHEMA: Final = "refold_dbos"
 """The schema of DBOS's tables, in the same database as the log or in another."""
 OWN_SCHEMA: Final = "refold_engine"
-"""The schema of the engine's own tables, beside DBOS's."""
+"""The schema of the engine's own tables, next to DBOS's."""
 POOL: Final = "default"
-"""The workers that folds go to, unless others are named."""
+"""The default pool of workers."""
 
-Lane = Literal["waiting", "background"]
-_DIGITS: Final = 32
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+Priority = Literal["waiting", "background"]
+"""Whether somebody waits for a fold: each model has a queue for either."""
+_PARTITION_DIGITS: Final = 32
 _NO_MODEL: Final = "(log)"
+_TIMEOUT: Final = 10
+_KEEPALIVE: Final[dict[str, Any]] = {
+    "connect_timeout": _TIMEOUT,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 1_000 * _TIMEOUT,
+    # The server, too, must notice soon when a machine disappears silently.
+    "options": "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
+}
+_PREPARE_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('refold prepare', 0))"
+_GRANTS: Final = (
+    "GRANT USAGE ON SCHEMA {schema} TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
+    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+)
 
 
 def application(pool: str) -> str:
@@ -40,79 +56,59 @@ def application(pool: str) -> str:
 
 
 def version_of(pool: str, version: str = VERSION) -> str:
-    """The version as DBOS knows it, which takes each name for one application only."""
+    """The version's name in DBOS, which allows each name for one application only."""
     return version if pool == POOL else f"{version}.{pool}"
 
 
 def partition_of(tenant: str) -> str:
-    """The part of a queue that is a tenant's. DBOS's tables hold no name of a tenant."""
-    return sha256(tenant.encode()).hexdigest()[:_DIGITS]
+    """A tenant's partition of a queue. DBOS's tables hold no tenant names."""
+    return sha256(tenant.encode()).hexdigest()[:_PARTITION_DIGITS]
 
 
-def queue_of(pool: str, lane: Lane, model: str) -> str:
-    """The queue of a model's folds; of those that no model writes, where it is empty."""
-    return f"{lane_of(pool, lane)}{model or _NO_MODEL}"
+def queue_of(pool: str, priority: Priority, model: str) -> str:
+    """The queue of a model's folds; with an empty model, of folds that need none."""
+    return f"{queue_prefix(pool, priority)}{model or _NO_MODEL}"
 
 
 def model_in(pool: str, queue: str) -> str | None:
     """The model of a queue; None when it is not the pool's."""
-    lanes: tuple[Lane, Lane] = ("waiting", "background")
-    for lane in lanes:
-        prefix = lane_of(pool, lane)
+    priorities: tuple[Priority, Priority] = ("waiting", "background")
+    for priority in priorities:
+        prefix = queue_prefix(pool, priority)
         if queue.startswith(prefix):
             model = queue.removeprefix(prefix)
             return "" if model == _NO_MODEL else model
     return None
 
 
-def lane_of(pool: str, lane: Lane) -> str:
-    """What the names of a lane's queues begin with."""
-    return f"{application(pool)}/{lane}/"
+def queue_prefix(pool: str, priority: Priority) -> str:
+    """What the names of the pool's queues with this priority begin with."""
+    return f"{application(pool)}/{priority}/"
 
 
-Connection = psycopg.AsyncConnection[tuple[Any, ...]]
-_PATIENCE: Final = 10
-_ALIVE: Final[dict[str, Any]] = {
-    "connect_timeout": _PATIENCE,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 1_000 * _PATIENCE,
-    # The server must notice soon, too, when a machine is gone without a word.
-    "options": "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
-}
-_ONE_AT_A_TIME: Final = "SELECT pg_advisory_xact_lock(hashtextextended('refold prepare', 0))"
-_GRANTS: Final = (
-    "GRANT USAGE ON SCHEMA {schema} TO {role}",
-    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
-    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
-)
-
-
-async def connected(address: str, name: str) -> Connection:
+async def connect(address: str, name: str) -> Connection:
     """A connection that commits each statement by itself."""
     return await psycopg.AsyncConnection.connect(
-        address, autocommit=True, application_name=name, prepare_threshold=None, **_ALIVE
+        address, autocommit=True, application_name=name, prepare_threshold=None, **_KEEPALIVE
     )
 
 
-def pooled(address: str, name: str, connections: int) -> sqlalchemy.Engine:
+def connection_pool(address: str, name: str, connections: int) -> sqlalchemy.Engine:
     """A pool for use in threads, which connects when it is first used."""
     return sqlalchemy.create_engine(
-        sqlalchemy.make_url(checked(address)).set(drivername="postgresql+psycopg"),
-        connect_args={"application_name": name, **_ALIVE},
+        sqlalchemy.make_url(_check_address(address)).set(drivername="postgresql+psycopg"),
+        connect_args={"application_name": name, **_KEEPALIVE},
         pool_size=connections,
         max_overflow=0,
         pool_use_lifo=True,  # few connections are opened where few are needed
     )
 
 
-def checked(address: str) -> str:
-    """The address, if it is one. What is wrong with it is not repeated: it may hold a password."""
+def _check_address(address: str) -> str:
     try:
         conninfo_to_dict(address)
         sqlalchemy.make_url(address)
-    except (psycopg.Error, ArgumentError, ValueError):
+    except (psycopg.Error, ArgumentError, ValueError):  # may quote the password: not repeated
         raise InvalidInput(
             "The address of the engine's database cannot be read.",
             "Give it as postgresql://user@host/database.",
@@ -120,8 +116,7 @@ def checked(address: str) -> str:
     return address
 
 
-def refused(error: BaseException) -> StoreFailed:
-    """What the engine's database says, in our words."""
+def database_error(error: BaseException) -> StoreFailed:
     # SQLAlchemy's error repeats the statement and its values; the driver's does not.
     cause = (isinstance(error, DBAPIError) and error.orig) or error
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
@@ -134,16 +129,16 @@ def refused(error: BaseException) -> StoreFailed:
 async def prepare(address: str, roles: Sequence[str] = ()) -> None:
     """Create or migrate the tables that folds are queued in; it may be repeated.
 
-    The roles see the names of all tenants' sessions that have folds under way, and no word of them.
+    The roles can read the names of sessions with running folds, of all tenants, but no content.
 
     Args:
         address: The database, as its owner.
-        roles: Who may queue folds and run workers.
+        roles: The database roles that may queue folds and run workers.
     """
     try:
-        await asyncio.to_thread(DBOS.migrate, checked(address), schema=SCHEMA)
-        async with await connected(address, "refold prepare") as db, db.transaction():
-            await db.execute(_ONE_AT_A_TIME)
+        await asyncio.to_thread(DBOS.migrate, _check_address(address), schema=SCHEMA)
+        async with await connect(address, "refold prepare") as db, db.transaction():
+            await db.execute(_PREPARE_LOCK)
             await db.execute(files("refold.engine.dbos").joinpath("tables.sql").read_bytes())
             for schema, role, grant in product((SCHEMA, OWN_SCHEMA), roles, _GRANTS):
                 await db.execute(
@@ -151,6 +146,6 @@ async def prepare(address: str, roles: Sequence[str] = ()) -> None:
                 )
     except (psycopg.Error, SQLAlchemyError) as error:
         raise StoreFailed(
-            f"The engine's tables cannot be made. {refused(error).what}",
+            f"The engine's tables cannot be made. {database_error(error).what}",
             "Check that it runs, and prepare them as the database's owner.",
         ) from error

@@ -1,4 +1,12 @@
-"""The engine on DBOS: a fold is a workflow that any worker may run."""
+"""The engine on DBOS: a fold is a workflow that any worker may run.
+
+Folds that call no model are the exception: with `extract`, the process that needs one makes it. An
+extractive summary takes a few milliseconds and costs nothing, so it needs no queue, no limit per
+tenant and no worker. It needs no lease either: the same log gives the same summary, and the log
+accepts one end per fold. So any process makes an unfinished one, whether the process that started
+it is slow or dead. Two processes that make the same fold waste a few milliseconds, and the later
+end is refused.
+"""
 
 import asyncio
 import logging
@@ -8,112 +16,96 @@ from contextlib import suppress
 from typing import Final, Never, Self
 from uuid import UUID
 
-from pydantic import JsonValue
-
-from refold.engine.dbos.database import POOL, VERSION, Lane, queue_of
+from refold.engine.dbos.database import POOL, VERSION, Priority, queue_of
 from refold.engine.dbos.limits import Limits, model_of
-from refold.engine.dbos.metrics import Measuring
+from refold.engine.dbos.metrics import FoldMetrics
 from refold.engine.dbos.queue import FoldQueue, QueuedFold
 from refold.engine.dbos.recovery import Liveness
 from refold.engine.dbos.worker import GRACE
-from refold.engine.folding import STOPPING, Folding, heard
-from refold.engine.local import LIMIT
+from refold.engine.fold_runner import STOP_TIMEOUT, FoldRunner, consume_result
+from refold.engine.local import TIME_LIMIT
 from refold.engine.locks import retry_shielded
-from refold.engine.protocol import Ended, Lookout, closed, end_of, give_up, running, wait_for
+from refold.engine.protocol import (
+    Ended,
+    FoldWatcher,
+    end_of,
+    engine_closed,
+    log_cancellation,
+    running,
+    wait_for,
+)
 from refold.engine.steps import FoldInputs, LoggedSteps
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.log import Author, Log, Running
 
-# Folds that call no model, made by the process that needs them.
-#
-# An extractive summary takes some milliseconds and costs nothing, so it needs no queue, no limit
-# for
-# each tenant and no worker. It needs no lease either: the same log gives the same summary, and the
-# log takes one end of a fold. So whoever needs a fold that is not finished makes it, whether the
-# process that began it is slow or dead. Two that make the same one waste a few milliseconds, and
-# the
-# later end is refused.
-
 AT_ONCE: Final = 2
 """Folds that one engine makes at a time: they share the processor with requests."""
-
-_CLOSING: Final = 30.0
-"""Seconds for what is left when the engine is closed: hundreds of folds, if none of them hangs."""
-
-CarryOut = Callable[[Job], Awaitable[Ended | None]]
-"""Makes a fold that was begun, and appends its end."""
-_Task = asyncio.Task[Ended | None]
-_Key = tuple[str, UUID]
+_CLOSE_TIMEOUT: Final = 30.0
+"""Seconds to finish extractive folds on close: enough for hundreds, if none of them hangs."""
+_FIRST_PAUSE, _MAX_PAUSE, _BACKOFF = 0.02, 0.5, 1.5
+_MIN_PAUSE: Final = 0.01
+_WARN_AFTER: Final = 5.0
+"""Seconds to wait for a fold before checking that there is a worker at all."""
+_LOGGER: Final = logging.getLogger("refold.engine")
+_AWAITED_TRIGGERS: Final = frozenset({MANUAL, "model switch"})
 
 
 class ExtractiveFolds:
-    """The extractive folds that are being made in this process, for one engine."""
+    """The extractive folds that one engine is making in this process."""
 
-    def __init__(self, carry_out: CarryOut) -> None:
-        self._carry_out = carry_out
-        self._tasks: dict[_Key, _Task] = {}
-        self._places = asyncio.Semaphore(AT_ONCE)
+    def __init__(self, run: Callable[[Job], Awaitable[Ended | None]]) -> None:
+        self._run = run
+        self._tasks: dict[tuple[str, UUID], asyncio.Task[Ended | None]] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self.closing = False
-        """What is canceled now is left to whoever needs it next, and not said to have failed."""
+        """From now on, a canceled fold is left to others and not logged as failed."""
 
-    def start(self, job: Job) -> _Task:
-        """Make a fold that was begun, here or elsewhere; the one that makes it, if any does."""
+    def start(self, job: Job) -> asyncio.Task[Ended | None]:
+        """Make a fold that was started, here or elsewhere, unless this process is making it."""
         key = job.session, job.fold
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = asyncio.create_task(self._make(job))
-            task.add_done_callback(heard)
+            task.add_done_callback(consume_result)
             task.add_done_callback(lambda _: self._tasks.pop(key, None))
         return task
 
-    async def finish(self, job: Job) -> Ended | None:
-        """Make it, or wait for it; a caller that stops waiting does not stop the fold."""
-        return await asyncio.shield(self.start(job))
+    async def _make(self, job: Job) -> Ended | None:
+        async with self._slots:
+            return await self._run(job)
 
     async def stop(self, session: str, fold: UUID) -> None:
-        """Stop making a fold that was given up, and wait until that is so."""
         task = self._tasks.get((session, fold))
         if task is not None:
             task.cancel()
-            await asyncio.wait({task}, timeout=2 * STOPPING)
+            await asyncio.wait({task}, timeout=2 * STOP_TIMEOUT)
 
     async def close(self) -> None:
-        """Let what is being made come to its end; what takes too long is left to others."""
-        late = set(self._tasks.values())
+        """Finish the folds that are being made; those that take too long are left to others."""
+        pending = set(self._tasks.values())
         loop = asyncio.get_running_loop()
-        ends = loop.time() + _CLOSING
-        while late and loop.time() < ends:
-            ended, late = await asyncio.wait(late, timeout=STOPPING, return_when=FIRST_COMPLETED)
-            if not ended:  # the store does not answer
+        deadline = loop.time() + _CLOSE_TIMEOUT
+        while pending and loop.time() < deadline:
+            done, pending = await asyncio.wait(
+                pending, timeout=STOP_TIMEOUT, return_when=FIRST_COMPLETED
+            )
+            if not done:  # the store does not answer
                 break
         self.closing = True
-        for task in late:
+        for task in pending:
             task.cancel()
-        if late:
-            await asyncio.wait(late, timeout=STOPPING)
-
-    async def _make(self, job: Job) -> Ended | None:
-        async with self._places:
-            return await self._carry_out(job)
-
-
-_FIRST_PAUSE, _LONGEST_PAUSE, _SLOWER = 0.02, 0.5, 1.5
-_SHORTEST: Final = 0.01
-_ALONE: Final = 5.0
-"""Seconds that somebody waits for a fold before it is looked whether any worker is there."""
-_LOGGER: Final = logging.getLogger("refold.engine")
-_WAITED_FOR: Final = frozenset({MANUAL, "model switch"})
+        if pending:
+            await asyncio.wait(pending, timeout=STOP_TIMEOUT)
 
 
 class DbosEngine:
-    """Has folds made by workers: see `Worker`.
+    """Queues folds for workers: see `Worker`.
 
-    Its own process makes those that call no model, where it is given `extract`: see
-    `refold.engine.dbos.engine`.
+    With `extract`, it makes folds that call no model itself: see `refold.engine.dbos.engine`.
 
-    All engines and workers of a store are of this kind: another kind would take their folds for
+    All engines and workers of a store must be of this kind: another kind would treat their folds as
     dead.
     """
 
@@ -130,87 +122,105 @@ class DbosEngine:
         look: float = 1.0,
         leave: bool = True,
         extract: Make | None = None,
-        measuring: Measuring | None = None,
+        metrics: FoldMetrics | None = None,
     ) -> None:
         """Make an engine; it connects when it is first used.
 
         Args:
             log: The log of one tenant.
-            address: The database of DBOS's tables, see `prepare`.
-            limits: What the queues let through; the same for all engines and workers of a pool.
+            address: The database with DBOS's tables, see `prepare`.
+            limits: The limits of the queues; the same for all engines and workers of a pool.
             author: Makes the entries; tests give it a clock.
-            pool: Which workers make the folds.
-            version: Of the workflow.
-            grace: Seconds that a lock must be free before its worker is taken for dead.
-            look: Seconds between two looks whether the worker of a fold that is waited for lives.
-            leave: Whether folds that are under way when the engine is closed go on; else they are
-                given up.
-            extract: Makes the summaries that need no model, in this process; None: workers do.
-            measuring: What is measured, and where it goes.
+            pool: The workers that make the folds.
+            version: The workflow's version.
+            grace: Seconds that a worker's lock must be free before the worker counts as dead.
+            look: Seconds between two checks that the worker of an awaited fold is alive.
+            leave: Whether folds that are running when the engine is closed go on; otherwise they
+                are canceled.
+            extract: Makes summaries that need no model, in this process; None: workers do.
+            metrics: What is measured, and where it goes.
         """
         self._log = log
         self._author = author or Author()
-        self._folding = Folding(
-            log, _never, steps=_no_steps, author=self._author, limit=None, reach=lambda _: None
-        )
-        self._measuring = measuring or Measuring()
+        self._runner = FoldRunner(log, _never, steps=_never, author=self._author, limit=None)
+        self._metrics = metrics or FoldMetrics()
         self._queue = FoldQueue(address, limits or Limits(), pool, version)
         self._liveness = Liveness(grace, look)
         self._grace = grace
         self._extract = extract
-        self._extractive = ExtractiveFolds(self._carry_out)
+        self._extractive = ExtractiveFolds(self._run_extractive)
         self._look = look
         self._leave = leave
-        self._begun: dict[tuple[str, UUID], None] = {}
+        self._to_cancel: dict[tuple[str, UUID], None] = {}
         self._starting: dict[asyncio.Task[bool], str] = {}
         self._closed = False
         self._warned = False
 
     async def start(self, job: Job) -> bool:
-        """See `Engine.start`."""
         if self._closed:
-            raise closed()
+            raise engine_closed()
+        # A task of its own: a fold whose start is in the log must be queued, too.
         starting = asyncio.create_task(self._start(job))
         self._starting[starting] = job.session
         starting.add_done_callback(self._starting.pop)
-        starting.add_done_callback(heard)
+        starting.add_done_callback(consume_result)
         return await asyncio.shield(starting)
 
+    async def _start(self, job: Job) -> bool:
+        for _ in range(2):
+            outcome = await self._runner.start(job)
+            if outcome == "started":
+                self._note(job.session, job.fold)
+                self._metrics.started(job.trigger)
+                if self._makes(job):
+                    self._extractive.start(job)
+                else:
+                    await self._queue.put(self._log.tenant, job, _priority(job))
+                return True
+            if outcome == "known":
+                return True
+            folds = await running(self._log, job.session)
+            rescued = [await self._rescue(job.session, fold, "background") for fold in folds]
+            if any(fold.fold == job.fold for fold in folds):
+                return True
+            if not any(rescued) or await running(self._log, job.session):
+                return False
+        return False
+
     async def wait(self, session: str, fold: UUID, timeout: float | None = None) -> Ended | None:  # noqa: ASYNC109 - part of the protocol
-        """See `Engine.wait`."""
         until = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        await self._started(session, timeout)
-        return await wait_for(self._log, session, fold, self._watched, until)
+        await self._wait_for_starts(session, timeout)
+        return await wait_for(self._log, session, fold, self._watch, until)
 
     async def cancel(self, session: str, fold: UUID) -> Ended | None:
-        """See `Engine.cancel`."""
-        await self._started(session)
-        ended = await give_up(self._log, session, fold, self._author)
+        await self._wait_for_starts(session)
+        ended = await log_cancellation(self._log, session, fold, self._author)
         await self._extractive.stop(session, fold)
         if ended is None:
             return await end_of(self._log, session, fold)
-        await self._stop(session, fold)
+        await self._stop_worker(session, fold)
         return ended
 
     async def recover(self, session: str) -> tuple[Ended, ...]:
-        """See `Engine.recover`."""
         if self._closed:
-            raise closed()
-        ours: list[Running] = []
-        for one in await running(self._log, session):
-            job = await self._extractive_job(session, one)
-            if job is not None or await self._seen_to(session, one):
-                self._note(session, one.fold)
-                ours.append(one)
-        ended = [await self.wait(session, one.fold) for one in ours]
-        return tuple(one for one in ended if one is not None)
+            raise engine_closed()
+        recovered: list[Running] = []
+        for fold in await running(self._log, session):
+            job = await self._extractive_job(session, fold)
+            if job is not None or await self._rescue_if_dead(session, fold):
+                self._note(session, fold.fold)
+                recovered.append(fold)
+        ends = [await self.wait(session, fold.fold) for fold in recovered]
+        return tuple(ended for ended in ends if ended is not None)
 
     async def close(self) -> None:
-        """Stop. What is under way goes on elsewhere, or is given up: see `leave`."""
+        """Stop. Running folds go on elsewhere, or are canceled: see `leave`."""
         self._closed = True
         if self._starting:
             await retry_shielded(lambda: asyncio.wait(set(self._starting)))
-        await retry_shielded(lambda: asyncio.gather(*(self._given_up(*one) for one in self._begun)))
+        await retry_shielded(
+            lambda: asyncio.gather(*(self._cancel_existing(*key) for key in self._to_cancel))
+        )
         await retry_shielded(self._extractive.close)
         await self._queue.close()
 
@@ -220,91 +230,64 @@ class DbosEngine:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    async def _start(self, job: Job) -> bool:
-        for _ in range(2):
-            begun = await self._folding.begin(job)
-            if begun == "begun":
-                self._note(job.session, job.fold)
-                self._measuring.started(job.trigger)
-                if self._makes(job):
-                    self._extractive.start(job)
-                    return True
-                await self._queue.put(self._log.tenant, job, _lane(job))
-                return True
-            if begun == "known":
-                return True
-            there = await running(self._log, job.session)
-            rescued = [await self._rescued(job.session, one, "background") for one in there]
-            if any(one.fold == job.fold for one in there):
-                return True
-            if not any(rescued) or await running(self._log, job.session):
-                return False
-        return False
-
     def _makes(self, job: Job) -> bool:
         return self._extract is not None and is_extractive(job)
 
-    async def _extractive_job(self, session: str, one: Running) -> Job | None:
-        """The job of a running fold, where this process can make it, whoever began it."""
+    async def _extractive_job(self, session: str, fold: Running) -> Job | None:
+        """The job of a running fold, if this process can make it, whichever process started it."""
         if self._extract is None:
             return None
-        job = await self._folding.left(session, one)
+        job = await self._runner.find_job(session, fold)
         return job if job is not None and self._makes(job) else None
 
-    async def _carry_out(self, job: Job) -> Ended | None:
-        """Make a fold that calls no model."""
-        with self._measuring.fold() as making:
+    async def _run_extractive(self, job: Job) -> Ended | None:
+        with self._metrics.fold() as making:
 
-            def steps(job: Job, fold_inputs: FoldInputs) -> Steps:
-                return making.steps(LoggedSteps(self._log, job, self._author, fold_inputs), job)
+            def steps(job: Job, inputs: FoldInputs) -> Steps:
+                return making.steps(LoggedSteps(self._log, job, self._author, inputs), job)
 
-            ended = await Folding(
+            ended = await FoldRunner(
                 self._log,
                 self._extract or _never,
                 steps=steps,
                 author=self._author,
-                limit=LIMIT,
-                reach=lambda _: None,
-                leaves=lambda: self._extractive.closing,
-            ).carry_out(job)
+                limit=TIME_LIMIT,
+                hands_over=lambda: self._extractive.closing,
+            ).run(job)
             making.ended(ended)
             return ended
 
-    async def _rescued(self, session: str, one: Running, lane: Lane) -> bool:
-        """Requeue or close an abandoned fold; False when it was not ours to do."""
-        job = await self._extractive_job(session, one)
-        if job is not None:
-            self._note(session, one.fold)
+    async def _rescue(self, session: str, fold: Running, priority: Priority) -> bool:
+        """Requeue, make or close an abandoned fold; False when it was not abandoned."""
+        if job := await self._extractive_job(session, fold):
             self._extractive.start(job)
-            return True
-        if await self._handed_over(session, one, lane):
-            self._note(session, one.fold)
-            return True
-        return False
-
-    async def _handed_over(self, session: str, one: Running, lane: Lane) -> bool:
-        """The same, for a fold that a worker makes."""
-        row = await self._find(session, one.fold)
-        if not await self._is_abandoned(row) or one not in await running(self._log, session):
+        elif not await self._hand_over(session, fold, priority):
             return False
-        job = await self._folding.left(session, one)
+        self._note(session, fold.fold)
+        return True
+
+    async def _hand_over(self, session: str, fold: Running, priority: Priority) -> bool:
+        row = await self._find(session, fold.fold)
+        if not await self._is_abandoned(row) or fold not in await running(self._log, session):
+            return False
+        job = await self._runner.find_job(session, fold)
         if job is None:
-            return await self._folding.close(session, one) is not None
+            return await self._runner.close(session, fold) is not None
         if row is None:
-            return await self._queue.put(self._log.tenant, job, lane)
+            return await self._queue.put(self._log.tenant, job, priority)
         await self._queue.register(model_of(job))
-        queue = queue_of(self._queue.pool, lane, model_of(job))
+        queue = queue_of(self._queue.pool, priority, model_of(job))
         # A fold of another version goes back to its own workers.
         moved = await self._queue.requeue(
             row, queue if row.version == self._queue.version else None
         )
-        self._measuring.taken_over(int(moved and row.worker is not None))
+        self._metrics.taken_over(int(moved and row.worker is not None))
         return moved
 
     async def _is_abandoned(self, row: QueuedFold | None) -> bool:
-        """Whether a fold is abandoned: its worker is dead, or it is in no queue.
+        """Whether the fold's worker is dead, or it is in no queue.
 
-        Workers sweep for that, too, but not for one whose process died before it was queued.
+        Workers sweep for dead workers, too, but not for a fold whose process died before queuing.
         """
         if row is None:
             return True
@@ -313,15 +296,15 @@ class DbosEngine:
         dead = self._liveness.dead(await self._queue.workers())
         return any(worker.executor == row.worker for worker in dead)
 
-    async def _seen_to(self, session: str, one: Running) -> bool:
-        """The same, and wait until it is known whether the fold's worker is dead."""
-        while not await self._rescued(session, one, "background"):
-            row = await self._find(session, one.fold)
+    async def _rescue_if_dead(self, session: str, fold: Running) -> bool:
+        """Rescue it, after waiting until it is known whether the fold's worker is dead."""
+        while not await self._rescue(session, fold, "background"):
+            row = await self._find(session, fold.fold)
             if row is None or row.worker is None or row.held:
                 return False
-            if one not in await running(self._log, session):
+            if fold not in await running(self._log, session):
                 return False
-            await asyncio.sleep(self._grace / 8 + _SHORTEST)
+            await asyncio.sleep(self._grace / 8 + _MIN_PAUSE)
         return True
 
     async def _find(self, session: str, fold: UUID) -> QueuedFold | None:
@@ -329,68 +312,61 @@ class DbosEngine:
 
     def _note(self, session: str, fold: UUID) -> None:
         if not self._leave:
-            self._begun[session, fold] = None
+            self._to_cancel[session, fold] = None
 
-    async def _watched(self, session: str, one: Running) -> Ended:
-        """How a running fold ended, wherever it runs; it is rescued if nobody makes it."""
-        job = await self._extractive_job(session, one)
-        if job is not None and (ended := await self._extractive.finish(job)) is not None:
+    async def _watch(self, session: str, fold: Running) -> Ended:
+        """Wait for a running fold, wherever it runs; rescue it if it is abandoned."""
+        job = await self._extractive_job(session, fold)
+        # Shielded: a caller that stops waiting does not stop the fold.
+        if job and (ended := await asyncio.shield(self._extractive.start(job))):
             return ended
-        await self._queue.lift(self._log.tenant, session, one.fold)
-        lookout, pause, looked = Lookout(self._log, session, one), _FIRST_PAUSE, 0.0
+        await self._queue.prioritize(self._log.tenant, session, fold.fold)
+        watcher, pause, checked = FoldWatcher(self._log, session, fold), _FIRST_PAUSE, 0.0
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
-            if ended := await lookout.ended():
+            if ended := await watcher.poll():
                 return ended
-            if loop.time() - looked > self._look:
-                looked = loop.time()
-                if await self._rescued(session, one, "waiting"):
+            if loop.time() - checked > self._look:
+                checked = loop.time()
+                if await self._rescue(session, fold, "waiting"):
                     pause = _FIRST_PAUSE
-                await self._warn(looked - began)
+                if checked - began >= _WARN_AFTER:
+                    await self._warn_without_workers()
             await asyncio.sleep(pause)
-            pause = min(pause * _SLOWER, _LONGEST_PAUSE)
+            pause = min(pause * _BACKOFF, _MAX_PAUSE)
 
-    async def _warn(self, waited: float) -> None:
-        """Say once that nobody is there who could make what is waited for."""
-        if self._warned or waited < _ALONE:
-            return
-        if any(worker.held for worker in await self._queue.workers()):
+    async def _warn_without_workers(self) -> None:
+        if self._warned or any(worker.held for worker in await self._queue.workers()):
             return
         self._warned = True
         _LOGGER.warning("A fold waits, and no worker is there to make it: start `refold worker`.")
 
-    async def _stop(self, session: str, fold: UUID) -> None:
-        """Have the worker of a fold that was given up stop, and wait until it has."""
+    async def _stop_worker(self, session: str, fold: UUID) -> None:
+        """Have a canceled fold's worker stop making it, and wait until it has."""
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
-            async with asyncio.timeout(2 * STOPPING):
-                # Whoever takes it from a queue finds that it has ended.
+            async with asyncio.timeout(2 * STOP_TIMEOUT):
+                # One that is only queued needs no stop: its worker finds that it has ended.
                 while (row := await self._find(session, fold)) and row.held:
                     await self._queue.stop(row.id)
                     await asyncio.sleep(pause)
-                    pause = min(pause * _SLOWER, _LONGEST_PAUSE)
+                    pause = min(pause * _BACKOFF, _MAX_PAUSE)
 
-    async def _given_up(self, session: str, fold: UUID) -> None:
+    async def _cancel_existing(self, session: str, fold: UUID) -> None:
         with suppress(SessionNotFound, SessionForgotten):
             await self.cancel(session, fold)
 
-    async def _started(self, session: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - of another's wait
-        """What is being started in this session has been."""
+    async def _wait_for_starts(self, session: str, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the caller's own
         starting = {task for task, name in self._starting.items() if name == session}
         if starting:
             await asyncio.wait(starting, timeout=timeout)
 
 
-def _lane(job: Job) -> Lane:
-    """Whether somebody waits for the fold from its beginning on."""
-    waited_for = job.trigger in _WAITED_FOR or read_context(job.context).at_once
-    return "waiting" if waited_for else "background"
+def _priority(job: Job) -> Priority:
+    awaited = job.trigger in _AWAITED_TRIGGERS or read_context(job.context).at_once
+    return "waiting" if awaited else "background"
 
 
-async def _never(job: Job, steps: Steps) -> JsonValue:  # noqa: ARG001 - it is a `Make`
-    raise AssertionError
-
-
-def _no_steps(job: Job, fold_inputs: FoldInputs) -> Never:  # noqa: ARG001 - it is a `NewSteps`
+def _never(*_: object) -> Never:
     raise AssertionError

@@ -1,19 +1,19 @@
-"""How many folds are made at once, and how many a period: by all workers together."""
+"""Limits of the fold queues: concurrency and rate, over all workers together."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from refold.engine.dbos.database import Lane, queue_of
+from refold.engine.dbos.database import queue_of
 from refold.errors import InvalidInput
 from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job
 
-_PRIMARY: Final = "primary"  # a summariser's name for the session's own model
+_PRIMARY: Final = "primary"  # as a summarizer: the session's own model
 
 
 class Rate(NamedTuple):
-    """So many folds may begin in each period of so many seconds."""
+    """How many folds may start in each period of that many seconds."""
 
     folds: int
     seconds: float
@@ -21,17 +21,16 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The limits of one lane of one model."""
+    """The limits of one queue of one model."""
 
     at_once: int | None = None
     """How many folds all workers together make at once; None: as many as they can."""
     tenant: int | None = None
-    """How many of these may be one tenant's."""
+    """How many of these may belong to one tenant."""
     rate: Rate | None = None
-    """How many may begin in a period, over all workers."""
+    """How many may start in a period, over all workers."""
 
     def __post_init__(self) -> None:
-        """Refuse what would let nothing through."""
         for value in (self.at_once, self.tenant, *(self.rate or ())):
             if value is not None and value <= 0:
                 raise InvalidInput(f"A limit of {value} would let no fold through.")
@@ -39,45 +38,41 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one model. Its provider sees the sum of both lanes.
+    """The limits of one model. Its provider sees the sum of both queues.
 
-    The lanes are apart so that a request that waits for its fold never stands behind work that
-    nobody waits for, whosever that is, and finds a place free when all others are taken.
+    The queues are separate so that a request that waits for its fold is never delayed by folds that
+    nobody waits for, of any tenant, even when all their slots are taken.
     """
 
     waiting: Bound = Bound(8, 4)
     """For folds that somebody waits for."""
     background: Bound = Bound(8, 4)
-    """For folds that are made while the session goes on."""
+    """For folds that are made while the session continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the queues let through. Workers set it; all workers of a pool are given the same."""
+    """The limits of the queues. Workers set them; give all workers of a pool the same."""
 
     model: Bounds = Bounds()
-    """For each summarising model that is not named in `models`."""
+    """For each summarizing model that is not named in `models`."""
     models: Mapping[str, Bounds] = field(default_factory=dict[str, Bounds])
     log: Bounds = Bounds(Bound(), Bound())
     """For folds that no model writes."""
     worker: int = 16
     """How many folds of one queue a worker makes at once."""
     polling: float = 0.1
-    """Seconds between two looks of a worker at a queue."""
+    """Seconds between two polls of a queue by a worker."""
 
     def of(self, model: str) -> Bounds:
-        """The limits of a model's folds; of those that no model writes, where it is empty."""
+        """The limits of a model's folds; with an empty name, of folds that no model writes."""
         return self.models.get(model, self.model) if model else self.log
 
     def queues(self, pool: str, model: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The queues of a model, and how DBOS is told of their limits."""
+        """The queues of a model, with their limits as DBOS's options."""
         bounds = self.of(model)
-        lanes: tuple[tuple[Lane, Bound], ...] = (
-            ("waiting", bounds.waiting),
-            ("background", bounds.background),
-        )
-        for lane, bound in lanes:
-            yield queue_of(pool, lane, model), self._options(bound)
+        yield queue_of(pool, "waiting", model), self._options(bounds.waiting)
+        yield queue_of(pool, "background", model), self._options(bounds.background)
 
     def _options(self, bound: Bound) -> dict[str, Any]:
         rate = bound.rate
@@ -91,9 +86,9 @@ class Limits:
 
 
 def model_of(job: Job) -> str:
-    """The model that will write the fold's summary; empty where the log does."""
+    """The model that will write the fold's summary; empty if it is extractive."""
     if is_extractive(job):
         return ""
-    given = read_context(job.context)
-    auto = given.summariser if given.summariser != _PRIMARY else ""
-    return given.model if job.trigger == MANUAL else auto or given.model
+    context = read_context(job.context)
+    auto = context.summariser if context.summariser != _PRIMARY else ""
+    return context.model if job.trigger == MANUAL else auto or context.model

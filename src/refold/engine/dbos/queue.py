@@ -1,9 +1,9 @@
-"""The queue of folds: a row of ours says what is to be made, a DBOS workflow when and by whom.
+"""The queue of folds: our row says what to make, a DBOS workflow says when and by which worker.
 
 DBOS delivers a workflow to one of the workers, within the limits of its queue. The workflow has no
-inputs: its id is that of a row in `refold_engine.folds`. Whoever claims the row makes the fold. A
-fold that is handed over gets a new workflow, in the same transaction, and its row the new id. So a
-delivery that comes late finds nothing, and no two workers make one fold, whatever DBOS repeats.
+inputs: its id is that of a row in `refold_engine.folds`. The worker that claims the row makes the
+fold. A fold that is handed over gets a new workflow, and its row the new id, in one transaction. So
+a late delivery finds no row, and no two workers make one fold, whatever DBOS repeats.
 """
 
 import asyncio
@@ -19,30 +19,30 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from refold.engine.dbos.database import (
     SCHEMA,
     WORKFLOW,
-    Lane,
+    Priority,
     application,
-    lane_of,
+    connection_pool,
+    database_error,
     model_in,
     partition_of,
-    pooled,
     queue_of,
-    refused,
+    queue_prefix,
     version_of,
 )
 from refold.engine.dbos.limits import Limits, model_of
 from refold.engine.dbos.metrics import Queued
 from refold.engine.locks import retry_shielded
-from refold.errors import InvalidInput
+from refold.engine.protocol import engine_closed
 from refold.fold.job import Job
 
 T = TypeVar("T")
 
 LOCK: Final = "hashtextextended('refold executor ' || {executor}, 0)"
-"""The key of the lock that a worker holds as long as it is connected."""
+"""The key of the lock that a worker holds while it is connected."""
 STOPS: Final = "refold_stops"
-"""The channel on which workers hear which folds were given up."""
+"""The channel that tells workers which folds were canceled."""
 _CONNECTIONS: Final = 4
-_PATIENCE: Final = 5.0
+_CLOSE_TIMEOUT: Final = 5.0
 _PAGE: Final = 1_000
 _ACTIVE: Final = ("ENQUEUED", "DELAYED", "PENDING")
 _ENDED: Final = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
@@ -64,10 +64,10 @@ SELECT executor, 0, {_LIVES} FROM (
 """  # noqa: S608 - our own words
 _COLUMNS: Final = "id, tenant, session, fold, pool, version, queue, worker, attempts"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM refold_engine.folds"  # noqa: S608 - our own words
-_THIS: Final = "tenant = :tenant AND session = :session AND fold = :fold"
+_BY_KEY: Final = "tenant = :tenant AND session = :session AND fold = :fold"
 _FIND: Final = f"""
 SELECT {_COLUMNS}, {_HELD.format(key=LOCK.format(executor="worker"))}
-FROM refold_engine.folds WHERE {_THIS}
+FROM refold_engine.folds WHERE {_BY_KEY}
 """  # noqa: S608 - our own words
 _PUT: Final = text("""
 INSERT INTO refold_engine.folds (id, tenant, session, fold, pool, version, queue)
@@ -82,8 +82,8 @@ _CLAIM: Final = f"""
 UPDATE refold_engine.folds SET worker = :worker, attempts = attempts + 1
 WHERE id = :id AND (worker IS NULL OR worker = :worker) RETURNING {_COLUMNS}
 """  # noqa: S608 - our own words
-_SAME: Final = "id = :id AND worker IS NOT DISTINCT FROM :worker"
-_FINISH: Final = f"DELETE FROM refold_engine.folds WHERE {_SAME} RETURNING id"  # noqa: S608 - our own words
+_UNCHANGED: Final = "id = :id AND worker IS NOT DISTINCT FROM :worker"
+_FINISH: Final = f"DELETE FROM refold_engine.folds WHERE {_UNCHANGED} RETURNING id"  # noqa: S608 - our own words
 _QUEUES: Final = """
 SELECT queue, count(*) FILTER (WHERE worker IS NULL), count(*) FILTER (WHERE worker IS NOT NULL),
        coalesce(extract(epoch FROM clock_timestamp()
@@ -93,8 +93,6 @@ FROM refold_engine.folds GROUP BY queue
 
 
 class QueuedFold(NamedTuple):
-    """A row of the queue."""
-
     id: str
     """The workflow that may make the fold."""
     tenant: str
@@ -106,17 +104,14 @@ class QueuedFold(NamedTuple):
     worker: str | None = None
     attempts: int = 0
     held: bool = False
-    """Whether its worker's lock was held, where that was asked: then it is connected."""
+    """Whether its worker's lock is held, where `find` looked: then the worker is connected."""
 
     @property
     def key(self) -> tuple[str, str, UUID]:
-        """Which fold it is, whatever its workflow."""
         return self.tenant, self.session, self.fold
 
 
 class WorkerState(NamedTuple):
-    """How a worker looks from outside."""
-
     executor: str
     beat: int
     held: bool
@@ -131,7 +126,7 @@ class FoldQueue:
         self.version = version
         self._limits = limits
         self._registered: set[str] = set()
-        self._database = pooled(address, "refold queue", _CONNECTIONS)
+        self._database = connection_pool(address, "refold queue", _CONNECTIONS)
         self._autocommit = self._database.execution_options(isolation_level="AUTOCOMMIT")
         # Without an application of its own: it must see the folds of all pools.
         self._client = DBOSClient(
@@ -141,11 +136,11 @@ class FoldQueue:
             retry_connection_errors=False,  # retries would block a thread silently, forever
         )
         self._running: set[asyncio.Task[Any]] = set()
-        """What threads are at: whoever waited for it may have been canceled."""
+        """Work in threads; its caller may have been canceled."""
         self._closed = False
 
     async def register(self, model: str, *, update: bool = False) -> None:
-        """Make the queues of a model, where they are not there; `update` sets our limits."""
+        """Create a model's queues if they do not exist; `update` sets our limits if they do."""
         if model in self._registered:
             return
 
@@ -162,16 +157,16 @@ class FoldQueue:
         self._registered.add(model)
 
     async def models(self) -> Sequence[str]:
-        """The models that the pool has queues for; empty is the name of none."""
+        """The models that the pool has queues for; the empty name is for folds without a model."""
         queues = await self._run(self._client.list_queues)
         models = (model_in(self.pool, queue.name) for queue in queues)
         return sorted({model for model in models if model is not None})
 
-    async def put(self, tenant: str, job: Job, lane: Lane) -> bool:
-        """Queue a fold; False when it is queued already, or being made."""
+    async def put(self, tenant: str, job: Job, priority: Priority) -> bool:
+        """Queue a fold; False when it is queued or being made already."""
         model = model_of(job)
         await self.register(model)
-        queue = queue_of(self.pool, lane, model)
+        queue = queue_of(self.pool, priority, model)
 
         def put() -> bool:
             row = QueuedFold(
@@ -187,30 +182,30 @@ class FoldQueue:
 
     async def find(self, tenant: str, session: str, fold: UUID) -> QueuedFold | None:
         """The row of a fold; None when it is neither queued nor being made."""
-        this = {"tenant": tenant, "session": session, "fold": fold}
-        rows = await self._execute(_FIND, this)
+        key = {"tenant": tenant, "session": session, "fold": fold}
+        rows = await self._execute(_FIND, key)
         return QueuedFold(*rows[0]) if rows else None
 
     async def claim(self, id_: str, worker: str) -> QueuedFold | None:
-        """Take the fold of a workflow; None when it is another workflow's by now, or forgotten."""
+        """Take a workflow's fold; None when it has another workflow by now, or was forgotten."""
         rows = await self._execute(_CLAIM, {"id": id_, "worker": worker})
         return QueuedFold(*rows[0]) if rows else None
 
     async def finish(self, row: QueuedFold) -> bool:
-        """Remove a fold that has ended; False when it was handed over or forgotten meanwhile."""
+        """Remove a fold that has ended; False when it was handed over or forgotten."""
         return bool(await self._execute(_FINISH, {"id": row.id, "worker": row.worker}))
 
-    async def lift(self, tenant: str, session: str, fold: UUID) -> int:
-        """Somebody waits for a fold: if it is not being made yet, it goes to the other lane."""
-        behind, ahead = lane_of(self.pool, "background"), lane_of(self.pool, "waiting")
-        this = {"tenant": tenant, "session": session, "fold": fold, "lane": behind}
-        where = f"{_THIS} AND worker IS NULL AND starts_with(queue, :lane)"
+    async def prioritize(self, tenant: str, session: str, fold: UUID) -> int:
+        """Move a fold that is not being made yet to the queue of folds that are waited for."""
+        old, new = queue_prefix(self.pool, "background"), queue_prefix(self.pool, "waiting")
+        key = {"tenant": tenant, "session": session, "fold": fold, "prefix": old}
+        where = f"{_BY_KEY} AND worker IS NULL AND starts_with(queue, :prefix)"
         return await self._hand_over(
-            where, this, lambda row: row._replace(queue=ahead + row.queue.removeprefix(behind))
+            where, key, lambda row: row._replace(queue=new + row.queue.removeprefix(old))
         )
 
     async def requeue(self, row: QueuedFold, to: str | None = None, *, back: int = 0) -> bool:
-        """Give a fold to any free worker; False when its row has changed or is gone.
+        """Hand a fold over to any free worker; False when its row has changed or is gone.
 
         `to` is a queue of our own pool. `back` is how many attempts do not count.
         """
@@ -218,16 +213,15 @@ class FoldQueue:
         same = {"id": row.id, "worker": row.worker}
         return bool(
             await self._hand_over(
-                _SAME, same, lambda row: row._replace(attempts=row.attempts - back, **moved)
+                _UNCHANGED, same, lambda row: row._replace(attempts=row.attempts - back, **moved)
             )
         )
 
     async def requeue_all(self, worker: str) -> int:
-        """Give all folds of a worker to others: how many there were."""
+        """Hand all folds of a worker over; returns how many there were."""
         return await self._hand_over("worker = :worker", {"worker": worker}, lambda row: row)
 
     async def discard(self, ids: Iterable[str]) -> None:
-        """Remove workflows that are no longer needed."""
         remaining = sorted(ids)
         while remaining:
             page, remaining = remaining[:_PAGE], remaining[_PAGE:]
@@ -247,17 +241,15 @@ class FoldQueue:
         await self._execute(f"SELECT pg_notify('{STOPS}', :id)", {"id": id_})
 
     async def lengths(self) -> Sequence[Queued]:
-        """How the queues stand."""
         return [Queued(*row) for row in await self._execute(_QUEUES)]
 
     async def is_lost(self, id_: str) -> bool:
-        """Whether DBOS will never deliver a workflow."""
         return not await self._workflows(workflow_ids=[id_], status=_ACTIVE)
 
     async def undelivered(self) -> tuple[list[QueuedFold], set[str]]:
         """Folds that wait though DBOS has delivered or lost them, and workflows without a fold.
 
-        Both are there for a moment all the time.
+        For a moment, both are normal.
         """
         pending = await self._workflows(status=["PENDING"])
         rows = await self._rows("id = ANY(:ids)", {"ids": pending})
@@ -278,17 +270,16 @@ class FoldQueue:
                 return found
 
     async def close(self) -> None:
-        """Close the connections."""
         self._closed = True
         if self._running:  # the pool would never close a connection that comes back to it later
-            await asyncio.wait(self._running, timeout=_PATIENCE)
+            await asyncio.wait(self._running, timeout=_CLOSE_TIMEOUT)
         await asyncio.to_thread(self._client.destroy)
         await asyncio.to_thread(self._database.dispose)
 
     async def _hand_over(
         self, where: str, values: dict[str, Any], change: Callable[[QueuedFold], QueuedFold]
     ) -> int:
-        """Give the rows new workflows; what another process is at is left to it."""
+        """Give the rows new workflows; rows that another process has locked are left to it."""
         select = text(f"{_SELECT} WHERE {where} FOR UPDATE SKIP LOCKED")
 
         def hand_over() -> int:
@@ -338,16 +329,16 @@ class FoldQueue:
         return await self._run(execute)
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Do it in a thread; once more, where a connection was lost. All of our work may be."""
+        """Run it in a thread, again if the connection was lost: all our work is idempotent."""
         if self._closed:
-            raise InvalidInput("The engine is closed.", "Make a new one over the same log.")
+            raise engine_closed()
         try:
             try:
                 return await self._in_thread(work)
             except OperationalError:
                 return await self._in_thread(work)
         except (SQLAlchemyError, dbos_error.DBOSException) as error:
-            raise refused(error) from error
+            raise database_error(error) from error
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         running = asyncio.create_task(asyncio.to_thread(work))

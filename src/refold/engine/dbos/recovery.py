@@ -1,10 +1,10 @@
-"""How a worker shows that it lives, and how others see that it does not.
+"""Liveness of workers, and recovery of the folds of dead ones.
 
-A worker holds a lock of PostgreSQL on a connection of its own, and raises the `beat` of its row.
-The lock goes with its process, at once. The beat stops when the process hangs. After a restart of
-the server all locks are free until they are taken again, so neither is proof before it has lasted.
-How long is measured by whoever looks, with its own monotonic clock, from one look to the next: a
-wall clock that is set, here or on the server, changes nothing.
+A worker holds a PostgreSQL lock on a connection of its own, and increments the `beat` of its row.
+The lock is released as soon as its process dies. The beat stops when the process hangs. After a
+restart of the server, all locks are free until they are taken again, so a free lock or a missing
+beat proves nothing until it has lasted. Each observer measures that with its own monotonic clock:
+changing a wall clock, here or on the server, has no effect.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from typing import Final, Generic, TypeVar
 
 import psycopg
 
-from refold.engine.dbos.database import Connection, connected, refused
-from refold.engine.dbos.metrics import Measuring
+from refold.engine.dbos.database import Connection, connect, database_error
+from refold.engine.dbos.metrics import FoldMetrics
 from refold.engine.dbos.queue import LOCK, STOPS, FoldQueue, QueuedFold, WorkerState
 from refold.errors import InvalidInput, RefoldError
 
@@ -34,20 +34,27 @@ _END_OURS: Final = b"""
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid = %(pid)s AND application_name = %(name)s
 """
-_LONGEST_NAME: Final = 63  # of a connection
+_MAX_NAME: Final = 63  # of a connection
 _WITHOUT_GRACE: Final = 5.0  # without a grace, a free lock means death at once
 _PAUSE: Final = 0.1
 _SILENT: Final = 3
-"""How many times the grace a worker may be connected without a beat. It has eight in each."""
+"""How many grace periods a worker may be connected without a beat. It beats eight times in each."""
 _STILL: Final = 4  # halves of the grace: less than others wait for a beat
+STRAY: Final = 10.0
+"""Seconds until a fold that DBOS delivered, and that no worker claimed, is queued again."""
+KEPT: Final = 600.0
+"""Seconds that a workflow is kept after its end. The log has the end; a rate limit counts what
+started in its period, so no period may be longer."""
+_MEASURE_EVERY: Final = 5
+_LOGGER: Final = logging.getLogger("refold.engine")
 
 
 class Lease:
-    """A worker's own proof that it lives, renewed until it is ended.
+    """A worker's proof that it is alive, renewed until it ends.
 
-    Others take a worker for dead when its lock was free for `grace` seconds. So a worker that has
-    not known for half of that time that it holds its lock must make nothing: `lost` is called.
-    `stop` is called with each workflow whose fold was given up.
+    Others treat a worker as dead when its lock was free for `grace` seconds. So a worker that could
+    not confirm its lock for half of that time must stop making folds: `lost` is called. `stop` is
+    called with each workflow whose fold was canceled.
     """
 
     def __init__(
@@ -62,28 +69,27 @@ class Lease:
         self._address = address
         self._executor = executor
         self._me = {"executor": executor}
-        self._name = f"refold worker {executor}"[:_LONGEST_NAME]
+        self._name = f"refold worker {executor}"[:_MAX_NAME]
         self._within = grace / 2 if grace else _WITHOUT_GRACE
         self._lost = lost
         self._stop = stop
         self._db: Connection | None = None
         self._pid = 0
-        self._known = 0.0
-        """When it was last known that the lock is held."""
+        self._confirmed = 0.0
+        """When the lock was last confirmed to be held."""
         self._is_lost = False
         self._renewals = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
-        """Take the lock."""
-        self._known = monotonic()
+        self._confirmed = monotonic()
         try:
-            self._db = await connected(self._address, self._name)
-            taken = await self._taken(self._db)
+            self._db = await connect(self._address, self._name)
+            locked = await self._take_lock(self._db)
         except (psycopg.Error, OSError) as error:
             await self.end()
-            raise refused(error) from error
-        if not taken:
+            raise database_error(error) from error
+        if not locked:
             await self.end()
             raise InvalidInput(
                 f"A worker with the executor id {self._executor!r} is running.",
@@ -91,21 +97,18 @@ class Lease:
             )
 
     def keep(self) -> None:
-        """Renew it from now on."""
         self._tasks = [asyncio.create_task(self._renew()), asyncio.create_task(self._watch())]
 
     def is_sure(self) -> bool:
-        """Whether it is known that the lock is held."""
-        return monotonic() - self._known <= self._within
+        """Whether the lock was confirmed recently enough."""
+        return monotonic() - self._confirmed <= self._within
 
-    async def sure(self) -> None:
-        """Return when that is known."""
+    async def wait_until_sure(self) -> None:
         while not self.is_sure():
             self._renewals.clear()
             await self._renewals.wait()
 
     async def end(self) -> None:
-        """Let go of the lock."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -116,21 +119,20 @@ class Lease:
                     await db.execute(_END, self._me)
             await db.close()
 
-    async def _taken(self, db: Connection) -> bool:
-        asked = monotonic()
+    async def _take_lock(self, db: Connection) -> bool:
+        sent = monotonic()
         if await (await db.execute(_TAKE, self._me)).fetchone() != (True,):
             return False
         await db.execute(_LISTEN)
         await db.execute(_BEAT, self._me)
         self._pid = db.info.backend_pid
-        self._prove(asked)
+        self._confirm(sent)
         return True
 
-    def _prove(self, at: float) -> None:
-        """It was held then."""
-        if at - self._known > _STILL * self._within:
-            self._lose()  # the process stood still so long that others may have taken over
-        self._known, self._is_lost = at, False
+    def _confirm(self, time: float) -> None:
+        if time - self._confirmed > _STILL * self._within:
+            self._lose()  # the process was suspended so long that others may have taken over
+        self._confirmed, self._is_lost = time, False
         self._renewals.set()
 
     def _lose(self) -> None:
@@ -144,29 +146,27 @@ class Lease:
                 if self._db is not None:
                     await self._beat(self._db)
             except (psycopg.Error, OSError, TimeoutError):
-                await self._again()
+                await self._reconnect()
 
     async def _beat(self, db: Connection) -> None:
-        """Renew it once, and hear for a while which folds are given up."""
-        asked = monotonic()
+        sent = monotonic()
         async with asyncio.timeout(self._within / 2):
             await db.execute(_BEAT, self._me)
-        self._prove(asked)
-        async for heard in db.notifies(timeout=self._within / 4):
-            self._stop(heard.payload)
+        self._confirm(sent)
+        async for notification in db.notifies(timeout=self._within / 4):
+            self._stop(notification.payload)
 
-    async def _again(self) -> None:
-        """Take the lock on a new connection."""
+    async def _reconnect(self) -> None:
         while True:
             db, self._db = self._db, None
             with suppress(psycopg.Error, OSError, TimeoutError):
                 if db is not None:
                     await db.close()
                 async with asyncio.timeout(self._within):
-                    self._db = await connected(self._address, self._name)
-                    # The server may not have noticed yet that the old one is gone.
+                    self._db = await connect(self._address, self._name)
+                    # The server may not have noticed yet that the old connection is gone.
                     await self._db.execute(_END_OURS, {"pid": self._pid, "name": self._name})
-                    if await self._taken(self._db):
+                    if await self._take_lock(self._db):
                         return
             await asyncio.sleep(_PAUSE)
 
@@ -174,117 +174,102 @@ class Lease:
         """Call `lost` when it is not known any more that the lock is held."""
         often = self._within / 8
         while True:
-            looked = monotonic()
+            before = monotonic()
             await asyncio.sleep(often)
-            stood_still = monotonic() - looked - often
-            if often < stood_still < _STILL * self._within:
-                await asyncio.sleep(often)  # nothing was made, and the next beat can tell
+            suspended = monotonic() - before - often
+            if often < suspended < _STILL * self._within:
+                await asyncio.sleep(often)  # nothing was made, and the next beat will tell
             if not self.is_sure():
                 self._lose()
 
 
-class Lasting(Generic[T]):
-    """Remembers for how long each thing has been seen, look after look."""
+class Ages(Generic[T]):
+    """Tracks how long each item has been observed without interruption."""
 
-    def __init__(self, limit: float, longest_pause: float) -> None:
-        """`longest_pause` is how long a look may be missing before the count starts over."""
+    def __init__(self, limit: float, max_pause: float) -> None:
+        """`max_pause` is how far observations may be apart before the count starts over."""
         self._limit = limit
-        self._longest_pause = longest_pause
-        self._looked = monotonic()
+        self._max_pause = max_pause
+        self._last = monotonic()
         self._since: dict[T, float] = {}
 
-    def too_long(self, seen: Iterable[T]) -> list[T]:
-        """Those of the things seen now that have been there for too long."""
+    def too_old(self, items: Iterable[T]) -> list[T]:
+        """Those of the items observed now that have been there for too long."""
         now = monotonic()
-        if now - self._looked > self._longest_pause:
+        if now - self._last > self._max_pause:
             self._since.clear()
-        self._looked = now
-        self._since = {one: self._since.get(one, now) for one in seen}
-        return [one for one, since in self._since.items() if now - since >= self._limit]
+        self._last = now
+        self._since = {item: self._since.get(item, now) for item in items}
+        return [item for item, since in self._since.items() if now - since >= self._limit]
 
 
 class Liveness:
-    """Tells dead workers from living ones, by looking at them again and again."""
+    """Tells dead workers from living ones by observing them repeatedly."""
 
     def __init__(self, grace: float, every: float) -> None:
-        """`every` is how many seconds lie between two looks, about."""
+        """`every` is the approximate number of seconds between two observations."""
         pause = grace + 5 * every
-        self._gone: Lasting[WorkerState] = Lasting(grace, pause)
-        self._silent: Lasting[WorkerState] = Lasting(_SILENT * grace or float("inf"), pause)
+        self._disconnected: Ages[WorkerState] = Ages(grace, pause)
+        self._silent: Ages[WorkerState] = Ages(_SILENT * grace or float("inf"), pause)
 
     def dead(self, workers: Iterable[WorkerState]) -> list[WorkerState]:
-        """Those whose lock has been free, or whose beat has been the same, for too long."""
-        known = list(workers)
+        """Those whose lock has been free, or whose beat has not changed, for too long."""
+        workers = list(workers)
         return [
-            *self._gone.too_long(worker for worker in known if not worker.held),
-            *self._silent.too_long(worker for worker in known if worker.held),
+            *self._disconnected.too_old(worker for worker in workers if not worker.held),
+            *self._silent.too_old(worker for worker in workers if worker.held),
         ]
 
 
-# The sweeper: hands over what dead workers left, finds what was lost, removes what has ended.
-
-STRAY: Final = 10.0
-"""Seconds after which a fold that DBOS delivered, and that no worker claimed, is queued again."""
-KEPT: Final = 600.0
-"""Seconds that a workflow is kept after its end. The log has the end; limits by the period count
-what began in it, so no period may be longer."""
-_MEASURES: Final = 5
-_LOGGER: Final = logging.getLogger("refold.engine")
-
-
 class Sweeper:
-    """Looks every few seconds. Every worker has one, and any of them is enough.
+    """Hands over the folds of dead workers, requeues lost ones and removes ended workflows.
 
-    They need not agree which of them it is: a hand-over changes the fold's row, and whoever comes
-    second finds nothing. If there were only one, nobody would see that it hangs.
+    Every worker has one, and any of them is enough. They need not elect a leader: a hand-over
+    changes the fold's row, and the second sweeper finds nothing. If there were only one, nobody
+    would notice that it hangs.
     """
 
     def __init__(
         self,
         queue: FoldQueue,
-        measuring: Measuring,
+        metrics: FoldMetrics,
         *,
         grace: float,
         every: float,
-        look: Callable[[], Awaitable[None]],
+        on_sweep: Callable[[], Awaitable[None]],
     ) -> None:
-        """`look` is what its worker looks after itself, each time."""
         self._queue = queue
-        self._measuring = measuring
+        self._metrics = metrics
         self._every = every
-        self._look = look
+        self._on_sweep = on_sweep
         self._liveness = Liveness(grace, every)
-        self._strays: Lasting[QueuedFold | str] = Lasting(STRAY, STRAY + 5 * every)
+        self._strays: Ages[QueuedFold | str] = Ages(STRAY, STRAY + 5 * every)
         self._ended: set[str] = set()
         self._ended_at = monotonic()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Look from now on."""
         self._task = asyncio.create_task(self._sweep_on())
 
     async def end(self) -> None:
-        """Look no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def sweep(self) -> None:
-        """Look once."""
         for worker in self._liveness.dead(await self._queue.workers()):
-            self._measuring.taken_over(await self._queue.requeue_all(worker.executor))
+            self._metrics.taken_over(await self._queue.requeue_all(worker.executor))
             await self._queue.unregister(worker)
-        await self._look()
+        await self._on_sweep()
         folds, workflows = await self._queue.undelivered()
-        strays = self._strays.too_long([*folds, *workflows])
+        strays = self._strays.too_old([*folds, *workflows])
         for stray in strays:
             if isinstance(stray, QueuedFold):
                 await self._queue.requeue(stray)
         await self._queue.discard(stray for stray in strays if isinstance(stray, str))
 
     async def measure(self) -> None:
-        """Tell how the queues stand."""
-        self._measuring.queues(await self._queue.lengths())
+        self._metrics.queues(await self._queue.lengths())
 
     async def _sweep_on(self) -> None:
         turn = 0
@@ -292,7 +277,7 @@ class Sweeper:
             await asyncio.sleep(self._every)
             try:
                 await self.sweep()
-                if turn % _MEASURES == 0:
+                if turn % _MEASURE_EVERY == 0:
                     await self.measure()
                 if monotonic() - self._ended_at >= KEPT:
                     await self._remove_ended()

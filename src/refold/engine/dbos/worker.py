@@ -1,4 +1,4 @@
-"""A worker: makes the folds of all tenants that come through DBOS's queues."""
+"""A worker: makes the folds of all tenants that DBOS's queues deliver."""
 
 import asyncio
 import math
@@ -21,18 +21,18 @@ from refold.engine.dbos.database import (
     VERSION,
     WORKFLOW,
     application,
-    refused,
+    database_error,
     version_of,
 )
 from refold.engine.dbos.limits import Limits
-from refold.engine.dbos.metrics import Making, Measuring
+from refold.engine.dbos.metrics import FoldMetrics, Making
 from refold.engine.dbos.queue import FoldQueue, QueuedFold
 from refold.engine.dbos.recovery import Lease, Sweeper
-from refold.engine.folding import Folding
-from refold.engine.local import LIMIT, MOST_ATTEMPTS
-from refold.engine.locks import PASSING, retry_shielded
+from refold.engine.fold_runner import FoldRunner
+from refold.engine.local import MAX_ATTEMPTS, TIME_LIMIT
+from refold.engine.locks import TRANSIENT, retry_shielded
 from refold.engine.protocol import INTERRUPTED, reason_of
-from refold.engine.steps import FoldInputs, LoggedSteps, running_of
+from refold.engine.steps import FoldInputs, LoggedSteps, find_running
 from refold.errors import InvalidInput, RefoldError, SessionForgotten, SessionNotFound
 from refold.fold.job import Job, Make, Steps
 from refold.log import Author, Log
@@ -40,12 +40,11 @@ from refold.log import Author, Log
 T = TypeVar("T")
 
 GRACE: Final = 10.0
-"""Seconds that a worker's lock must be free before others take the worker for dead."""
+"""Seconds that a worker's lock must be free before others treat the worker as dead."""
 SWEEP: Final = 2.0
-"""Seconds between two looks for dead workers."""
-_GONE: Final = (SessionForgotten, SessionNotFound)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-_ONE_IN_A_PROCESS: Final = Lock()  # as DBOS itself is
+"""Seconds between two sweeps for dead workers."""
+_FIRST_PAUSE, _MAX_PAUSE = 0.5, 10.0
+_ONE_PER_PROCESS: Final = Lock()  # as DBOS itself is
 
 Logs = Callable[[str], Log]
 """The log of a tenant."""
@@ -54,10 +53,10 @@ Makes = Callable[[Log], Make]
 
 
 class Worker:
-    """Makes folds, as long as it is entered: `async with Worker(address, store.log, make):`.
+    """Makes folds while it is entered: `async with Worker(address, store.log, make):`.
 
-    A process has one at most, for DBOS is one for each process. Any number of processes may have
-    one over the same database; which of them makes a fold is DBOS's to say.
+    A process has at most one, because it has one DBOS. Any number of processes may run one over the
+    same database; DBOS decides which of them makes a fold.
     """
 
     def __init__(  # noqa: PLR0913 - all but three have a default
@@ -72,33 +71,32 @@ class Worker:
         pool: str = POOL,
         version: str = VERSION,
         author: Author | None = None,
-        limit: float | None = LIMIT,
+        limit: float | None = TIME_LIMIT,
         grace: float = GRACE,
         sweep: float = SWEEP,
         patience: float = 30.0,
-        measuring: Measuring | None = None,
+        metrics: FoldMetrics | None = None,
         reach: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Make a worker; nothing happens before it is entered.
 
         Args:
-            address: The database of DBOS's tables: directly, not through a pooler that shares
-                connections, for it holds a lock and listens.
-            logs: The log of each tenant.
-            make: What makes the summaries of a log's folds.
-            limits: What the queues of its pool let through: it sets them, and whoever is last wins.
-            models: The summarising models that are known already; others are found by themselves.
-            executor: Its id, which no other process has while it lives; a new one without.
-            pool: Which engines' folds it makes.
-            version: Of the workflow; it takes no folds of another.
+            address: The database with DBOS's tables, without a pooler that shares connections: the
+                worker holds a lock and listens.
+            logs: Returns a tenant's log.
+            make: Returns what makes the summaries of a log's folds.
+            limits: The limits of its pool's queues; the worker that starts last sets them.
+            models: The summarizing models that are known already; others are discovered.
+            executor: Its id, unique among running workers; a new one by default.
+            pool: The pool whose engines' folds it makes.
+            version: The workflow's version; it takes no folds of another.
             author: Makes the entries; tests give it a clock.
             limit: Seconds that making one fold may take.
-            grace: Seconds that a lock must be free before its worker is taken for dead. All
-                workers and engines of a database have the same.
-            sweep: Seconds between two looks for dead workers.
-            patience: Seconds that it waits, when it is left, for what it makes; the rest is given
-                to others.
-            measuring: What is measured, and where it goes.
+            grace: Seconds that a worker's lock must be free before the worker counts as dead; the
+                same for all workers and engines of a database.
+            sweep: Seconds between two sweeps for dead workers.
+            patience: Seconds to let running folds finish on exit; the rest is handed over.
+            metrics: What is measured, and where it goes.
             reach: For tests.
         """
         self.executor = executor or f"worker-{uuid4()}"
@@ -110,31 +108,31 @@ class Worker:
         self._limit = limit
         self._patience = patience
         self._reach = reach
-        self._measuring = measuring or Measuring()
+        self._metrics = metrics or FoldMetrics()
         self._queue = FoldQueue(address, limits or Limits(), pool, version)
         self._lease = Lease(
-            address, self.executor, grace=grace, lost=self._lost, stop=self._canceled
+            address, self.executor, grace=grace, lost=self._on_lease_lost, stop=self._stop_fold
         )
         self._sweeper = Sweeper(
-            self._queue, self._measuring, grace=grace, every=sweep, look=self._set_limits
+            self._queue, self._metrics, grace=grace, every=sweep, on_sweep=self._set_limits
         )
         self._making: dict[str, tuple[QueuedFold, asyncio.Task[None]]] = {}
-        """By workflow."""
-        self._left: WeakSet[asyncio.Task[None]] = WeakSet()
-        """Those of them that are stopped here and left to others."""
+        """By workflow id."""
+        self._handed_over: WeakSet[asyncio.Task[None]] = WeakSet()
+        """The tasks that were stopped here and whose folds are left to others."""
         self._arriving: set[asyncio.Task[Any]] = set()
-        """What DBOS has delivered and nobody has claimed yet."""
+        """Deliveries of DBOS whose rows are not claimed yet."""
         self._stopping = False
 
     async def __aenter__(self) -> Self:
-        if not _ONE_IN_A_PROCESS.acquire(blocking=False):
+        if not _ONE_PER_PROCESS.acquire(blocking=False):
             raise InvalidInput(
                 "A worker runs in this process.", "Run each worker in a process of its own."
             )
         try:
             await self._begin()
         except BaseException:
-            _ONE_IN_A_PROCESS.release()
+            _ONE_PER_PROCESS.release()
             await self._queue.close()
             raise
         return self
@@ -143,7 +141,7 @@ class Worker:
         await self.stop()
 
     async def stop(self) -> None:
-        """Take nothing new, wait for what is made, and give the rest to others."""
+        """Take no new folds, let running ones finish, and hand the rest over to other workers."""
         if self._stopping:
             return
         self._stopping = True
@@ -155,13 +153,13 @@ class Worker:
         if self._making:
             making = {task for _, task in self._making.values()}
             await asyncio.wait(making, timeout=self._patience)
-        self._leave()
+        self._hand_over_all()
         await ending
-        with suppress(RefoldError):  # then others will find that we are gone
+        with suppress(RefoldError):  # then others will notice that we are gone
             await self._queue.requeue_all(self.executor)
         await self._lease.end()
         await self._queue.close()
-        _ONE_IN_A_PROCESS.release()
+        _ONE_PER_PROCESS.release()
 
     async def _begin(self) -> None:
         await retry_shielded(lambda: self._set_limits(self._models))
@@ -171,7 +169,7 @@ class Worker:
         except (SQLAlchemyError, dbos_error.DBOSException, psycopg.Error, OSError) as error:
             await _end_dbos()
             await self._lease.end()
-            raise refused(error) from error
+            raise database_error(error) from error
         self._lease.keep()
         self._sweeper.begin()
 
@@ -180,7 +178,7 @@ class Worker:
         # Attempts are counted in the fold's row: DBOS counts those of one workflow only.
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
         async def fold() -> None:
-            await self._delivered(DBOS.workflow_id or "")
+            await self._on_delivery(DBOS.workflow_id or "")
 
         DBOS(
             config={
@@ -196,73 +194,72 @@ class Worker:
         )
         DBOS.launch()
 
-    async def _delivered(self, workflow: str) -> None:
-        """Bring the fold of a workflow to its end.
+    async def _on_delivery(self, workflow: str) -> None:
+        """Finish the fold of a workflow.
 
-        Canceled when the fold is not this workflow's any more: DBOS writes no outcome then.
+        Raises CancelledError when the fold belongs to another workflow by now: DBOS then records no
+        outcome.
         """
         arriving = cast("asyncio.Task[Any]", asyncio.current_task())
         self._arriving.add(arriving)
         try:
-            await self._lease.sure()
+            await self._lease.wait_until_sure()
             row = await self._persist(lambda: self._queue.claim(workflow, self.executor))
         finally:
             self._arriving.discard(arriving)
-        if row is None or not await self._made_claimed(row):
+        if row is None or not await self._make_claimed(row):
             await self._persist(lambda: self._queue.discard([workflow]))
             raise asyncio.CancelledError
 
-    async def _made_claimed(self, row: QueuedFold) -> bool:
+    async def _make_claimed(self, row: QueuedFold) -> bool:
         """Make a fold; False when it was handed over to others, or forgotten."""
-        # One that others took for left may come back while it is still being made here.
+        # A fold that was requeued may be delivered while it is still being made here.
         making = next((task for other, task in self._making.values() if other.key == row.key), None)
-        making = making or asyncio.create_task(self._bring_to_an_end(row))
+        making = making or asyncio.create_task(self._make_fold(row))
         self._making[row.id] = row, making
         if self._stopping or not self._lease.is_sure():
-            self._leave()
+            self._hand_over_all()
         await asyncio.wait({making})
         del self._making[row.id]
-        if making.cancelled() and making in self._left:
-            # That is no attempt that failed.
+        if making.cancelled() and making in self._handed_over:
+            # This attempt did not fail, so it does not count.
             await self._persist(lambda: self._queue.requeue(row, back=1))
             return False
         return await self._persist(lambda: self._queue.finish(row))
 
-    async def _bring_to_an_end(self, row: QueuedFold) -> None:
+    async def _make_fold(self, row: QueuedFold) -> None:
         pause = _FIRST_PAUSE
         while True:
             try:
-                if row.attempts > MOST_ATTEMPTS:
+                if row.attempts > MAX_ATTEMPTS:
                     return await self._close(row, f"{INTERRUPTED} too often")
-                return await self._take_up(row)
-            except _GONE:
+                with self._metrics.fold() as making:
+                    making.ended(await self._runner(row, making).resume(row.session, row.fold))
+            except (SessionForgotten, SessionNotFound):
                 return None
-            except PASSING:
+            except TRANSIENT:
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
             except asyncio.CancelledError:
                 raise
-            except BaseException as error:  # noqa: BLE001 - DBOS would keep its words
+            except BaseException as error:  # noqa: BLE001 - DBOS would store its message
                 with suppress(Exception):
                     await self._close(row, reason_of(error))
                 return None
-
-    async def _take_up(self, row: QueuedFold) -> None:
-        with self._measuring.fold() as making:
-            making.ended(await self._folding(row, making).take_up(row.session, row.fold))
+            else:
+                return None
 
     async def _close(self, row: QueuedFold, reason: str) -> None:
-        """End a fold that no worker will make again."""
-        one = running_of(await self._logs(row.tenant).outlined(row.session), row.fold)
-        if one is not None:
-            await self._folding(row).close(row.session, one, reason)
+        outlined = await self._logs(row.tenant).outlined(row.session)
+        if fold := find_running(outlined, row.fold):
+            await self._runner(row).close(row.session, fold, reason)
 
-    def _folding(self, row: QueuedFold, making: Making | None = None) -> Folding:
+    def _runner(self, row: QueuedFold, making: Making | None = None) -> FoldRunner:
         log = self._logs(row.tenant)
         make = self._make(log)
 
-        def steps(job: Job, fold_inputs: FoldInputs) -> Steps:
-            logged = LoggedSteps(log, job, self._author, fold_inputs, reach=self._reach)
+        def steps(job: Job, inputs: FoldInputs) -> Steps:
+            logged = LoggedSteps(log, job, self._author, inputs, reach=self._reach)
             return logged if making is None else making.steps(logged, job)
 
         async def contained(job: Job, steps: Steps) -> JsonValue:
@@ -271,52 +268,47 @@ class Worker:
             except (KeyboardInterrupt, SystemExit) as error:  # it would end all other folds, too
                 raise RuntimeError(f"it would end the worker: {reason_of(error)}") from error
 
-        return Folding(
+        return FoldRunner(
             log,
             contained,
             steps=steps,
             author=self._author,
             limit=self._limit,
             reach=self._reach,
-            leaves=lambda: asyncio.current_task() in self._left,
+            hands_over=lambda: asyncio.current_task() in self._handed_over,
         )
 
     async def _set_limits(self, models: Iterable[str] = ()) -> None:
-        """Give our limits to these queues, and to all that engines have made since."""
+        """Set our limits on these queues, and on all that engines have made since."""
         for model in (*models, *await self._queue.models()):
             await self._queue.register(model, update=True)
 
-    def _canceled(self, workflow: str) -> None:
-        """A fold was given up: the log says so already."""
-        if workflow in self._making:
+    def _stop_fold(self, workflow: str) -> None:
+        if workflow in self._making:  # the log says already that it was canceled
             self._making[workflow][1].cancel()
 
-    def _lost(self) -> None:
-        """We do not know any more that others take us for alive: make nothing."""
-        self._measuring.fenced()
-        self._leave()
+    def _on_lease_lost(self) -> None:
+        self._metrics.fenced()
+        self._hand_over_all()
 
-    def _leave(self) -> None:
-        """Stop making folds, and leave them to others."""
+    def _hand_over_all(self) -> None:
         for _, making in self._making.values():
-            self._left.add(making)
+            self._handed_over.add(making)
             making.cancel()
 
     async def _persist(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it as soon as the database lets us."""
         pause = _FIRST_PAUSE
         while True:
             try:
                 return await work()
-            except PASSING:
+            except TRANSIENT:
                 if self._stopping:
-                    raise asyncio.CancelledError from None  # others will find what we left
+                    raise asyncio.CancelledError from None  # others will find the fold
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
 
 
 async def _end_dbos(seconds: int = 0) -> None:
-    """End it, and wait so long for its workflows."""
     await asyncio.to_thread(
         DBOS.destroy, destroy_registry=True, workflow_completion_timeout_sec=seconds
     )

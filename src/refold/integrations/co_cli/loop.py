@@ -1,11 +1,10 @@
-"""One turn of one's own loop: what the user says, and the agent's work until it answers.
+"""Building blocks of your own agent loop: turns, restored histories and slash commands.
 
-A turn that is interrupted, or takes too many steps, ends with a history that the next turn can
-begin with.
+A turn is a user's prompt and the agent's work until it answers. A turn that is interrupted, or
+takes too many steps, ends with a history that the next turn can start with.
 """
 
 import asyncio
-import functools
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
@@ -33,8 +32,8 @@ from pydantic_ai.usage import RunUsage
 from refold.fold.replace import COMPACTED, UNDERSTOOD
 from refold.integrations.co_cli.history import (
     configured,
-    desk_of,
     patch_dangling_tool_calls,
+    plan_builder,
     summarize_messages,
 )
 from refold.view.policies.pair import INTERRUPTED
@@ -42,22 +41,23 @@ from refold.view.profiles import Profile
 
 Event = AgentStreamEvent | AgentRunResultEvent[Any]
 Watch = Callable[[Event], Awaitable[None] | None]
-"""Is told each event of the run; it may be async."""
+"""Called with each event of the run; it may be async."""
 
 LIMITED = "Not run: the turn reached its limit."
-"""Stands for the return of a call that a limit left unanswered."""
+"""The return of a call that a limit left unanswered."""
+COMMANDS: Final = ("/clear", "/compact", "/history")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What came of a turn."""
+    """The result of a turn."""
 
     messages: list[ModelMessage]
-    """The whole history, legal to go on with."""
+    """The whole history, legal to continue with."""
     output: Any = None
     """The agent's answer; None unless it `ended` with one."""
     ended: Literal["answered", "interrupted", "limit"] = "answered"
-    """How: with an answer, by the user, or at a limit: of steps, of usage, or of time."""
+    """How it ended: with an answer, by the user, or at a limit of steps, usage or time."""
 
 
 async def run_turn(
@@ -69,19 +69,19 @@ async def run_turn(
     max_steps: int | None = None,
     **options: Any,  # noqa: ANN401 - the framework's own
 ) -> TurnResult:
-    """Run one turn, and return the history whatever happens to it.
+    """Run one turn, and return the history however it ends.
 
-    When the user interrupts (Ctrl-C), or the task is cancelled, the turn ends there: it is not
-    raised again, and calls without a return get one that says so. So does a turn that reaches a
-    limit, with the work it did. Errors of the model are raised.
+    When the user interrupts (Ctrl-C), or the task is canceled, the turn ends without raising, and
+    calls without a return get one that says so. The same happens when a turn reaches a limit.
+    Errors of the model are raised.
 
     Args:
-        agent: Who runs.
-        user_input: What the user says.
-        message_history: What was said so far; it is not changed.
-        watch: Is told each event.
+        agent: The agent to run.
+        user_input: The user's prompt.
+        message_history: The messages so far; they are not changed.
+        watch: Called with each event.
         max_steps: How often the model may answer; 0: no limit, None: `agent_max_steps`.
-        options: What else `run_stream_events` takes: `deps`, `usage_limits`, and so on.
+        options: Other options of `run_stream_events`: `deps`, `usage_limits`, and so on.
     """
     limit = configured().max_steps if max_steps is None else max_steps
     if limit:
@@ -90,60 +90,50 @@ async def run_turn(
     with _interruptible():
         async with run as events:
             try:
-                return await _followed(events, watch)
+                return await _consume(events, watch)
             except (UsageLimitExceeded, RunTimedOut):
                 ended, text = "limit", LIMITED
             except (KeyboardInterrupt, asyncio.CancelledError, RunCancelled):
                 ended, text = "interrupted", INTERRUPTED
-                _uncancel()
-    messages = _so_far(events, message_history)
+                task = asyncio.current_task()
+                while task is not None and task.cancelling():
+                    task.uncancel()  # the turn was canceled, and the loop continues
+    try:
+        messages = events.all_messages()
+    except UserError:  # the run had not begun
+        messages = message_history
     return TurnResult(patch_dangling_tool_calls(messages, text), ended=ended)
 
 
-async def _followed(events: AgentRunEvents[Any], watch: Watch | None) -> TurnResult:
+async def _consume(events: AgentRunEvents[Any], watch: Watch | None) -> TurnResult:
     async for event in events:
-        if watch is not None and (told := watch(event)) is not None:
-            await told
+        if watch is not None and (waiting := watch(event)) is not None:
+            await waiting
     if events.result is None:  # the stream ends with the result or an error
         raise asyncio.CancelledError
     return TurnResult(events.result.all_messages(), events.result.output)
 
 
-def _so_far(
-    events: AgentRunEvents[Any], message_history: Sequence[ModelMessage]
-) -> list[ModelMessage]:
-    """All messages, with what there is of the one that was cut off."""
-    try:
-        return events.all_messages()
-    except UserError:  # the run had not begun
-        return list(message_history)
-
-
 def _limits(steps: int, usage: RunUsage | None, limits: UsageLimits | None) -> UsageLimits:
-    """The limits of the run, with one more: the framework counts a step as a request."""
+    # The framework counts a step as a request.
     requests = steps + (usage.requests if usage else 0)
     limits = limits or UsageLimits(request_limit=requests)
     own = limits.request_limit
     return replace(limits, request_limit=requests if own is None else min(own, requests))
 
 
-def _uncancel() -> None:
-    """Take the cancellation back: the turn was what was cancelled, and the loop goes on."""
-    task = asyncio.current_task()
-    while task is not None and task.cancelling():
-        task.uncancel()
-
-
 @contextmanager
 def _interruptible() -> Generator[None]:
     """Let Ctrl-C cancel the turn, every time.
 
-    By itself asyncio does so only once in a program; the second time it breaks off the event loop
-    and with it the history. A handler that the program has set is left alone.
+    By itself, asyncio does so only once in a program; the second time it aborts the event loop and
+    with it the history. A handler that the program has set is not replaced.
     """
     before = signal.getsignal(signal.SIGINT)
+    function = getattr(before, "func", before)  # asyncio's is a partial
+    is_default = getattr(function, "__module__", None) in {"_signal", "asyncio.runners"}
     task = asyncio.current_task()
-    if threading.current_thread() is not threading.main_thread() or not _python_s(before):
+    if threading.current_thread() is not threading.main_thread() or not is_default:
         yield
         return
     loop = asyncio.get_running_loop()
@@ -155,30 +145,21 @@ def _interruptible() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _python_s(handler: Any) -> bool:  # noqa: ANN401 - whatever was set
-    """Whether the handler is the one that Python or asyncio sets."""
-    own = handler.func if isinstance(handler, functools.partial) else handler
-    return getattr(own, "__module__", None) in {"_signal", "asyncio.runners"}
-
-
-# What a loop begins with when a session is taken up again.
-
-
 def restore_history(
     messages: Sequence[ModelMessage],
     restore: Literal["replay", "text_turns"] = "text_turns",
     *,
     profile: Profile | None = None,
 ) -> list[ModelMessage]:
-    """The history to go on with.
+    """The history to continue a session with.
 
-    `text_turns` is what the user said and the agent's final reply in the latest turns, of which
-    there are `max(3, agent_max_context_turns // 6)`; `replay` is everything.
+    `text_turns` restores the user's prompts and the agent's final replies of the latest
+    `max(3, agent_max_context_turns // 6)` turns; `replay` restores everything.
 
     Args:
-        messages: All that was said.
+        messages: All messages of the session.
         restore: Which of the two.
-        profile: Else `cowagent`, with what files and the environment set.
+        profile: By default `cowagent`, with the settings of files and the environment.
     """
     if restore == "replay":
         return patch_dangling_tool_calls(messages)
@@ -193,48 +174,41 @@ def restore_history(
 
 def system_prompts(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
     """The system prompts in a history; with a history, the framework sends no others."""
-    return [part for part in _parts(messages) if isinstance(part, SystemPromptPart)]
+    return [part for part in _request_parts(messages) if isinstance(part, SystemPromptPart)]
 
 
 def _turns(messages: Sequence[ModelMessage]) -> Iterator[list[ModelMessage]]:
-    """Each turn as what the user wrote in it and the last that the agent did, if the user wrote."""
-    for start, end in pairwise((*desk_of(messages).inputs.turns, len(messages))):
-        said = [part for part in map(_text_only, _parts(messages[start:end])) if part]
-        replies = [reply for reply in map(_reply, messages[start:end]) if reply]
-        if said:
-            yield [ModelRequest(parts=said), *replies[-1:]]
+    """Each turn as the user's text and the agent's last reply, if the user wrote any."""
+    for start, end in pairwise((*plan_builder(messages).inputs.turns, len(messages))):
+        prompts = [part for part in map(_text_prompt, _request_parts(messages[start:end])) if part]
+        replies = [reply for reply in map(_text_reply, messages[start:end]) if reply]
+        if prompts:
+            yield [ModelRequest(parts=prompts), *replies[-1:]]
 
 
-def _parts(messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
-    """The parts of the requests."""
-    return (part for one in messages if isinstance(one, ModelRequest) for part in one.parts)
+def _request_parts(messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
+    requests = (message for message in messages if isinstance(message, ModelRequest))
+    return (part for request in requests for part in request.parts)
 
 
-def _text_only(part: ModelRequestPart) -> UserPromptPart | None:
-    """What the user wrote, without pictures and other files."""
+def _text_prompt(part: ModelRequestPart) -> UserPromptPart | None:
     if not isinstance(part, UserPromptPart):
         return None
     if isinstance(part.content, str):
         return part if part.content.strip() else None
     texts = [
-        one if isinstance(one, str) else one.content
-        for one in part.content
-        if isinstance(one, str | TextContent)
+        item if isinstance(item, str) else item.content
+        for item in part.content
+        if isinstance(item, str | TextContent)
     ]
     return replace(part, content="\n".join(texts)) if any(map(str.strip, texts)) else None
 
 
-def _reply(message: ModelMessage) -> ModelResponse | None:
-    """What the agent says in a response, if anything."""
+def _text_reply(message: ModelMessage) -> ModelResponse | None:
     texts = [part for part in message.parts if isinstance(part, TextPart) and part.content]
     if not texts or isinstance(message, ModelRequest):
         return None
     return replace(message, parts=texts)
-
-
-# The slash commands of one's own loop: `/clear`, `/compact`, `/history`.
-#
-# A command that returns a list replaces the history; one that returns None leaves it as it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +218,11 @@ class CommandContext:
     message_history: list[ModelMessage]
     agent: AbstractAgent[Any, Any]
     show: Callable[[str], object] = print
-    """How something is shown to the user."""
+    """Shows a line to the user."""
 
 
 async def run_command(line: str, ctx: CommandContext) -> list[ModelMessage] | None:
-    """Run a command by its name: the new history, or None to keep the old one."""
+    """Run a slash command: returns the new history, or None to keep the old one."""
     match line.strip():
         case "/clear":
             return cmd_clear(ctx)
@@ -261,11 +235,7 @@ async def run_command(line: str, ctx: CommandContext) -> list[ModelMessage] | No
             return None
 
 
-COMMANDS: Final = ("/clear", "/compact", "/history")
-
-
 def cmd_clear(ctx: CommandContext) -> list[ModelMessage]:  # noqa: ARG001 - as every command
-    """Start again with nothing."""
     return []
 
 
@@ -273,12 +243,12 @@ def cmd_history(ctx: CommandContext) -> None:
     """Show how long the history is: requests count as turns, as co-cli counts them."""
     messages = ctx.message_history
     turns = sum(isinstance(message, ModelRequest) for message in messages)
-    spoken = len(desk_of(messages).inputs.turns)
-    ctx.show(f"{turns} turns, {len(messages)} messages; {spoken} turns begun by the user")
+    by_user = len(plan_builder(messages).inputs.turns)
+    ctx.show(f"{turns} turns, {len(messages)} messages; {by_user} turns begun by the user")
 
 
 async def cmd_compact(ctx: CommandContext) -> list[ModelMessage] | None:
-    """Summarise the history into two messages, with the agent's own model."""
+    """Summarize the history into two messages, with the agent's own model."""
     if not ctx.message_history:
         ctx.show("There is nothing to compact.")
         return None

@@ -1,15 +1,15 @@
-"""What a session's log says of the conversation that it keeps, as pure functions of its entries.
+"""How a session's log represents a conversation, and how it is read.
 
 The messages on the session's line are the conversation's history, so entry ids, parents and the
-head are the log's own. A branch is a rewind. What the log has no word for (usage, calls that wait
-for an answer, whose conversation it is) is an entry beside the messages, one for each save. Its id
-is the conversation's revision, until somebody else moves the session on: then that entry's is.
+head are the log's own. A branch is a rewind. What the log has no entry for (usage, calls that wait
+for an answer, the owner) is saved in an entry next to the messages, one for each save. Its id is
+the conversation's revision, until somebody else adds to the session: then that entry's id is.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_ai.conversation_store import ConversationRecord
@@ -38,31 +38,33 @@ from refold.log.outline import replay
 from refold.wire.pydantic_ai import PydanticAI
 
 HOST: Final = "pydantic-ai"
+GONE: Final = (SessionNotFound, SessionForgotten)
 TURNS: Final = frozenset({Rewound.KIND, Cleared.KIND})
-"""What makes the line go on from elsewhere."""
+"""The entries that make the line continue from elsewhere."""
 _MOVES: Final = TURNS | {Message.KIND, Forgot.KIND}
 _RECORD: Final = TypeAdapter(ConversationRecord)
 _WAITING: Final = "deferred_tool_requests"
 _DELETED: Final = "deleted"
+_FIRST_READ: Final = 8
+"""The newest entries that are read first; after a save, they are enough for its record."""
+_GROWTH: Final = 4
+"""By how much the number of entries grows when they are not enough."""
 
 
 class EntryId(str):
-    """An entry's id that knows the session it was read in, so that nobody has to look for it."""
+    """An entry's id that knows its session, so that no search is needed to find the entry."""
 
     __slots__ = ("session",)
     session: str
 
     def __new__(cls, entry: object, session: str) -> Self:
-        """The id of an entry of the session."""
-        made = super().__new__(cls, entry)
-        made.session = session
-        return made
+        entry_id = super().__new__(cls, entry)
+        entry_id.session = session
+        return entry_id
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A conversation as its session keeps it."""
-
+class StoredConversation:
     head: int
     """The session's newest entry."""
     tip: str | None
@@ -71,21 +73,14 @@ class Kept:
     """None once the conversation was deleted."""
 
 
-class _Save(NamedTuple):
-    seq: int
-    record: ConversationRecord | None
-    """None when it was the last: the conversation was deleted then."""
-
-
-def saved(record: ConversationRecord, spans: Iterable[Span] = ()) -> Saved:
-    """The entry that goes with a save; `spans` hold the calls that the record waits for."""
+def save_entry(record: ConversationRecord, spans: Iterable[Span] = ()) -> Saved:
+    """The entry of a save; `spans` contain the calls that the record waits for."""
     state = _RECORD.dump_python(record, mode="json", exclude={"conversation_id", "revision"})
     pending = state.pop(_WAITING)
     return Saved(HOST, state, pending, tuple(spans))
 
 
-def deleted() -> Saved:
-    """The entry that ends a conversation. The log keeps what was said."""
+def deletion_entry() -> Saved:
     return Saved(HOST, {_DELETED: True})
 
 
@@ -95,72 +90,76 @@ def is_message(entry: Entry) -> bool:
 
 
 def seq_of(entries: Iterable[Entry], entry_id: str) -> int | None:
-    """Where the entry with this id is among these."""
     return next((entry.seq for entry in entries if str(entry.id) == entry_id), None)
 
 
 def line_at(entries: Sequence[Entry], seq: int) -> list[Entry]:
     """The messages on the line when `seq` was the newest of all these entries."""
     turns = [entry for entry in entries[:seq] if entry.kind in TURNS]
-    on_line = (entries[at - 1] for at in seqs(replay(turns).on_line(seq)))
+    on_line = (entries[number - 1] for number in seqs(replay(turns).on_line(seq)))
     return [entry for entry in on_line if is_message(entry)]
 
 
 def stretch_end(entries: Sequence[Entry], seq: int) -> int:
-    """The last entry after `seq` before the next message or turn: folds made there still stand."""
+    """The last entry after `seq` before the next message or turn: folds made there stay valid."""
     for entry in entries[seq:]:
         if entry.kind in TURNS or is_message(entry):
             return entry.seq - 1
     return entries[-1].seq
 
 
-def holding(entries: Iterable[Entry], calls: Iterable[str]) -> tuple[Span, ...]:
-    """The messages that hold any of these calls."""
-    wanted = [call.encode() for call in calls]
-    found = (entry for entry in entries if any(call in entry.body for call in wanted))
-    return spans_of(entry.seq for entry in found if is_message(entry))
+def spans_with_calls(entries: Iterable[Entry], calls: Iterable[str]) -> tuple[Span, ...]:
+    """The messages that contain any of these calls."""
+    ids = [call.encode() for call in calls]
+    matches = (entry for entry in entries if any(call in entry.body for call in ids))
+    return spans_of(entry.seq for entry in matches if is_message(entry))
 
 
-def kept_of(info: SessionInfo, entries: Sequence[Entry]) -> Kept | None:
-    """The conversation that a session keeps, from its newest entries; None when these are too few.
+def derive_conversation(info: SessionInfo, entries: Sequence[Entry]) -> StoredConversation | None:
+    """The conversation in a session, from its newest entries; None when these are too few.
 
-    All of them are needed when others moved it on since it was saved, or it never was.
+    All of them are needed when others added to it since it was saved, or it never was.
     """
-    save = _newest_save(entries, info.session)
-    own = save is not None and save.seq > (info.forked_at or 0)
-    since = [entry for entry in entries if save is None or entry.seq > save.seq]
-    moves = [entry for entry in since if entry.kind in _MOVES]
-    if save is not None and own and not moves:
-        tip = save.record.head_id if save.record else None
-        return Kept(info.entries, tip, save.record)
+    save, record = _newest_save(entries, info.session)
+    is_own = save > (info.forked_at or 0)
+    moves = [entry for entry in entries if entry.seq > save and entry.kind in _MOVES]
+    if is_own and not moves:
+        return StoredConversation(info.entries, record.head_id if record else None, record)
     if entries[0].seq > 1:
         return None
-    record = save.record if save and save.record else _blank(info, entries[0])
-    if not own and info.forked_at:
+    record = record or ConversationRecord(
+        conversation_id=info.session,
+        head_id=None,
+        revision=str(entries[0].id),
+        updated_at=entries[0].time,
+    )
+    if not is_own and info.forked_at:
+        line = line_at(entries, info.forked_at)
         record.forked_from, record.branches = info.forked_from, []
-        record.forked_at = _tip(line_at(entries, info.forked_at))
+        record.forked_at = str(line[-1].id) if line else None
     if moves:
-        _move_on(record, moves, entries, info.forked_at or 0)
-    return Kept(info.entries, record.head_id, record)
+        _apply_moves(record, moves, entries, info.forked_at or 0)
+    return StoredConversation(info.entries, record.head_id, record)
 
 
-def _newest_save(entries: Sequence[Entry], session: str) -> _Save | None:
+def _newest_save(entries: Sequence[Entry], session: str) -> tuple[int, ConversationRecord | None]:
+    """The newest save's seq, or 0, and its record, which a deleted conversation has not."""
     for entry in reversed(entries):
         if entry.kind != Saved.KIND:
             continue
         match CODEC.decode(entry):
             case Saved(host, dict(state), pending) if host == HOST:
-                return _Save(entry.seq, _record(entry, session, state, pending))
+                return entry.seq, _decode_record(entry, session, state, pending)
             case Forgotten(kept={"host": str(host), "state": dict(state)}) if host == HOST:
-                return _Save(entry.seq, _record(entry, session, state, None))
+                return entry.seq, _decode_record(entry, session, state, None)
             case Unknown():
                 raise _too_new(session)
             case _:
                 pass
-    return None
+    return 0, None
 
 
-def _record(
+def _decode_record(
     entry: Entry, session: str, state: dict[str, JsonValue], pending: JsonValue
 ) -> ConversationRecord | None:
     if state.get(_DELETED):
@@ -182,24 +181,15 @@ def _too_new(session: str) -> WrittenByNewer:
     )
 
 
-def _blank(info: SessionInfo, opening: Entry) -> ConversationRecord:
-    return ConversationRecord(
-        conversation_id=info.session,
-        head_id=None,
-        revision=str(opening.id),
-        updated_at=opening.time,
-    )
-
-
-def _move_on(
+def _apply_moves(
     record: ConversationRecord, moves: Sequence[Entry], entries: Sequence[Entry], forked_at: int
 ) -> None:
-    """Take in what others did to the session since the record was saved."""
+    """Update the record by what others did to the session since it was saved."""
     session = record.conversation_id
     line = line_at(entries, entries[-1].seq)
     turns = [move.seq for move in moves if move.kind in TURNS and move.seq > forked_at]
     left = [line_at(entries, turn - 1) for turn in turns]
-    tips = [str(before[-1].id) for before in left if before]
+    tips = [str(branch[-1].id) for branch in left if branch]
     on_line = {str(entry.id) for entry in line}
     tips = [*(tip for tip in record.branches if tip not in tips), *dict.fromkeys(tips)]
     record.branches = [EntryId(tip, session) for tip in tips if tip not in on_line]
@@ -213,52 +203,41 @@ def _move_on(
             record.usage.requests += 1
 
 
-def _tip(line: Sequence[Entry]) -> str | None:
-    return str(line[-1].id) if line else None
+class ConversationReader:
+    """Reads no more of a session than needed. Opens its own store, if any, at first use."""
 
-
-# Reading conversations from a log: as little of a session as will do.
-
-GONE: Final = (SessionNotFound, SessionForgotten)
-_FEW: Final = 8
-"""The newest entries that are read first; after a save they tell all of its record."""
-_MORE: Final = 4
-"""How many times as many are read next, when they do not."""
-
-
-class Reading:
-    """Reads a log, and opens its store at first use when that is ours to open."""
-
-    def __init__(self, log: Log, own: Store | None) -> None:
+    def __init__(self, log: Log, own_store: Store | None) -> None:
         self._log = log
-        self._own = own
+        self._own_store = own_store
 
-    async def opened(self) -> Log:
-        """The log, ready to be used."""
-        if self._own is not None:
-            await self._own.open()
+    async def open(self) -> Log:
+        if self._own_store is not None:
+            await self._own_store.open()
         return self._log
 
-    async def kept(self, name: str) -> Kept | None:
-        """The conversation that a session keeps; None where there is no session."""
-        log = await self.opened()
+    async def conversation(self, name: str) -> StoredConversation | None:
+        log = await self.open()
         try:
             info = await log.info(name)
-            _check_format(info)
-            count = _FEW
+            if info.format != PydanticAI.name:
+                raise InvalidInput(
+                    f"Session {name!r} holds {info.format} messages, not {PydanticAI.name}.",
+                    "Give the conversation another id.",
+                )
+            count = _FIRST_READ
             while True:
                 span = Span(max(1, info.entries - count + 1), info.entries)
-                if kept := kept_of(info, await log.read(name, span)):
-                    return kept
-                count *= _MORE
+                if conversation := derive_conversation(info, await log.read(name, span)):
+                    return conversation
+                count *= _GROWTH
         except GONE:
             return None
 
     async def line(self, session: str, head_id: str, limit: int | None) -> list[Entry]:
         """The messages on the line up to this one; with a limit, at most one more than that."""
-        log = await self.opened()
+        log = await self.open()
         head = await log.head(session)
-        count = head if limit is None else _FEW + 2 * limit
+        count = head if limit is None else _FIRST_READ + 2 * limit
         while True:
             span = Span(max(1, head - count + 1), head)
             entries = await log.read(session, span)
@@ -266,16 +245,17 @@ class Reading:
             if span.first == 1:
                 if seq is None:
                     raise KeyError(head_id)
-                return _last(line_at(entries, seq), limit)
+                line = line_at(entries, seq)
+                return line if limit is None else line[-limit - 1 :]
             if seq is not None and TURNS.isdisjoint(entry.kind for entry in entries):
                 line = [entry for entry in entries if entry.seq <= seq and is_message(entry)]
                 if limit is not None and len(line) > limit:
-                    return _last(line, limit)
-            count *= _MORE
+                    return line[-limit - 1 :]
+            count *= _GROWTH
 
     async def find(self, entry_id: str) -> str:
-        """The session that holds the entry: all are looked through, the last used first."""
-        log = await self.opened()
+        """The session that contains the entry: all are searched, the last used first."""
+        log = await self.open()
         async with aclosing(self.sessions()) as sessions:
             async for info in sessions:
                 if seq_of(await log.read(info.session, whole=False), entry_id) is not None:
@@ -284,23 +264,11 @@ class Reading:
 
     async def sessions(self) -> AsyncGenerator[SessionInfo]:
         """The sessions with Pydantic AI's messages, the last used first."""
-        log, page = await self.opened(), None
+        log, token = await self.open(), None
         while True:
-            found = await log.sessions(page=page)
-            for info in found.sessions:
+            page = await log.sessions(page=token)
+            for info in page.sessions:
                 if info.format == PydanticAI.name:
                     yield info
-            if (page := found.next) is None:
+            if (token := page.next) is None:
                 return
-
-
-def _last(line: list[Entry], limit: int | None) -> list[Entry]:
-    return line if limit is None else line[-limit - 1 :]
-
-
-def _check_format(info: SessionInfo) -> None:
-    if info.format != PydanticAI.name:
-        raise InvalidInput(
-            f"Session {info.session!r} holds {info.format} messages, not {PydanticAI.name}.",
-            "Give the conversation another id.",
-        )

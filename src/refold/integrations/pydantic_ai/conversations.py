@@ -1,6 +1,6 @@
-"""Pydantic AI's conversations, kept in a Refold store.
+"""Pydantic AI's conversation store over a Refold store.
 
-A conversation is the session of its id, and its messages are the session's messages: whatever
+A conversation is the session with its id, and its messages are the session's messages: whatever
 reads sessions (views, folds, recall, search, export) reads conversations too. See
 `refold.integrations.pydantic_ai.conversation_log` for what is an entry and what is derived.
 """
@@ -21,13 +21,13 @@ from pydantic_ai.conversation_store import (
 from refold.errors import Conflict, InvalidInput, SessionExists
 from refold.integrations.pydantic_ai.conversation_log import (
     GONE,
+    ConversationReader,
     EntryId,
-    Kept,
-    Reading,
-    deleted,
-    holding,
-    saved,
+    StoredConversation,
+    deletion_entry,
+    save_entry,
     seq_of,
+    spans_with_calls,
     stretch_end,
 )
 from refold.integrations.pydantic_ai.history import message_of, payload_of
@@ -49,7 +49,7 @@ from refold.wire.pydantic_ai import PydanticAI
 
 
 class Conversations(ConversationStore):
-    """A conversation store over a Refold store: memory, an SQLite file, or one of your own.
+    """A conversation store over a Refold store: memory, an SQLite file, or your own.
 
     Nothing is erased: branching rewinds, and deleting hides a conversation and keeps its log. To
     erase one for good, forget its session.
@@ -57,7 +57,7 @@ class Conversations(ConversationStore):
     Args:
         store: An address (`sqlite:///chats.db`, `memory:`) or a path, opened at first use; or an
             open store, or the log of a tenant.
-        tenant: Whose conversations these are; not for a log, which is a tenant's already.
+        tenant: Whose conversations these are; ignored for a log, which already has a tenant.
         profile: The profile that new sessions are opened with.
         author: Makes the entries; tests give it a clock.
     """
@@ -77,43 +77,41 @@ class Conversations(ConversationStore):
             store = self._own = SqliteStore(store)
         is_store = hasattr(store, "log")
         self._log = cast("Store", store).log(tenant) if is_store else cast("Log", store)
-        self._reading = Reading(self._log, self._own)
+        self._reader = ConversationReader(self._log, self._own)
         self._profile = profile
         self._author = author or Author()
 
     async def __aenter__(self) -> Self:
-        """Open the store, if it was given by its address."""
-        await self._reading.opened()
+        await self._reader.open()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Close it."""
         await self.close()
 
     async def close(self) -> None:
-        """Close the store that was given by its address; another is its owner's to close."""
+        """Close the store if it was given by its address; otherwise its owner closes it."""
         if self._own is not None:
             await self._own.close()
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """The record of a conversation; None when there is none, or it was deleted."""
-        kept = await self._reading.kept(conversation_id)
-        return kept.record if kept else None
+        stored = await self._reader.conversation(conversation_id)
+        return stored.record if stored else None
 
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
         """The records, newest first: of every session with Pydantic AI's messages."""
-        found: list[ConversationRecord] = []
-        async with aclosing(self._reading.sessions()) as sessions:
+        records: list[ConversationRecord] = []
+        async with aclosing(self._reader.sessions()) as sessions:
             async for info in sessions:
-                if limit is not None and _enough(found, limit, info.updated_at):
+                if limit is not None and _is_complete(records, limit, info.updated_at):
                     break
                 record = await self.read_record(info.session)
                 if record is not None and scope in {None, record.scope}:
-                    found.append(record)
-                    found.sort(key=lambda one: one.updated_at, reverse=True)
-        return found[:limit]
+                    records.append(record)
+                    records.sort(key=lambda record: record.updated_at, reverse=True)
+        return records[:limit]
 
     async def write_record(
         self,
@@ -122,52 +120,49 @@ class Conversations(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Append the new messages and the record, all or none, if the revision is still that."""
+        """Append the new messages and the record, all or none, if the revision is as expected."""
         _check_chain(record, new_entries)
         while True:
-            kept = await self._reading.kept(record.conversation_id)
-            self._check_revision(record.conversation_id, kept, expected_revision)
+            stored = await self._check_revision(record.conversation_id, expected_revision)
             try:
-                await self._write(record, new_entries, kept)
-            except Conflict:  # somebody was faster; whether that matters, the revision tells
+                await self._write(record, new_entries, stored)
+            except Conflict:  # another writer was first; the revision tells whether that matters
                 continue
             return
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """Hide the conversation and clear its session's view. The log keeps every word."""
         while True:
-            kept = await self._reading.kept(conversation_id)
-            self._check_revision(conversation_id, kept, expected_revision)
-            assert kept is not None  # noqa: S101 - or it had no revision
-            drafts = [self._author.draft(one) for one in (Cleared(), deleted())]
+            stored = await self._check_revision(conversation_id, expected_revision)
+            assert stored is not None  # noqa: S101 - or it had no revision
+            drafts = [self._author.draft(value) for value in (Cleared(), deletion_entry())]
             try:
-                await self._log.append(conversation_id, drafts, expected=kept.head)
+                await self._log.append(conversation_id, drafts, expected=stored.head)
             except Conflict:
                 continue
             return
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """The entry of this id.
+        """The entry with this id.
 
-        Ids that this store gave say where they are. For one that comes from elsewhere every
-        session is looked through.
+        Ids that this store returned know their session. For other ids, every session is searched.
         """
-        found = await self.read_history(entry_id, limit=1)
-        if not found or found[0].id != entry_id:
+        history = await self.read_history(entry_id, limit=1)
+        if not history or history[0].id != entry_id:
             raise KeyError(entry_id)
-        return found[0]
+        return history[0]
 
     async def read_history(
         self, head_id: str | None, *, limit: int | None = None
     ) -> list[ConversationEntry]:
-        """The messages up to this one, or the last of them."""
+        """The messages up to this one, or the last `limit` of them."""
         if head_id is None or limit == 0:
             return []
         session = (
-            head_id.session if isinstance(head_id, EntryId) else await self._reading.find(head_id)
+            head_id.session if isinstance(head_id, EntryId) else await self._reader.find(head_id)
         )
         try:
-            line = await self._reading.line(session, head_id, limit)
+            line = await self._reader.line(session, head_id, limit)
         except GONE as error:
             raise KeyError(head_id) from error
         before = [None, *(EntryId(entry.id, session) for entry in line)]
@@ -178,32 +173,36 @@ class Conversations(ConversationStore):
         ]
         return history if limit is None else history[-limit:]
 
-    def _check_revision(self, name: str, kept: Kept | None, expected: str | None) -> None:
-        if (kept.record.revision if kept and kept.record else None) != expected:
+    async def _check_revision(self, name: str, expected: str | None) -> StoredConversation | None:
+        stored = await self._reader.conversation(name)
+        if (stored.record.revision if stored and stored.record else None) != expected:
             raise ConversationConflict(name)
+        return stored
 
     async def _write(
-        self, record: ConversationRecord, new: Sequence[ConversationEntry], kept: Kept | None
+        self,
+        record: ConversationRecord,
+        new: Sequence[ConversationEntry],
+        stored: StoredConversation | None,
     ) -> None:
         name, draft = record.conversation_id, self._author.draft
         after = new[0].parent_id if new else record.head_id
         turns: list[Draft] = []
-        if kept is None and after is None:
+        if stored is None and after is None:
             head, turns = 0, [draft(Opened(PydanticAI.name, self._profile))]
-        elif kept is None:
-            head = await self._forked(record, after or "")
+        elif stored is None:
+            head = await self._fork(record, after or "")
         else:
-            head = kept.head
-            turns = [] if after == kept.tip else [draft(await self._turn(name, after))]
+            head = stored.head
+            turns = [] if after == stored.tip else [draft(await self._turn(name, after))]
         messages = [
-            draft(Message(payload_of(one.message)))._replace(id=_uuid(one.id)) for one in new
+            draft(Message(payload_of(entry.message)))._replace(id=_uuid(entry.id)) for entry in new
         ]
-        spans = await self._ground(record, messages, head + len(turns))
-        save = draft(saved(record, spans))._replace(id=_uuid(record.revision))
+        spans = await self._pending_spans(record, messages, head + len(turns))
+        save = draft(save_entry(record, spans))._replace(id=_uuid(record.revision))
         await self._log.append(name, [*turns, *messages, save], expected=head)
 
     async def _turn(self, name: str, after: str | None) -> Cleared | Rewound:
-        """What makes the session go on after that message."""
         if after is None:
             return Cleared()
         entries = await self._log.read(name)
@@ -212,45 +211,45 @@ class Conversations(ConversationStore):
             raise ConversationConflict(name)
         return Rewound(stretch_end(entries, seq))
 
-    async def _forked(self, record: ConversationRecord, after: str) -> int:
-        """Fork the session that holds the message; where the new one then is."""
+    async def _fork(self, record: ConversationRecord, after: str) -> int:
+        """Fork the session that contains the message; returns the fork's head."""
         name, source = record.conversation_id, record.forked_from
         try:
             entries = await self._log.read(source) if source else []
             seq = seq_of(entries, after)
             if source is None or seq is None:
                 raise ConversationConflict(name)
-            at = stretch_end(entries, seq)
-            await self._log.fork(source, name, at=at)
+            head = stretch_end(entries, seq)
+            await self._log.fork(source, name, at=head)
         except (*GONE, SessionExists) as error:
             raise ConversationConflict(name) from error
-        return at  # not where it is by now: another may have made the same fork and gone on
+        return head  # not its current head: another may have made the same fork and continued it
 
-    async def _ground(
+    async def _pending_spans(
         self, record: ConversationRecord, messages: Sequence[Draft], head: int
     ) -> tuple[Span, ...]:
-        """The messages with the calls that are waited for, which are forgotten with them."""
+        """The messages with the calls that the record waits for: it is forgotten with them."""
         waiting = record.deferred_tool_requests
         if waiting is None:
             return ()
         calls = [call.tool_call_id for call in (*waiting.calls, *waiting.approvals)]
-        placed = [Entry(head + nth, *one[:5]) for nth, one in enumerate(messages, start=1)]
-        if spans := holding(placed, calls):
+        new = [Entry(head + nth, *draft[:5]) for nth, draft in enumerate(messages, start=1)]
+        if spans := spans_with_calls(new, calls):
             return spans
-        stored = await self._log.read(record.conversation_id) if head > 1 else []
-        return holding(stored, calls)
+        entries = await self._log.read(record.conversation_id) if head > 1 else []
+        return spans_with_calls(entries, calls)
 
 
-def _enough(found: Sequence[ConversationRecord], limit: int, updated_at: int) -> bool:
-    """Whether no session of that age, or older, can be among the first."""
-    if len(found) < max(limit, 1):
+def _is_complete(records: Sequence[ConversationRecord], limit: int, updated_at: int) -> bool:
+    """Whether no session of that age, or older, can be among the first `limit`."""
+    if len(records) < max(limit, 1):
         return limit == 0
-    return updated_at < int(found[limit - 1].updated_at.timestamp() * 1000)
+    return updated_at < int(records[limit - 1].updated_at.timestamp() * 1000)
 
 
 def _check_chain(record: ConversationRecord, new: Sequence[ConversationEntry]) -> None:
-    ids = [one.id for one in new]
-    if new and ([one.parent_id for one in new[1:]], record.head_id) != (ids[:-1], ids[-1]):
+    ids = [entry.id for entry in new]
+    if new and ([entry.parent_id for entry in new[1:]], record.head_id) != (ids[:-1], ids[-1]):
         raise InvalidInput("The new entries are no chain that ends at the record's head.")
 
 

@@ -1,4 +1,4 @@
-"""What happens in a session, told in the agent's event stream and as spans."""
+"""What happens in a session, as events in the agent's event stream and as spans."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from opentelemetry.trace import Span, Tracer
 from pydantic_ai import CapabilityEvent, RunContext
 
 from refold.fold.events import CompactionComplete, CompactionStart, FoldEvent
-from refold.fold.extractive import BY as BREADCRUMB
+from refold.fold.extractive import BY as EXTRACTIVE
 from refold.view import Event, Request
 
 Happening = Event | FoldEvent
-Watching = Callable[[str, Happening], None]
-"""Is told what happens in which conversation."""
+Watch = Callable[[str, Happening], None]
+"""Called with a conversation's id and what happened in it."""
 
 
 @dataclass(kw_only=True)
@@ -28,46 +28,41 @@ class SessionEvent(CapabilityEvent, namespace="refold"):
     """The event's own fields."""
 
 
-class Telling:
-    """Gathers what happens in one session, and tells it when a run can be told."""
+class SessionEvents:
+    """Collects what happens in one session until a run can emit it."""
 
-    def __init__(self, session: str, scope: str, watch: Watching | None = None) -> None:
-        self._watching = watch
+    def __init__(self, session: str, scope: str, watch: Watch | None = None) -> None:
+        self._watch = watch
         self._session = session
-        self._scope = scope
-        self._heard: list[Happening] = []
+        self._attributes = {"gen_ai.conversation.id": session, "refold.scope": scope}
+        self._pending: list[Happening] = []
         self._fold: Span | None = None
-        self._tracer: Tracer | None = None
+        self.tracer: Tracer | None = None
+        """The newest run's; None before the first."""
 
-    def begin(self, ctx: RunContext[Any]) -> None:
-        """The run has begun: from now on there is somebody to tell."""
-        self._tracer = ctx.tracer
-
-    def watch(self, happening: Happening) -> None:
-        """Take note of it."""
-        self._heard.append(happening)
-        if self._watching is not None:
-            self._watching(self._session, happening)
-        match happening:
-            case CompactionStart(trigger=trigger) if self._tracer is not None:
-                self._fold = self._tracer.start_span("refold.fold", attributes=self._attributes())
+    def add(self, event: Happening) -> None:
+        self._pending.append(event)
+        if self._watch is not None:
+            self._watch(self._session, event)
+        match event:
+            case CompactionStart(trigger=trigger) if self.tracer is not None:
+                self._fold = self.tracer.start_span("refold.fold", attributes=self._attributes)
                 self._fold.set_attribute("refold.fold.trigger", trigger)
             case CompactionComplete() if self._fold is not None:
-                self._ended(self._fold, happening)
+                _end_span(self._fold, event)
                 self._fold = None
             case _:
                 pass
 
-    async def tell(self, ctx: RunContext[Any]) -> None:
-        """Emit what was noted since."""
-        heard, self._heard = self._heard, []
-        for one in heard:
+    async def emit(self, ctx: RunContext[Any]) -> None:
+        events, self._pending = self._pending, []
+        for event in events:
             await ctx.emit(
-                SessionEvent(name=one.NAME, session=self._session, details=one.as_json())
+                SessionEvent(name=event.NAME, session=self._session, details=event.as_json())
             )
 
-    def spanned(self, ctx: RunContext[Any], model: str, request: Request) -> None:
-        """A span that says what the request is made of."""
+    def trace_request(self, ctx: RunContext[Any], model: str, request: Request) -> None:
+        """Record a span that describes the request's content."""
         account = request.plan.account
         values = {
             "gen_ai.request.model": model,
@@ -79,21 +74,19 @@ class Telling:
         }
         if request.plan.cause:
             values["refold.view.rewritten"] = request.plan.cause
-        ctx.tracer.start_span("refold.view", attributes={**self._attributes(), **values}).end()
+        ctx.tracer.start_span("refold.view", attributes={**self._attributes, **values}).end()
 
-    def _attributes(self) -> dict[str, str]:
-        return {"gen_ai.conversation.id": self._session, "refold.scope": self._scope}
 
-    def _ended(self, span: Span, event: CompactionComplete) -> None:
-        span.set_attributes(
-            {
-                "refold.fold.id": event.request_id,
-                "refold.fold.tokens_removed": event.tokens_removed,
-                "refold.fold.messages_removed": event.messages_removed,
-            }
-        )
-        if event.model and event.model != BREADCRUMB:
-            span.set_attribute("gen_ai.request.model", event.model)
-        if event.error:
-            span.set_attribute("error.type", event.error.partition(":")[0])  # no one's words
-        span.end()
+def _end_span(span: Span, event: CompactionComplete) -> None:
+    span.set_attributes(
+        {
+            "refold.fold.id": event.request_id,
+            "refold.fold.tokens_removed": event.tokens_removed,
+            "refold.fold.messages_removed": event.messages_removed,
+        }
+    )
+    if event.model and event.model != EXTRACTIVE:
+        span.set_attribute("gen_ai.request.model", event.model)
+    if event.error:
+        span.set_attribute("error.type", event.error.partition(":")[0])  # not the message
+    span.end()

@@ -68,20 +68,16 @@ class PartStream(StreamedResponse):
 
     @property
     def model_name(self) -> str:
-        """The model's name."""
         return self.name
 
     @property
     def provider_name(self) -> str | None:
-        """There is no provider."""
         return None
 
     @property
     def provider_url(self) -> str | None:
-        """There is no provider."""
         return None
 
     @property
     def timestamp(self) -> datetime:
-        """When the response began."""
         return self.started

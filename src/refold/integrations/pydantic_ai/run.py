@@ -1,7 +1,7 @@
-"""One run of an agent, managed: what it says is logged, and what it sends comes from the log."""
+"""One managed run of an agent: its messages are logged, and its requests come from the log."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from refold.integrations.pydantic_ai.history import (
     repeats_the_end,
 )
 from refold.integrations.pydantic_ai.pydantic_ai_compat import enter_history
-from refold.integrations.pydantic_ai.scopes import Caller, Place, current
+from refold.integrations.pydantic_ai.scopes import Caller, Place, current_caller
 from refold.integrations.pydantic_ai.sessions import ConversationSession, Models
 from refold.log import Log
 from refold.models.catalog import Usage
@@ -40,100 +40,93 @@ from refold.recall.tools import CHARS, FEWEST_CHARS
 from refold.session.session import TIGHTER
 from refold.view import Request
 
+MIN_ROOM = 3_000
+"""Smaller requests offer no recall tools: the tools and their results would fill them."""
+
 
 class Run:
-    """What one run knows, from its beginning to its end."""
+    """The state of one run."""
 
     def __init__(self, log: Log, models: Models, place: Place, *, cache: bool) -> None:
         self.place = place
-        self.told: str | None = None
-        """What it is told of earlier conversations."""
-        self._conversations_log = log
+        self.board_text: str | None = None
+        """The board's facts from earlier conversations."""
+        self._log = log
         self._models = models
         self._cache = cache
         self._session: ConversationSession | None = None
         self._history: History | None = None
         self._answered: ModelResponse | None = None
         self._returned: dict[str, ToolReturnPart] = {}
-        self._writing: set[asyncio.Future[object]] = set()
+        self._writes: set[asyncio.Future[object]] = set()
         self._request: Request | None = None
-        self._asked = False
-        self._over = False
+        self._prepared = False
+        """Whether this step prepared a request; other capabilities may answer without one."""
+        self._ended = False
         self._refusals = 0
         self._refusal: Exception | None = None
 
     @property
     def session(self) -> ConversationSession:
-        """The session, once the run has begun."""
         assert self._session is not None  # noqa: S101 - hooks run after the beginning
         return self._session
 
     @property
-    def _own(self) -> History:
+    def history(self) -> History:
         assert self._history is not None  # noqa: S101 - as above
         return self._history
 
     @property
     def room(self) -> int:
-        """The most tokens that a request may have."""
+        """How many tokens a request may have."""
         return self.session.setup.budget.limit
 
     @property
-    def misses_something(self) -> bool:
-        """Whether there is something that only recall can show."""
-        return self._session is not None and self._session.shows_less
+    def offers_recall(self) -> bool:
+        return self._session is not None and self._session.shows_less and self.room >= MIN_ROOM
 
     async def begin(self, ctx: RunContext[Any], session: ConversationSession) -> None:
-        """Begin in a session, leased until the end; what it shows enters the run as its history."""
+        """Begin in a session, leased until the end; its context becomes the run's history."""
         self._session = session
         session.use.model = cast("Model", ctx.model)
-        session.telling.begin(ctx)
+        session.events.tracer = ctx.tracer
         if ctx.messages:
-            await adopt(session, self._conversations_log, ctx.messages, session.begun)
+            await adopt(session, self._log, ctx.messages, session.run_start)
         else:
-            enter_history(ctx, self._entering(await self._past(), ctx))
-        session.begun = session.head
+            enter_history(ctx, await self._past(ctx))
+        session.run_start = session.head
         self._history = History(ctx.messages, ctx.run_id)
 
-    async def _past(self) -> Sequence[bytes]:
-        """What the model would be sent so far.
-
-        Where that is too much (pins, say), the first request refuses it, after it has logged the
-        prompt: nothing that a user says may be lost.
-        """
+    async def _past(self, ctx: RunContext[Any]) -> list[ModelMessage]:
+        said = self.session.said
         try:
-            return await self.session.shown()
+            messages = self.session.decode(await self.session.shown())
         except ViewTooLarge:
-            return self.session.said
-
-    def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
-        """The history. Calls that were never answered are closed, unless the run may make them."""
-        messages = self.session.reading(shown)
-        if ctx.prompt is not None:
-            return messages
-        if self.session.said and isinstance(message_of(self.session.said[-1]), ModelResponse):
+            # The first request raises it again, after it has logged the user's prompt.
+            messages = self.session.decode(said)
+        # Unanswered tool calls are closed, but a run without a prompt may make them.
+        if ctx.prompt is None and said and isinstance(message_of(said[-1]), ModelResponse):
             while messages and not isinstance(messages[-1], ModelResponse):
                 messages.pop()
         return messages
 
-    def asks(self, ctx: RunContext[Any]) -> None:
-        """A request is to be made; others may answer it before a model is asked."""
-        self.goes_on(ctx)
-        self._own.step()
-        self._asked = False
+    def start_step(self, ctx: RunContext[Any]) -> None:
+        self.history.messages = ctx.messages
+        self.history.start_step()
+        self._prepared = False
 
     async def prepare(
-        self, ctx: RunContext[Any], asked: ModelRequestContext
+        self, ctx: RunContext[Any], context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Log what is new, and send what the view shows of it all."""
-        if self._over:  # Pydantic AI ends what is left of a cancelled run later than the run itself
+        """Log what is new, and send the session's context."""
+        if self._ended:  # Pydantic AI finishes a canceled run's steps later than the run itself
             raise asyncio.CancelledError
-        self._asked = True
-        await self._say_new(ctx)
+        self._prepared = True
+        await self._log_history(ctx)
         session = self.session
-        session.use.model = asked.model
+        session.use.model = context.model
         setup = self._models.setup_for_request(
-            session.use, asked.model, asked.model_request_parameters, asked.model_settings
+            session.use, context.model, context.model_request_parameters, context.model_settings
         )
         if setup is not session.setup:
             await session.switch(setup)
@@ -142,66 +135,69 @@ class Run:
         except ViewTooLarge as error:
             if self._refusal is None:
                 raise
-            raise self._exceeded(setup.model, error) from self._refusal
-        asked.messages = self.session.reading(self._request.messages)
-        settings = self._models.answer_within(setup.model, self._sent, asked.model_settings)
-        asked.model_settings = cast("ModelSettings", _cached(settings) if self._cache else settings)
-        self.session.telling.spanned(ctx, setup.model, self._request)
-        await self.session.telling.tell(ctx)
-        return asked
-
-    async def answered(
-        self, ctx: RunContext[Any], asked: ModelRequestContext, response: ModelResponse
-    ) -> None:
-        """Log the answer, and what it used."""
-        if not self._asked:  # it is no model's, and follows what was to be sent
-            await self._say_new(ctx)
-        named = replace(
-            response,
-            run_id=response.run_id or ctx.run_id,
-            conversation_id=response.conversation_id or ctx.conversation_id,
+            raise self._window_exceeded(setup.model, error) from self._refusal
+        context.messages = session.decode(self._request.messages)
+        settings = self._models.experiences.answer_within(
+            setup.model, self._sent, context.model_settings
         )
-        used = _usage(response)
-        self._answered = response
-        if self._asked:
-            await self._surely(self.session.answer(payload_of(named), usage=used))
-        else:
-            await self._surely(self.session.say(payload_of(named)))
-        if self._asked and used is not None and used.input and self._request is not None:
-            sent = self._request.plan.account.sent
-            self._models.answered(asked.model.model_id, sent, used.input)
-        self._refusals, self._refusal = 0, None
-        await self.session.telling.tell(ctx)
+        if self._cache and not any("cache" in name for name in settings or ()):
+            settings = {**(settings or {}), "cache": True}
+        context.model_settings = cast("ModelSettings", settings)
+        session.events.trace_request(ctx, setup.model, self._request)
+        await session.events.emit(ctx)
+        return context
 
-    def cut_short(self, asked: ModelRequestContext, response: ModelResponse) -> None:
+    async def log_answer(
+        self, ctx: RunContext[Any], context: ModelRequestContext, response: ModelResponse
+    ) -> None:
+        if not self._prepared:  # no model was asked: the step's own messages come first
+            await self._log_history(ctx)
+        payload = payload_of(
+            replace(
+                response,
+                run_id=response.run_id or ctx.run_id,
+                conversation_id=response.conversation_id or ctx.conversation_id,
+            )
+        )
+        usage = _usage(response)
+        self._answered = response
+        if self._prepared:
+            await self._write(self.session.answer(payload, usage=usage))
+            if usage is not None and usage.input and self._request is not None:
+                self._models.experiences.answered(context.model.model_id, self._sent, usage.input)
+        else:
+            await self._write(self.session.say(payload))
+        self._refusals, self._refusal = 0, None
+        await self.session.events.emit(ctx)
+
+    def retry_if_cut(self, context: ModelRequestContext, response: ModelResponse) -> None:
         """When the answer ended because the window was full, ask again with less.
 
         What was streamed cannot be taken back; then the next request leaves more room.
         """
-        if not filled(response, self._window(asked), self._most):
+        if not filled(response, self._window(context), self._max_sent):
             return
         usage = response.usage
         total = usage.input_tokens + usage.output_tokens
-        self._models.refused(
-            asked.model.model_id, self._sent, Overflow(total or None, usage.input_tokens or None)
-        )
-        if not asked.streaming and self._refusals < len(TIGHTER):
+        overflow = Overflow(total or None, usage.input_tokens or None)
+        self._models.experiences.refused(context.model.model_id, self._sent, overflow)
+        if not context.streaming and self._refusals < len(TIGHTER):
             self._refusals += 1
             raise RetryModelRequest
 
-    def refused(self, asked: ModelRequestContext, error: Exception) -> None:
+    def retry_if_too_long(self, context: ModelRequestContext, error: Exception) -> None:
         """When the provider refused the request for its length, ask again with less."""
-        said = overflow_in(error, window=self._window(asked), sent=self._most)
-        if said is None:
+        overflow = overflow_in(error, window=self._window(context), sent=self._max_sent)
+        if overflow is None:
             return
-        self._models.refused(asked.model.model_id, self._sent, said)
+        self._models.experiences.refused(context.model.model_id, self._sent, overflow)
         self._refusals += 1
         self._refusal = error
         if self._refusals > len(TIGHTER):
-            raise self._exceeded(asked.model.model_id) from error
+            raise self._window_exceeded(context.model.model_id) from error
         raise RetryModelRequest from error
 
-    def _exceeded(self, model: str, error: ViewTooLarge | None = None) -> WindowExceeded:
+    def _window_exceeded(self, model: str, error: ViewTooLarge | None = None) -> WindowExceeded:
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
         what = (
             f"{model} refused the request for its length {times}, "
@@ -211,114 +207,91 @@ class Run:
             return WindowExceeded(f"{what} {error.what}", error.fix)
         return WindowExceeded(what)
 
-    def goes_on(self, ctx: RunContext[Any]) -> None:
-        """A step begins; what it adds to the history is found there however it ends."""
-        self._own.is_now(ctx.messages)
-
-    def returned(self, call: ToolCallPart, result: object) -> None:
-        """A tool is done. If the run is cancelled now, nobody else will say so."""
+    def add_return(self, call: ToolCallPart, result: object) -> None:
+        """Note a tool's result. If the run is canceled now, no message will contain it."""
         content = result.return_value if isinstance(result, ToolReturn) else result
         self._returned[call.tool_call_id] = ToolReturnPart(
             call.tool_name, content, call.tool_call_id
         )
 
-    def succeeded(self) -> None:
-        """The run came to its end: nobody will want to do it over."""
-        self.session.begun = None
-
     async def end(self) -> None:
         """Log what came after the last request, as far as the run got."""
         if self._history is None:  # it never began
             return
-        self._over = True
-        await asyncio.gather(*self._writing, return_exceptions=True)
-        await self._log(self._own.take())
+        self._ended = True
+        await asyncio.gather(*self._writes, return_exceptions=True)
+        await self._log_messages(self._history.take())
         if self._returned:
-            found = ModelRequest([*self._returned.values()], conversation_id=self.place.session)
-            await self._surely(self.session.say(payload_of(found)))
+            request = ModelRequest([*self._returned.values()], conversation_id=self.place.session)
+            await self._write(self.session.say(payload_of(request)))
 
     @property
     def _sent(self) -> int:
         return self._request.plan.account.sent if self._request else 0
 
     @property
-    def _most(self) -> int:
-        """What was sent, if the count was too low by as much as it may be."""
+    def _max_sent(self) -> int:
+        """The tokens sent, if our count was too low by as much as it may be."""
         return int(self._sent * (1 + self.session.setup.counter.spread))
 
-    def _window(self, asked: ModelRequestContext) -> int | None:
-        named = self._models.limit_of(asked.model.model_id)
-        return named or self.session.setup.budget.window
+    def _window(self, context: ModelRequestContext) -> int | None:
+        reported = self._models.experiences.of(context.model.model_id).window
+        return reported or self.session.setup.budget.window
 
-    async def _say_new(self, ctx: RunContext[Any]) -> None:
+    async def _log_history(self, ctx: RunContext[Any]) -> None:
         first = self._request is None
-        self._own.is_now(ctx.messages)
-        new = self._own.take()
+        self.history.messages = ctx.messages
+        new = self.history.take()
         # A run without a prompt sends again what the session ends with.
         if first and new and repeats_the_end(self.session, new[0]):
             new = new[1:]
-        await self._log(new)
+        await self._log_messages(new)
 
-    async def _log(self, new: list[ModelMessage]) -> None:
-        if not new:
-            return
-        # The answer was logged when it came; what stands for it in the history may be a copy.
-        if self._answered is not None and isinstance(new[0], ModelResponse):
+    async def _log_messages(self, new: list[ModelMessage]) -> None:
+        # The answer was logged when it came; the history may hold a copy of it.
+        if self._answered is not None and new and isinstance(new[0], ModelResponse):
             new = new[1:]
             self._answered = None
         if new:
             self._returned.clear()
-            await self._surely(self.session.say(*map(payload_of, new)))
+            await self._write(self.session.say(*map(payload_of, new)))
 
-    async def _surely(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do it, even if the run is cancelled meanwhile."""
+    async def _write(self, work: Coroutine[Any, Any, object]) -> None:
+        """Finish the work even if the run is canceled meanwhile."""
         task = asyncio.ensure_future(work)
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
         await asyncio.shield(task)
 
 
-def _cached(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The settings with prompt caching on, unless somebody decided about it."""
-    given = settings or {}
-    return given if any("cache" in name for name in given) else {**given, "cache": True}
-
-
 def _usage(response: ModelResponse) -> Usage | None:
-    told = response.usage
-    if not told.has_values():
+    usage = response.usage
+    if not usage.has_values():
         return None
     return Usage(
-        told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens
+        usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
     )
 
 
-# The recall tools as Pydantic AI's, offered when there is something to recall.
-
-LEAST_ROOM = 3_000
-"""Tokens of a request below which the tools, and what they bring, would fill it."""
-
-
 def recall_toolset(
-    log: Log, wanted: Callable[[RunContext[Any]], bool], *, everywhere: bool
+    log: Log, offered: Callable[[RunContext[Any]], bool], *, everywhere: bool
 ) -> AbstractToolset[Any]:
-    """The tools of all runs. While everything is in view they would only cost room."""
+    """The recall tools of all runs, offered only while something is out of the model's view."""
 
-    def of(caller: Caller) -> tuple[RecallTool, ...]:
+    def tools_for(caller: Caller) -> tuple[RecallTool, ...]:
         session, scope = caller.place
         chars = max(FEWEST_CHARS, min(CHARS, caller.room))  # about a quarter of it in tokens
         return recall_tools(log, session, scope=scope, chars=chars, everywhere=everywhere)
 
-    offered = [_offered(tool, of) for tool in of(Caller(None, Place("any"), 0))]
-    toolset: FunctionToolset[Any] = FunctionToolset(offered, id="refold-recall")
-    return toolset.filtered(lambda ctx, _: wanted(ctx))
+    def adapt(tool: RecallTool) -> Tool[Any]:
+        async def call(**arguments: Any) -> str:  # noqa: ANN401 - whatever the model sent
+            caller = current_caller()
+            assert caller is not None  # noqa: S101 - it is called as a tool of a managed run
+            own = next(other for other in tools_for(caller) if other.name == tool.name)
+            return await own.run(arguments)
 
+        return Tool[Any].from_schema(call, tool.name, tool.description, tool.schema)
 
-def _offered(tool: RecallTool, of: Callable[[Caller], tuple[RecallTool, ...]]) -> Tool[Any]:
-    async def call(**arguments: Any) -> str:  # noqa: ANN401 - whatever the model gave
-        caller = current()
-        assert caller is not None  # noqa: S101 - it is called as a tool of a managed run
-        own = next(one for one in of(caller) if one.name == tool.name)
-        return await own.run(arguments)
-
-    return Tool[Any].from_schema(call, tool.name, tool.description, tool.schema)
+    tools = [adapt(tool) for tool in tools_for(Caller(None, Place("any"), 0))]
+    toolset: FunctionToolset[Any] = FunctionToolset(tools, id="refold-recall")
+    return toolset.filtered(lambda ctx, _: offered(ctx))

@@ -1,7 +1,7 @@
-"""Where a run belongs: a session of its own, or, as a delegation, a scope within another's.
+"""Where a run is logged: in its own session, or, if it is delegated work, in a scope of another's.
 
-A run that another run starts, in a tool or in any other code of its own, has no field that says so.
-So while a run is at work, a context variable names it.
+No field tells that a run was started by another run, in a tool or elsewhere. So a context variable
+names the run that is active.
 """
 
 from collections.abc import Generator
@@ -10,91 +10,86 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pydantic_ai.models import Model, infer_model
-
-from refold.errors import InvalidInput, SessionNotFound
+from refold.errors import SessionNotFound
 from refold.integrations.pydantic_ai.pydantic_ai_compat import is_generated_id
 from refold.log import MAIN_SCOPE, Log
-from refold.memory import Board, Consolidated, consolidate
-from refold.models.catalog import Overrides
 
 
 class Place(NamedTuple):
-    """Where the messages of a run are logged, and whose they are."""
+    """The session and scope in which a run's messages are logged."""
 
     session: str
     scope: str = MAIN_SCOPE
 
     @property
     def delegated(self) -> bool:
-        """Whether another run waits for this one."""
         return self.scope != MAIN_SCOPE
 
 
 @dataclass(eq=False)
 class Caller:
-    """A run that is at work."""
+    """An active run, or a tool call of it."""
 
-    kept: object
-    """In which store."""
+    store: object
+    """Identifies the store that it logs to."""
     place: Place
     room: int = 0
-    """While a tool of it is at work: the most tokens that its requests may have."""
-    above: "Caller | None" = None
-    """Whose tool, or other code, started that run."""
-    over: bool = False
-    """It has ended, though a task that it started may go on."""
+    """In a tool call: how many tokens the run's requests may have."""
+    parent: "Caller | None" = None
+    """The run whose tool, or other code, started this one."""
+    ended: bool = False
+    """A task that it started may outlive it."""
 
-    def within(self, kept: object, session: str) -> "Caller | None":
-        """The nearest run of this session that waits for what is at work."""
-        if (self.kept, self.place.session) == (kept, session) and not self.over:
+    def find(self, store: object, session: str) -> "Caller | None":
+        """The nearest run of this session that waits for this one."""
+        if (self.store, self.place.session) == (store, session) and not self.ended:
             return self
-        return self.above.within(kept, session) if self.above else None
+        return self.parent.find(store, session) if self.parent else None
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("refold.caller", default=None)
 
 
 @contextmanager
-def calling(kept: object, place: Place, room: int = 0) -> Generator[None]:
-    """While a run, or a tool of it, is at work."""
-    above = _CALLER.get()
-    if above is not None and above.place == place:
-        above = above.above
-    caller = Caller(kept, place, room, above)
+def active_caller(store: object, place: Place, room: int = 0) -> Generator[None]:
+    parent = _CALLER.get()
+    if parent is not None and parent.place == place:
+        parent = parent.parent
+    caller = Caller(store, place, room, parent)
     token = _CALLER.set(caller)
     try:
         yield
     finally:
-        caller.over = True
+        caller.ended = True
         _CALLER.reset(token)
 
 
-def current() -> Caller | None:
-    """The run that is at work."""
+def current_caller() -> Caller | None:
     return _CALLER.get()
 
 
-async def place_of(log: Log, kept: object, conversation: str, agent: str | None, run: str) -> Place:
-    """The place of a run.
+async def place_of(
+    log: Log, store: object, conversation: str, agent: str | None, run: str
+) -> Place:
+    """Where to log a run.
 
-    A run within a tool of another is delegated work, unless it names a conversation of its own; so
-    is one that names, anywhere within a run, a conversation whose turn that run holds.
+    A run within a tool call of another run is delegated work, unless it names its own conversation.
+    So is a run that names, anywhere within another run, a conversation whose turn that run holds.
     """
-    found = _CALLER.get()
-    if found is None:
+    caller = _CALLER.get()
+    if caller is None:
         return Place(conversation)
-    waiting = found.within(kept, conversation)
-    in_tool = found.kept == kept and found.room and not found.over
-    if waiting is None and not (in_tool and await _made_up(log, conversation)):
+    waiting = caller.find(store, conversation)
+    in_tool = caller.store == store and caller.room and not caller.ended
+    if waiting is None and not (in_tool and await _is_unnamed(log, conversation)):
         return Place(conversation)
-    session, scope = (waiting or found).place
+    session, scope = (waiting or caller).place
     name = (agent or "agent").replace("/", "-")
     return Place(session, f"{scope.rstrip('/')}/{name}-{run[-8:]}")
 
 
-async def _made_up(log: Log, conversation: str) -> bool:
-    """Whether nobody chose this id: it is as Pydantic AI makes them, and the log knows it not."""
+async def _is_unnamed(log: Log, conversation: str) -> bool:
+    """Whether nobody chose this id: it looks generated, and the log does not have it."""
     if not is_generated_id(conversation):
         return False
     try:
@@ -102,28 +97,3 @@ async def _made_up(log: Log, conversation: str) -> bool:
     except SessionNotFound:
         return True
     return False
-
-
-# What a conversation is told of earlier ones: the board, as it stood when it began.
-
-
-async def told(board: Board | None, log: Log, place: Place) -> str | None:
-    """The words for a run at this place; delegated work is told by who delegates."""
-    if board is None or place.delegated:
-        return None
-    begun = (await log.info(place.session)).created_at
-    return (await board.stand(before=begun)).text or None
-
-
-async def consolidated(
-    board: Board | None, log: Log, session: str, model: Model | str, models: Overrides
-) -> Consolidated:
-    """What came of having this model read a session for the board."""
-    if board is None:
-        raise InvalidInput(
-            "There is no board to put anything on.",
-            "Give one: Refold(board=branch_of(Path.cwd())).",
-        )
-    from refold.models.summarizer import RemAgent  # noqa: PLC0415 - only who asks for it needs it
-
-    return await consolidate(log, session, board, RemAgent(infer_model(model), models))

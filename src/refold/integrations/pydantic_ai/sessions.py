@@ -14,15 +14,14 @@ from refold.engine import Engine
 from refold.errors import RefoldError, SessionBusy
 from refold.fold.compactor import MANUAL, Remember, Write
 from refold.fold.job import Job
-from refold.integrations.pydantic_ai.events import Telling, Watching
-from refold.integrations.pydantic_ai.history import Reading
+from refold.integrations.pydantic_ai.events import SessionEvents, Watch
+from refold.integrations.pydantic_ai.history import MessageCache
 from refold.integrations.pydantic_ai.scopes import Place
 from refold.log import Author, Log, Store, wall_clock
 from refold.log.protocol import DEFAULT_TENANT, LockHandle, Locks
 from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NONE
 from refold.models.experience import Experiences, Setup
-from refold.models.overflow import Overflow
 from refold.models.summarizer import inferred
 from refold.session import Session
 from refold.session.compaction import Hook, Host
@@ -32,27 +31,33 @@ from refold.session.retention import retain
 from refold.stores import open_store
 from refold.view import Profile
 
-# What is known of the models that serve: their windows, what they refused, how they count.
+FORMAT = "pydantic-ai"
+MAX_IDLE = 64
+"""How many sessions stay open between runs."""
+_FIRST_PAUSE, _MAX_PAUSE = 0.005, 0.25
+
+NewEngine = Callable[[Log], Engine]
+"""Makes the engine of a log."""
 
 
 class Offer(NamedTuple):
-    """What a request offers the model beside its messages."""
+    """What a request offers the model in addition to its messages."""
 
     tools: tuple[str, ...] = ()
-    """Their definitions, each as JSON."""
+    """The tools' definitions, each as JSON."""
     instructions: str = ""
 
 
 @dataclass(eq=False)
 class ModelUse:
-    """How one conversation uses models. A delegation has its own, as it has its own tools."""
+    """How one conversation uses models. Delegated work has its own, as it has its own tools."""
 
     model: Model | None = None
-    """The one that serves it: others may have the same name, and other keys."""
+    """The model object in use: another one of the same name may have another API key."""
     offer: Offer = field(default_factory=Offer)
-    """Of its newest request."""
+    """The newest request's."""
     setups: dict[str, tuple[object, Setup]] = field(default_factory=dict[str, tuple[object, Setup]])
-    """By model: what the newest setup was made of, and the setup."""
+    """By model: the inputs of the newest setup, and the setup."""
 
 
 class Models:
@@ -63,11 +68,11 @@ class Models:
     ) -> None:
         self._profile = profile
         self._overrides = overrides
-        self._experiences = Experiences()
+        self.experiences = Experiences()
         self._summariser = summariser
 
-    def named(self, name: str, job: Job, use: ModelUse | None) -> Model:
-        """The model of that name for a fold: the summariser, the session's own, or a new one."""
+    def find(self, name: str, job: Job, use: ModelUse | None) -> Model:
+        """The model of that name for a fold: the summarizer, the session's own, or a new one."""
         own = self._summariser
         if own is not None and job.trigger != MANUAL and own.model_id == name:
             return own
@@ -81,87 +86,51 @@ class Models:
         parameters: ModelRequestParameters,
         settings: Mapping[str, Any] | None,
     ) -> Setup:
-        """For which model, with which tools and instructions, a request is to be planned."""
-        use.offer = Offer(_tools(parameters), _instructions(parameters))
+        """The setup to plan a request with, including its tools and instructions."""
+        tools: Iterable[Any] = (*parameters.function_tools, *parameters.output_tools)
+        schemas = ([one.name, one.description, one.parameters_json_schema] for one in tools)
+        use.offer = Offer(
+            tuple(to_json(schema).decode() for schema in schemas),
+            "\n\n".join(part.content for part in parameters.instruction_parts or ()),
+        )
         return self.setup(use, model, settings)
 
     def setup(
         self, use: ModelUse, model: Model, settings: Mapping[str, Any] | None = None
     ) -> Setup:
-        """The same between requests: with the tools and instructions of the newest one."""
+        """The setup between requests: with the tools and instructions of the newest one."""
         name = model.model_id
-        known = self._experiences.of(name)
+        experience = self.experiences.of(name)
         own = self._settings(model, settings or {})
-        made_of = (own, use.offer, known.counter, known.window, known.undercount)
+        inputs = (own, use.offer, experience.counter, experience.window, experience.undercount)
         before, setup = use.setups.get(name, (None, None))
-        if setup is None or before != made_of:
-            setup = self._experiences.setup(name, self._profile, own, *use.offer)
-            use.setups[name] = made_of, setup
+        if setup is None or before != inputs:
+            setup = self.experiences.setup(name, self._profile, own, *use.offer)
+            use.setups[name] = inputs, setup
         return setup
 
-    def answered(self, name: str, counted: int, reported: int) -> None:
-        """A request of so many tokens, by our count and by the model's."""
-        self._experiences.answered(name, counted, reported)
-
-    def refused(self, name: str, counted: int, said: Overflow) -> None:
-        """A request of so many tokens, by our count, was refused."""
-        self._experiences.refused(name, counted, said)
-
-    def answer_within(
-        self, name: str, sent: int, settings: Mapping[str, Any] | None
-    ) -> Mapping[str, Any] | None:
-        """The settings, asking for no longer answer than the window that was named has room for."""
-        return self._experiences.answer_within(name, sent, settings)
-
-    def limit_of(self, name: str) -> int | None:
-        """The smallest limit that a model named, if it ever did."""
-        return self._experiences.of(name).window
-
     def _settings(self, model: Model, settings: Mapping[str, Any]) -> ModelSettings:
-        name = model.model_id
-        found = [self._overrides[key] for key in (model.model_name, name) if key in self._overrides]
         own: dict[str, Any] = {}
-        for one in found:
-            own |= one.model_dump(exclude_none=True)
+        for key in (model.model_name, model.model_id):
+            if key in self._overrides:
+                own |= self._overrides[key].model_dump(exclude_none=True)
         window = own.get("window") or model.context_window
         output = settings.get("max_tokens") or own.get("output")
         return ModelSettings.model_validate({**own, "window": window, "output": output})
 
 
-def _tools(parameters: ModelRequestParameters) -> tuple[str, ...]:
-    offered: Iterable[Any] = (*parameters.function_tools, *parameters.output_tools)
-    return tuple(
-        to_json([one.name, one.description, one.parameters_json_schema]).decode() for one in offered
-    )
-
-
-def _instructions(parameters: ModelRequestParameters) -> str:
-    return "\n\n".join(part.content for part in parameters.instruction_parts or ())
-
-
-FORMAT = "pydantic-ai"
-MAX_IDLE = 64
-"""How many sessions stay open between runs."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
-
-NewEngine = Callable[[Log], Engine]
-"""Makes the engine of a log."""
-
-
 class ConversationSession(Session):
     """A session with what its runs share. `ConversationSessions` opens it."""
 
-    telling: Telling
-    reading: Reading
+    events: SessionEvents
+    decode: MessageCache
     use: ModelUse
-    begun: int | None
-    """Where the newest run began, unless it came to its end."""
+    run_start: int | None
+    """Where the newest run began, unless it succeeded."""
 
 
 @dataclass
 class _Line:
-    """The runs of one session, waiting for their turn."""
-
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     runs: int = 0
 
@@ -179,7 +148,7 @@ class ConversationSessions:
         host: Host = dict,
         write: Write | None = None,
         remember: Remember | None = None,
-        watch: Watching | None = None,
+        watch: Watch | None = None,
         retention: Profile | None = None,
         author: Author | None = None,
         engine: NewEngine | None = None,
@@ -190,7 +159,7 @@ class ConversationSessions:
         self._store = open_store(store) if isinstance(store, str) else store
         self._tenant = tenant
         self.log: Log = self._store.log(tenant)
-        # Two that lock in the same place keep the same sessions.
+        # Two stores that lock in the same place hold the same sessions.
         self.key: object = (self._locks().place or id(self._store), tenant)
         self._wait = wait
         self._before = before
@@ -208,17 +177,17 @@ class ConversationSessions:
         """The log, in an open store.
 
         Args:
-            using: The session that is to be used. Before the first, what is too old is forgotten.
+            using: The session to be used. Before the first one, expired sessions are forgotten.
         """
         await self._store.open()
         if using is not None and self._retention is not None:
             profile, self._retention = self._retention, None
-            with suppress(RefoldError):  # the next program that comes along does it
+            with suppress(RefoldError):  # the next program will do it
                 await retain(self.log, profile, now=wall_clock(), keep={using})
         return self.log
 
     async def close(self) -> None:
-        """Close what is open; a fold that is under way is given up, and the log says so."""
+        """Close the sessions and our own store; running folds are canceled, and the log says so."""
         await self.pool.close()
         if self._own:
             await self._store.close()
@@ -226,69 +195,61 @@ class ConversationSessions:
     def lease(
         self, place: Place, setup: Callable[[], Setup]
     ) -> AbstractAsyncContextManager[ConversationSession]:
-        """The session at this place, opened for this setup if it is not open."""
+        """The session at this place, opened with this setup unless it is open."""
 
         async def open_session() -> ConversationSession:
             return await self._open_session(place, setup())
 
-        # A delegation is over with its run: nobody comes back to its scope.
-        return self.pool.lease(self._key_of(place), open_session, keep=not place.delegated)
+        # Delegated work ends with its run: nobody returns to its scope.
+        return self.pool.lease(
+            SessionKey(self._tenant, *place), open_session, keep=not place.delegated
+        )
 
     def find(self, place: Place) -> ConversationSession | None:
         """The session at this place, if it is open."""
-        return self.pool.find(self._key_of(place))
-
-    def _key_of(self, place: Place) -> SessionKey:
-        return SessionKey(self._tenant, place.session, place.scope)
+        return self.pool.find(SessionKey(self._tenant, *place))
 
     async def _open_session(self, place: Place, setup: Setup) -> ConversationSession:
-        telling = Telling(place.session, place.scope, self._watch)
+        events = SessionEvents(place.session, place.scope, self._watch)
+        new_engine = self._new_engine
         session = await ConversationSession.open(
             self.log,
             place.session,
             setup,
             format=FORMAT,
             scope=place.scope,
-            engine=self._engine(),
+            engine=new_engine and self.pool.engine(self._tenant, lambda: new_engine(self.log)),
             before=self._before,
             host=self._host,
             write=self._write,
             remember=self._remember,
-            watch=telling.watch,
+            watch=events.add,
             author=self._author,
         )
-        session.telling, session.reading = telling, Reading()
-        session.use, session.begun = ModelUse(), None
+        session.events, session.decode = events, MessageCache()
+        session.use, session.run_start = ModelUse(), None
         return session
-
-    def _engine(self) -> Engine | None:
-        """The engine of this event loop, where folds are not made here."""
-        new_engine = self._new_engine
-        if new_engine is None:
-            return None
-        return self.pool.engine(self._tenant, lambda: new_engine(self.log))
 
     @asynccontextmanager
     async def turn(
         self, session: str, profile: str, *, wait: float | None = None
     ) -> AsyncGenerator[None]:
-        """One run of a session at a time, in the order in which they came.
+        """One run of a session at a time, in order of arrival.
 
-        Else their messages would stand between each other's calls and returns. Raises SessionBusy
-        after `wait` seconds, as long as runs wait unless told.
+        Otherwise their messages would separate each other's tool calls from their results. Raises
+        SessionBusy after `wait` seconds.
         """
         limit = self._wait if wait is None else wait
-        async with self._in_line(session, limit):
+        async with self._turn_in_process(session, limit):
             await begin(self.log, session, FORMAT, profile, self._author or Author())
-            held = await self._held(session, limit)
+            lock = await self._take_lock(session, limit)
             try:
                 yield
             finally:
-                held.release()
+                lock.release()
 
     @asynccontextmanager
-    async def _in_line(self, session: str, wait: float) -> AsyncGenerator[None]:
-        """The turn among the runs of this program."""
+    async def _turn_in_process(self, session: str, wait: float) -> AsyncGenerator[None]:
         lines = self._lines.setdefault(asyncio.get_running_loop(), {})
         line = lines.setdefault(session, _Line())
         line.runs += 1
@@ -307,17 +268,17 @@ class ConversationSessions:
             if not line.runs:
                 del lines[session]
 
-    async def _held(self, session: str, wait: float) -> LockHandle:
-        """The lock against other processes, which poll."""
+    async def _take_lock(self, session: str, wait: float) -> LockHandle:
+        """Take the lock against other processes, by polling."""
         locks = self._locks()
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + wait, _FIRST_PAUSE
-        while (held := await locks.take(session)) is None:
+        while (lock := await locks.take(session)) is None:
             if loop.time() > until:
                 raise _busy(session, wait)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        return held
+            pause = min(2 * pause, _MAX_PAUSE)
+        return lock
 
     def _locks(self) -> Locks:
         return self.log.locks("turn")

@@ -26,18 +26,14 @@ from refold.testing.strategies import TickingClock
 
 
 class Conformance:
-    """The author and the clock of the tests, and shorthands."""
-
     clock = TickingClock()
     author = Author(clock, Random(7))  # noqa: S311 - the same drafts in every run
 
     @pytest.fixture
     def log(self, store: Store) -> Log:
-        """The log under test, of a tenant that no other test uses."""
         return store.log(f"tenant {uuid4()}")
 
     def drafts(self, *values: Value) -> list[Draft]:
-        """New drafts of the values."""
         return [self.author.draft(value) for value in values]
 
     async def begin(
@@ -49,32 +45,26 @@ class Conformance:
         title: str | None = None,
         expected: int = 0,
     ) -> Appended:
-        """Begin a session with some messages."""
         said = [Message(f'{{"content":"message {at}"}}'.encode()) for at in range(messages)]
         drafts = self.drafts(Opened("openai-chat", "balanced", title), *said)
         return await log.append(name, drafts, expected=expected)
 
     async def add(self, log: Log, name: str, *values: Value) -> Appended:
-        """Append at the head."""
         return await log.append(name, self.drafts(*values), expected=await log.head(name))
 
     async def fold(self, log: Log, name: str, *spans: Span) -> UUID:
-        """Make a fold: two entries."""
         fold = uuid4()
         summary: JsonValue = {"text": "what was said"}
         await self.add(log, name, FoldStarted(fold, spans, "manual"))
         await self.add(log, name, FoldCompleted(fold, spans, summary))
         return fold
 
-    async def seen(self, log: Log, name: str) -> Sequence[int]:
-        """The seqs of the entries a view is made of."""
+    async def visible_seqs(self, log: Log, name: str) -> Sequence[int]:
         visible: Sequence[Entry] = (await log.visible(name)).entries
         return [entry.seq for entry in visible]
 
     async def names(self, log: Log, search: str | None = None) -> list[str]:
-        """The sessions as they are listed."""
         return [info.session for info in (await log.sessions(search=search)).sessions]
 
     def now(self) -> int:
-        """A moment later than everything so far."""
         return int((self.clock() + timedelta(milliseconds=1)).timestamp() * 1000)

@@ -27,8 +27,6 @@ from refold.testing.conformance.base import Conformance
 
 
 class ForgettingConformance(Conformance):
-    """Erasure, in spans, sessions and forks."""
-
     async def test_forgotten_entries_leave_tombstones(self, log: Log) -> None:
         await self.begin(log, "s", 3, title="secret title")
         before = await log.read("s")
@@ -62,7 +60,7 @@ class ForgettingConformance(Conformance):
         assert record == Forgotten("request", {"digest": "digest", "limit": 100, "model": "model"})
         assert isinstance(record, Forgotten)
         assert record.state == "unrebuildable"
-        assert await self.seen(log, "s") == [1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14]
+        assert await self.visible_seqs(log, "s") == [1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14]
 
     async def test_forgetting_does_not_move_the_line(self, log: Log) -> None:
         await self.begin(log, "s", 4)
@@ -71,9 +69,9 @@ class ForgettingConformance(Conformance):
         await self.add(log, "s", Pinned((PartRef(2, 0),)), Rewound(7))
         await self.add(log, "s", FoldStarted(running, (Span(4, 4),), "manual", focus="secret"))
         await self.add(log, "s", Cleared(), Note("new"))
-        seen = await self.seen(log, "s")
+        visible_seqs = await self.visible_seqs(log, "s")
         await log.forget("s", Span(4, 11))
-        assert await self.seen(log, "s") == seen == [1, 12]
+        assert await self.visible_seqs(log, "s") == visible_seqs == [1, 12]
         assert [one.fold for one in (await log.visible("s")).outline.running] == [running]
 
     async def test_forgetting_reaches_forks_and_their_source(self, log: Log) -> None:

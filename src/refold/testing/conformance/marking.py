@@ -26,15 +26,11 @@ KEY, OTHER, NEVER = (bytes([at]) * 16 for at in (1, 2, 255))
 
 
 class MarkingConformance(Conformance):
-    """Keys on entries, and who finds them."""
-
     async def mark(self, log: Log, name: str, key: bytes, after: int | None = None) -> int:
-        """Append a note with a mark; its seq."""
         drafts = self.drafts(Note("marked"))
         return (await log.append(name, drafts, expected=None, mark=Mark(key, 0, after))).first
 
     async def places(self, log: Log, *keys: bytes) -> list[tuple[str, int]]:
-        """The sessions and seqs of the entries with these keys."""
         return [(one.session, one.seq) for one in await log.marked(keys)]
 
     async def test_a_marked_entry_is_found_by_its_key(self, log: Log) -> None:

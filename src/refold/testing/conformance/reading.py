@@ -30,8 +30,6 @@ from refold.testing.conformance.base import Conformance
 
 
 class SearchingConformance(Conformance):
-    """Words in, entries out."""
-
     async def test_what_was_appended_is_found(self, log: Log) -> None:
         await self.begin(log, "s")
         for at in range(3):
@@ -117,7 +115,6 @@ class SearchingConformance(Conformance):
         assert [hit.entry.seq for hit in await log.search("needle")] == [2]
 
     async def test_every_word_of_a_very_long_entry_is_found(self, log: Log) -> None:
-        """300,000 words, all of them different: as long as a thick book."""
         await self.begin(log, "s")
         count = 300_000
         said = [f"w{nth:x}" for nth in range(count)]
@@ -288,8 +285,6 @@ class SearchingConformance(Conformance):
 
 
 class ViewingConformance(Conformance):
-    """Folds, rewinds, clears and pins."""
-
     async def test_a_view_needs_everything_at_first(self, log: Log) -> None:
         await self.begin(log, "s", 4)
         visible = await log.visible("s")
@@ -329,7 +324,6 @@ class ViewingConformance(Conformance):
             assert await log.head(name) == head
 
     async def test_entries_are_read_as_they_are_now(self, log: Log) -> None:
-        """Also by who knows the session from before."""
         await self.begin(log, "s", 3)
         await log.outlined("s")
         assert [one.forgotten for one in await log.read("s", Span(2, 3))] == [False, False]
@@ -339,9 +333,9 @@ class ViewingConformance(Conformance):
     async def test_a_fold_stands_for_its_spans(self, log: Log) -> None:
         await self.begin(log, "s", 8)
         await self.fold(log, "s", Span(2, 4), Span(6, 7))
-        assert await self.seen(log, "s") == [1, 5, 8, 9, 10, 11]
+        assert await self.visible_seqs(log, "s") == [1, 5, 8, 9, 10, 11]
         await self.fold(log, "s", Span(2, 9))
-        assert await self.seen(log, "s") == [1, 10, 11, 12, 13]
+        assert await self.visible_seqs(log, "s") == [1, 10, 11, 12, 13]
         folds = (await log.visible("s")).outline.folds
         assert [fold.seq for fold in folds] == [13]
 
@@ -352,9 +346,9 @@ class ViewingConformance(Conformance):
         with pytest.raises(InvalidEntry, match="does not stand"):
             await self.add(log, "s", FoldUndone(first))
         await self.add(log, "s", FoldUndone(second))
-        assert await self.seen(log, "s") == [1, 5, 6, 7, 8, 9, 10, 11]
+        assert await self.visible_seqs(log, "s") == [1, 5, 6, 7, 8, 9, 10, 11]
         await self.add(log, "s", FoldUndone(first))
-        assert await self.seen(log, "s") == list(range(1, 13))
+        assert await self.visible_seqs(log, "s") == list(range(1, 13))
 
     async def test_each_start_of_a_fold_has_one_end(self, log: Log) -> None:
         await self.begin(log, "s", 3)
@@ -386,9 +380,9 @@ class ViewingConformance(Conformance):
     async def test_rewinding_goes_back_and_forth(self, log: Log) -> None:
         await self.begin(log, "s", 5)
         await self.add(log, "s", Rewound(3), Note("another way"))
-        assert await self.seen(log, "s") == [1, 2, 3, 8]
+        assert await self.visible_seqs(log, "s") == [1, 2, 3, 8]
         await self.add(log, "s", Rewound(6))
-        assert await self.seen(log, "s") == [1, 2, 3, 4, 5, 6]
+        assert await self.visible_seqs(log, "s") == [1, 2, 3, 4, 5, 6]
         assert await log.head("s") == 9
         for nowhere in (0, 10, 99):
             with pytest.raises(InvalidEntry):
@@ -398,25 +392,25 @@ class ViewingConformance(Conformance):
         await self.begin(log, "s", 4)
         await self.fold(log, "s", Span(2, 4))
         await self.add(log, "s", Rewound(5))
-        assert await self.seen(log, "s") == [1, 2, 3, 4, 5]
+        assert await self.visible_seqs(log, "s") == [1, 2, 3, 4, 5]
         await self.add(log, "s", Rewound(7))
-        assert await self.seen(log, "s") == [1, 5, 6, 7]
+        assert await self.visible_seqs(log, "s") == [1, 5, 6, 7]
 
     async def test_clearing_begins_anew_and_loses_nothing(self, log: Log) -> None:
         await self.begin(log, "s", 3)
         await self.add(log, "s", Pinned((PartRef(2, 0),)), Cleared(), Note("new"))
-        assert await self.seen(log, "s") == [1, 7]
+        assert await self.visible_seqs(log, "s") == [1, 7]
         assert len(await log.read("s")) == 7
         await self.add(log, "s", Rewound(5))
-        assert await self.seen(log, "s") == [1, 2, 3, 4, 5]
+        assert await self.visible_seqs(log, "s") == [1, 2, 3, 4, 5]
 
     async def test_pins_stay_under_folds(self, log: Log) -> None:
         await self.begin(log, "s", 6)
         await self.add(log, "s", Pinned((PartRef(3, 0), PartRef(3, 1), PartRef(5, 0))))
         await self.fold(log, "s", Span(2, 8))
-        assert await self.seen(log, "s") == [1, 3, 5, 9, 10]
+        assert await self.visible_seqs(log, "s") == [1, 3, 5, 9, 10]
         await self.add(log, "s", Unpinned((PartRef(3, 0), PartRef(5, 0))))
-        assert await self.seen(log, "s") == [1, 3, 9, 10, 11]
+        assert await self.visible_seqs(log, "s") == [1, 3, 9, 10, 11]
         with pytest.raises(InvalidEntry):
             await self.add(log, "s", Pinned((PartRef(99, 0),)))
 
@@ -434,5 +428,5 @@ class ViewingConformance(Conformance):
             await self.add(log, "s", record)
             chain = (*chain, await log.head("s"))
         await self.fold(log, "s", Span(2, 7))
-        assert await self.seen(log, "s") == [1, 5, 6, 7, 8, 9]
+        assert await self.visible_seqs(log, "s") == [1, 5, 6, 7, 8, 9]
         assert (await log.visible("s")).outline.record == 7

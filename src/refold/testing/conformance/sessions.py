@@ -31,8 +31,6 @@ _DEEP = 40
 
 
 class SessionsConformance(Conformance):
-    """Sessions beside each other."""
-
     async def test_sessions_are_listed_last_used_first(self, log: Log) -> None:
         for name in ("a", "b", "c"):
             await self.begin(log, name, 2)
@@ -84,7 +82,7 @@ class SessionsConformance(Conformance):
         s, t = await log.read("s"), await log.read("t")
         assert [entry.id for entry in t[:3]] == [entry.id for entry in s[:3]]
         assert (len(s), len(t), t[3].seq) == (6, 4, 4)
-        assert await self.seen(log, "t") == [1, 2, 3, 4]
+        assert await self.visible_seqs(log, "t") == [1, 2, 3, 4]
 
     async def test_forking_again_changes_nothing(self, log: Log) -> None:
         await self.begin(log, "s", 4)
@@ -105,9 +103,9 @@ class SessionsConformance(Conformance):
         await log.fork("s", "before", at=5)
         await log.fork("s", "folded", at=7)
         await log.fork("s", "after")
-        assert await self.seen(log, "before") == [1, 2, 3, 4, 5]
-        assert await self.seen(log, "folded") == [1, 5, 6, 7]
-        assert await self.seen(log, "after") == [1, 9]
+        assert await self.visible_seqs(log, "before") == [1, 2, 3, 4, 5]
+        assert await self.visible_seqs(log, "folded") == [1, 5, 6, 7]
+        assert await self.visible_seqs(log, "after") == [1, 9]
         assert (await log.info("folded")).title is None
         assert (await log.info("after")).title == "late"
 

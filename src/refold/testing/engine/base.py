@@ -1,4 +1,4 @@
-"""What the parts of the suite share."""
+"""What the parts of the suite share: makers and engines that a test controls, and shorthands."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from pydantic import JsonValue
 
-from refold.engine import Engine
+from refold.engine import Ended, Engine
 from refold.errors import StoreClosed
 from refold.fold.job import Job, Make, Steps
 from refold.log import (
@@ -29,14 +29,11 @@ NewEngine = Callable[[Log, Make], Engine]
 Drop = Callable[[Engine], Awaitable[None]]
 _MOMENT = 10.0
 LONG = 60.0
-"""Seconds that only a test which would hang for ever waits."""
+"""Seconds after which a test that would hang forever fails."""
 
 
 class Maker:
-    """A `make` that a test leads: it stays where it is held, and gives or raises what it is told.
-
-    What it raises, it raises once it is let go.
-    """
+    """A `make` that a test controls: `held` until `let_go`, it then returns `summary` or raises."""
 
     def __init__(
         self,
@@ -57,7 +54,6 @@ class Maker:
             self._go.set()
 
     async def __call__(self, job: Job, steps: Steps) -> JsonValue:
-        """Make a fold."""
         self.jobs.append(job)
         self._called.set()
         try:
@@ -68,24 +64,20 @@ class Maker:
                 raise
         if self._error is not None:
             raise self._error
-        return await steps.step("summary", self._summarised)
+        return await steps.step("summary", self._make_summary)
 
     async def called(self) -> None:
-        """Return when it was called."""
         async with asyncio.timeout(LONG):
             await self._called.wait()
 
     def let_go(self) -> None:
-        """Let it go on."""
         self._go.set()
 
-    async def _summarised(self) -> JsonValue:
+    async def _make_summary(self) -> JsonValue:
         return self._summary
 
 
 class _MortalLog:
-    """A log as one process sees it; dead processes see nothing."""
-
     def __init__(self, log: Log) -> None:
         self.log = log
         self.is_alive = True
@@ -97,8 +89,6 @@ class _MortalLog:
 
 
 class World:
-    """The engines of one test, each as in a process of its own."""
-
     def __init__(self, log: Log, new_engine: NewEngine, drop: Drop) -> None:
         self._log = log
         self._new_engine = new_engine
@@ -106,65 +96,64 @@ class World:
         self._living: dict[Engine, _MortalLog] = {}
 
     def engine(self, make: Make | None = None) -> Engine:
-        """A new engine over the log."""
         life = _MortalLog(self._log)
         engine = self._new_engine(cast("Log", life), make or Maker())
         self._living[engine] = life
         return engine
 
     async def die(self, engine: Engine) -> None:
-        """Let the engine's process die: from now on it writes nothing, and its locks are free."""
+        """Kill the engine's process: from now on it writes nothing, and its locks are free."""
         self._living.pop(engine).is_alive = False
         await self._drop(engine)
 
     async def close(self) -> None:
-        """Close all engines."""
         for engine in self._living:
             await engine.close()
 
 
 class EngineTests(Conformance):
-    """Shorthands of the tests."""
-
     @pytest.fixture
     async def world(self, log: Log, new_engine: NewEngine) -> AsyncIterator[World]:
-        """Makes engines, and sees that nothing they did is left running or without an end."""
+        """Makes engines, and checks that they leave no running task and no fold without an end."""
         before = asyncio.all_tasks()
         world = World(log, new_engine, self.drop)
         yield world
         await world.close()
         left = asyncio.all_tasks() - before - {asyncio.current_task()}
-        if left:  # what a store was at ends by itself in a moment
+        if left:  # a store's own tasks end by themselves in a moment
             _, left = await asyncio.wait(left, timeout=_MOMENT)
         assert not left, f"left running: {left}"
         for info in (await log.sessions(limit=1000)).sessions:
             assert all(count == 1 for count in (await self.ends(log, info.session)).values())
 
     async def drop(self, engine: Engine) -> None:
-        """Let go of an engine as its process's death would; it can write to its log no more.
+        """Drop an engine as if its process died; it cannot write to its log anymore.
 
-        Override it where closing such an engine would do what no dead process does.
+        Override it if closing such an engine would do what no dead process does.
         """
         await engine.close()
 
     async def job(self, log: Log, name: str = "s", *, messages: int = 6) -> Job:
         """A new session of some messages, and a job to fold those after the first."""
         await self.begin(log, name, messages)
-        return self.another(name, Span(3, messages))
+        return self.new_job(name, Span(3, messages))
 
-    async def making(self, log: Log, world: World, maker: Maker) -> tuple[Job, Engine]:
-        """A fold that is being made: it was begun, and the maker called."""
+    async def start_making(self, log: Log, world: World, maker: Maker) -> tuple[Job, Engine]:
         job, engine = await self.job(log), world.engine(maker)
         await engine.start(job)
         await maker.called()
         return job, engine
 
-    def another(self, name: str, *spans: Span, trigger: str = "soft") -> Job:
-        """A job with a new id."""
+    def new_job(self, name: str, *spans: Span, trigger: str = "soft") -> Job:
         return Job(name, uuid4(), spans, trigger)
 
+    async def end_of(self, engine: Engine, job: Job) -> Ended:
+        """Wait for the fold's end; the test fails if it does not come."""
+        ended = await engine.wait(job.session, job.fold, LONG)
+        assert ended is not None
+        return ended
+
     async def ends(self, log: Log, name: str = "s") -> dict[UUID, int]:
-        """How many ends each started fold of the session has."""
         started: list[UUID] = []
         ended: Counter[UUID] = Counter()
         for entry in await log.read(name):
@@ -183,10 +172,8 @@ class EngineTests(Conformance):
         assert ended.keys() <= set(started)
         return {fold: ended[fold] for fold in started}
 
-    async def told(self, log: Log, name: str = "s") -> list[Entry]:
-        """The session without what an engine may note for itself while it folds."""
+    async def entries_without_steps(self, log: Log, name: str = "s") -> list[Entry]:
         return [entry for entry in await log.read(name) if entry.kind != FoldStepped.KIND]
 
-    async def standing(self, log: Log, name: str = "s") -> list[UUID]:
-        """The folds that stand in the session's view."""
+    async def active_folds(self, log: Log, name: str = "s") -> list[UUID]:
         return [fold.fold for fold in (await log.visible(name)).outline.folds]

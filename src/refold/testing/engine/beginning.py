@@ -13,19 +13,16 @@ from refold.testing.engine.base import LONG, EngineTests, Maker, World
 
 
 class BeginningConformance(EngineTests):
-    """Starting folds."""
-
     async def test_a_fold_is_begun_made_and_stands(self, log: Log, world: World) -> None:
         job, maker = await self.job(log), Maker(summary={"text": "short"})
         engine = world.engine(maker)
         assert await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert ended.completed
         assert ended.summary == {"text": "short"}
         assert maker.jobs == [job]
-        assert await self.standing(log) == [job.fold]
-        *_, start, end = [CODEC.decode(entry) for entry in await self.told(log)]
+        assert await self.active_folds(log) == [job.fold]
+        *_, start, end = [CODEC.decode(entry) for entry in await self.entries_without_steps(log)]
         assert start == job.started()
         assert end == FoldCompleted(job.fold, job.spans, {"text": "short"})
 
@@ -55,7 +52,7 @@ class BeginningConformance(EngineTests):
         engine, other = world.engine(maker), world.engine(maker)
         assert await engine.start(job)
         for one in (engine, other):
-            assert not await one.start(self.another("s", Span(2, 3)))
+            assert not await one.start(self.new_job("s", Span(2, 3)))
         maker.let_go()
         await engine.wait("s", job.fold, LONG)
         assert list(await self.ends(log)) == [job.fold]
@@ -63,7 +60,7 @@ class BeginningConformance(EngineTests):
 
     async def test_of_many_that_ask_one_is_heard(self, log: Log, world: World) -> None:
         job, maker = await self.job(log), Maker(held=True)
-        jobs = [job, *(self.another("s", Span(2, last)) for last in range(3, 7))]
+        jobs = [job, *(self.new_job("s", Span(2, last)) for last in range(3, 7))]
         engines = [world.engine(maker) for _ in range(2)]
         asked = [engine.start(job) for engine in engines for job in jobs]
         answers = await asyncio.gather(*asked)
@@ -79,10 +76,9 @@ class BeginningConformance(EngineTests):
         for engine in (world.engine(), world.engine()):
             for _ in range(3):
                 assert await engine.start(job)
-                ended = await engine.wait("s", job.fold, LONG)
-                assert ended is not None
+                ended = await self.end_of(engine, job)
                 assert ended.completed
-                job = self.another("s", Span(2, 6))
+                job = self.new_job("s", Span(2, 6))
         assert len(await self.ends(log)) == 6
 
     async def test_asking_again_changes_nothing(self, log: Log, world: World) -> None:
@@ -93,14 +89,14 @@ class BeginningConformance(EngineTests):
             assert await other.start(job)
         maker.let_go()
         await engine.wait("s", job.fold, LONG)
-        told = len(await self.told(log))
+        entries_without_steps = len(await self.entries_without_steps(log))
         assert await engine.start(job)
         assert await other.start(job)
-        larger = self.another("s", Span(2, 6))
+        larger = self.new_job("s", Span(2, 6))
         await engine.start(larger)
         await engine.wait("s", larger.fold, LONG)
         assert await engine.start(job), "also when a later fold stands over it"
-        assert len(await self.told(log)) == told + 2
+        assert len(await self.entries_without_steps(log)) == entries_without_steps + 2
         assert [one.fold for one in maker.jobs] == [job.fold, larger.fold]
 
     async def test_a_failed_fold_is_not_begun_again(self, log: Log, world: World) -> None:
@@ -109,8 +105,7 @@ class BeginningConformance(EngineTests):
         await engine.start(job)
         await engine.wait("s", job.fold, LONG)
         assert await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
         assert len(maker.jobs) == 1
 
@@ -122,7 +117,7 @@ class BeginningConformance(EngineTests):
         engine = world.engine()
         await engine.start(job)
         await engine.wait("s", job.fold, LONG)
-        late = replace(self.another("s", Span(3, 6)), head=head)
+        late = replace(self.new_job("s", Span(3, 6)), head=head)
         assert not await engine.start(late)
         assert list(await self.ends(log)) == [job.fold]
         assert await engine.start(replace(late, head=await log.head("s")))
@@ -133,13 +128,13 @@ class BeginningConformance(EngineTests):
         job = await self.job(log)
         engine = world.engine()
         with pytest.raises(SessionNotFound):
-            await engine.start(self.another("t", Span(1, 1)))
+            await engine.start(self.new_job("t", Span(1, 1)))
         await self.add(log, "s", Rewound(4))
         for spans in ((Span(3, 6),), (Span(2, 99),), ()):
             with pytest.raises(InvalidEntry):
-                await engine.start(self.another("s", *spans))
+                await engine.start(self.new_job("s", *spans))
         assert await self.ends(log) == {}
-        job = self.another("s", Span(2, 4))
+        job = self.new_job("s", Span(2, 4))
         assert await engine.start(job), "nothing is left of what was refused"
         await engine.wait("s", job.fold, LONG)
 
@@ -172,10 +167,9 @@ class BeginningConformance(EngineTests):
         try:
             for _ in range(5):
                 assert await engine.start(job)
-                ended = await engine.wait("s", job.fold, LONG)
-                assert ended is not None
+                ended = await self.end_of(engine, job)
                 assert ended.completed
-                job = self.another("s", Span(2, 6))
+                job = self.new_job("s", Span(2, 6))
         finally:
             stop.set()
             await asyncio.gather(*talking)
@@ -183,7 +177,6 @@ class BeginningConformance(EngineTests):
         assert sum(entry.kind == Note.KIND for entry in await log.read("s")) == appended
 
     async def test_tenants_do_not_meet(self, log: Log, world: World) -> None:
-        """The same fold in two sessions is two folds."""
         job, maker = await self.job(log), Maker(held=True)
         await self.begin(log, "t", 6)
         engine = world.engine(maker)
@@ -192,5 +185,5 @@ class BeginningConformance(EngineTests):
         maker.let_go()
         for name in ("s", "t"):
             assert await engine.wait(name, job.fold, LONG)
-            assert await self.standing(log, name) == [job.fold]
+            assert await self.active_folds(log, name) == [job.fold]
         assert await engine.wait("t", uuid4(), LONG) is None

@@ -17,15 +17,12 @@ CANCELLED = "cancelled"
 
 
 class EndingConformance(EngineTests):
-    """Every start has an end, and every wait a limit."""
-
     async def test_what_fails_leaves_the_view_as_it_was(self, log: Log, world: World) -> None:
         job = await self.job(log)
         before = await log.visible("s")
         engine = world.engine(Maker(error=ValueError("the model said no")))
         assert await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
         assert ended.reason is not None
         assert "ValueError" in ended.reason
@@ -33,7 +30,7 @@ class EndingConformance(EngineTests):
         assert await self.ends(log) == {job.fold: 1}
         assert (await log.visible("s")).outline == before.outline
         assert await log.read("s", Span(1, 7)) == list(before.entries)
-        job = self.another("s", Span(2, 6))
+        job = self.new_job("s", Span(2, 6))
         assert await engine.start(job), "the session goes on"
         assert await engine.wait("s", job.fold, LONG)
 
@@ -42,8 +39,7 @@ class EndingConformance(EngineTests):
         error = RuntimeError("401 for api_key=sk-verysecret12345 " + "and so on " * 1_000)
         engine = world.engine(Maker(error=error))
         await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert ended.reason is not None
         assert "RuntimeError: 401" in ended.reason
         assert "verysecret" not in ended.reason
@@ -53,8 +49,7 @@ class EndingConformance(EngineTests):
         job = await self.job(log)
         engine = world.engine(Maker(summary=object()))  # type: ignore[arg-type] - that is the point
         await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
 
     async def test_summaries_of_any_size_come_back(self, log: Log, world: World) -> None:
@@ -62,12 +57,11 @@ class EndingConformance(EngineTests):
         many: list[JsonValue] = ["y"] * INLINE_LIMIT
         summaries: list[JsonValue] = ["x" * 2 * INLINE_LIMIT, many, None, 0]
         for summary in summaries:
-            job = self.another("s", Span(2, 6))
+            job = self.new_job("s", Span(2, 6))
             engine = world.engine(Maker(summary=summary))
             await engine.start(job)
             for one in (engine, world.engine()):
-                ended = await one.wait("s", job.fold, LONG)
-                assert ended is not None
+                ended = await self.end_of(one, job)
                 assert ended.completed
                 assert ended.summary == summary
 
@@ -99,7 +93,7 @@ class EndingConformance(EngineTests):
         given_up, *ended = await asyncio.gather(*waiting, return_exceptions=True)
         assert isinstance(given_up, asyncio.CancelledError)
         assert ended == [await engine.wait("s", job.fold)] * 5
-        assert await self.standing(log) == [job.fold]
+        assert await self.active_folds(log) == [job.fold]
 
     async def test_nobody_waits_for_what_was_never_started(self, log: Log, world: World) -> None:
         await self.begin(log, "s", 2)
@@ -110,15 +104,15 @@ class EndingConformance(EngineTests):
 
     async def test_a_cancelled_fold_is_given_up(self, log: Log, world: World) -> None:
         maker = Maker(held=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         ended = await engine.cancel("s", job.fold)
         assert ended is not None
         assert ended.reason == CANCELLED
         assert maker.cancelled == 1
         assert await engine.wait("s", job.fold, LONG) == ended
         assert await engine.cancel("s", job.fold) == ended
-        assert await self.standing(log) == []
-        job = self.another("s", Span(2, 6))
+        assert await self.active_folds(log) == []
+        job = self.new_job("s", Span(2, 6))
         maker.let_go()
         assert await engine.start(job), "the session is free"
         assert await engine.wait("s", job.fold, LONG)
@@ -142,7 +136,7 @@ class EndingConformance(EngineTests):
         ended = await engine.wait("s", job.fold, LONG)
         for one in (engine, other):
             assert await one.cancel("s", job.fold) == ended
-        assert await self.standing(log) == [job.fold]
+        assert await self.active_folds(log) == [job.fold]
 
     async def test_another_process_may_cancel(self, log: Log, world: World) -> None:
         job, maker = await self.job(log), Maker(held=True)
@@ -156,18 +150,18 @@ class EndingConformance(EngineTests):
         for one in (engine, other):
             assert await one.wait("s", job.fold, LONG) == ended
         await engine.close()
-        assert await self.standing(log) == [], "what it made is thrown away"
+        assert await self.active_folds(log) == [], "what it made is thrown away"
         assert await self.ends(log) == {job.fold: 1}
 
     async def test_a_make_that_will_not_be_cancelled_is_thrown_away(
         self, log: Log, world: World
     ) -> None:
         maker = Maker(held=True, stubborn=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         ended = await engine.cancel("s", job.fold)
         assert ended is not None
         assert ended.reason == CANCELLED
-        assert await self.standing(log) == []
+        assert await self.active_folds(log) == []
 
     async def test_who_is_cancelled_while_starting_leaves_nothing_half(
         self, log: Log, world: World
@@ -181,8 +175,7 @@ class EndingConformance(EngineTests):
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
             assert await engine.start(job)
-            ended = await engine.wait(job.session, job.fold, LONG)
-            assert ended is not None
+            ended = await self.end_of(engine, job)
             assert ended.completed
 
     async def test_closing_ends_what_runs(self, log: Log, world: World) -> None:
@@ -194,11 +187,11 @@ class EndingConformance(EngineTests):
         await engine.close()
         for job in jobs:
             assert await self.ends(log, job.session) == {job.fold: 1}
-            assert await self.standing(log, job.session) == []
+            assert await self.active_folds(log, job.session) == []
         await engine.close()
         with pytest.raises(RefoldError, match="closed"):
-            await engine.start(self.another("s1", Span(2, 6)))
-        job = self.another("s0", Span(2, 6))
+            await engine.start(self.new_job("s1", Span(2, 6)))
+        job = self.new_job("s0", Span(2, 6))
         other = world.engine()
         assert await other.start(job)
         assert await other.wait("s0", job.fold, LONG)
@@ -214,7 +207,7 @@ class EndingConformance(EngineTests):
             await asyncio.gather(starting, return_exceptions=True)
             assert set((await self.ends(log, job.session)).values()) <= {1}
             maker.let_go()
-            job = self.another(job.session, Span(2, 6))
+            job = self.new_job(job.session, Span(2, 6))
             other = world.engine()
             assert await other.start(job), "the session is free"
             assert await other.wait(job.session, job.fold, LONG)
@@ -224,19 +217,16 @@ class EndingConformance(EngineTests):
 
 
 class ChangingConformance(EngineTests):
-    """A summary is put only where what it stands for still is."""
-
     @pytest.mark.parametrize("change", [Rewound(2), Rewound(5), Cleared()])
     async def test_what_is_no_longer_on_the_line_is_not_folded(
         self, log: Log, world: World, change: Value
     ) -> None:
         maker = Maker(held=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         await self.add(log, "s", change)
         before = (await log.visible("s")).outline
         maker.let_go()
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
         assert await self.ends(log) == {job.fold: 1}
         after = (await log.visible("s")).outline
@@ -250,23 +240,21 @@ class ChangingConformance(EngineTests):
         self, log: Log, world: World, change: Value
     ) -> None:
         maker = Maker(held=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         await self.add(log, "s", change)
         maker.let_go()
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert ended.completed
-        assert await self.standing(log) == [job.fold]
+        assert await self.active_folds(log) == [job.fold]
 
     async def test_what_was_forgotten_meanwhile_is_not_told(self, log: Log, world: World) -> None:
         maker = Maker(held=True, summary="it was about zebras")
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         await log.forget("s", Span(4, 4))
         maker.let_go()
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
-        assert await self.standing(log) == []
+        assert await self.active_folds(log) == []
         assert not await log.search("zebras")
 
     async def test_what_was_forgotten_before_does_not_disturb(self, log: Log, world: World) -> None:
@@ -274,17 +262,15 @@ class ChangingConformance(EngineTests):
         await log.forget("s", Span(4, 4))
         engine = world.engine()
         await engine.start(job)
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert ended.completed
 
     async def test_other_entries_may_be_forgotten_meanwhile(self, log: Log, world: World) -> None:
         maker = Maker(held=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         await log.forget("s", Span(2, 2))
         maker.let_go()
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert ended.completed
 
     async def test_forgetting_takes_what_folds_said_of_it(self, log: Log, world: World) -> None:
@@ -292,19 +278,18 @@ class ChangingConformance(EngineTests):
         await self.begin(log, "s", 6)
         jobs: list[Job] = []
         for maker in (Maker(error=ValueError("no zebras")), Maker(summary="zebras")):
-            job = replace(self.another("s", Span(3, 6)), context={"todo": "zebras"}, focus="zebras")
+            job = replace(self.new_job("s", Span(3, 6)), context={"todo": "zebras"}, focus="zebras")
             engine = world.engine(maker)
             await engine.start(job)
             assert await engine.wait("s", job.fold, LONG)
             jobs.append(job)
-        assert sum(b"zebras" in entry.body for entry in await self.told(log)) == 4
+        assert sum(b"zebras" in entry.body for entry in await self.entries_without_steps(log)) == 4
         await log.forget("s", Span(4, 4))
         assert not any(b"zebras" in entry.body for entry in await log.read("s"))
         late, head = Maker(), await log.head("s")
         engine = world.engine(late)
         for job in jobs:
-            ended = await engine.wait("s", job.fold, LONG)
-            assert ended is not None
+            ended = await self.end_of(engine, job)
             assert not ended.completed
             assert await engine.start(job), "it is known still"
         await engine.close()
@@ -313,7 +298,7 @@ class ChangingConformance(EngineTests):
 
     async def test_a_session_may_be_forgotten_meanwhile(self, log: Log, world: World) -> None:
         maker = Maker(held=True)
-        job, engine = await self.making(log, world, maker)
+        job, engine = await self.start_making(log, world, maker)
         await log.forget("s")
         maker.let_go()
         await engine.close()
@@ -331,11 +316,11 @@ class ChangingConformance(EngineTests):
         await self.add(log, "s", FoldUndone(job.fold))
         assert await engine.wait("s", job.fold, LONG) == ended
         assert await engine.start(job), "it was begun, and changes nothing now"
-        assert await self.standing(log) == []
-        anew = self.another("s", *job.spans)
+        assert await self.active_folds(log) == []
+        anew = self.new_job("s", *job.spans)
         assert await engine.start(anew)
         await engine.wait("s", anew.fold, LONG)
-        assert await self.standing(log) == [anew.fold]
+        assert await self.active_folds(log) == [anew.fold]
 
     async def test_a_forgotten_summary_is_an_end_too(self, log: Log, world: World) -> None:
         job = await self.job(log)
@@ -343,7 +328,6 @@ class ChangingConformance(EngineTests):
         await engine.start(job)
         assert await engine.wait("s", job.fold, LONG)
         await log.forget("s", Span(3, 3))
-        ended = await engine.wait("s", job.fold, LONG)
-        assert ended is not None
+        ended = await self.end_of(engine, job)
         assert not ended.completed
         assert ended.summary is None

@@ -26,17 +26,14 @@ __all__ = [
 
 
 def source(seed: int) -> Random:
-    """A source of the same numbers in every run."""
     return Random(seed)  # noqa: S311 - the same every time
 
 
 def randoms() -> st.SearchStrategy[Random]:
-    """Sources of numbers."""
     return st.integers(0, 2**32 - 1).map(source)
 
 
 def requests(name: str) -> st.SearchStrategy[bytes]:
-    """Bodies of requests in a format."""
     return randoms().map(lambda random: request(name, random))
 
 

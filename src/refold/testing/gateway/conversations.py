@@ -22,23 +22,19 @@ _NUMBERS: Final[tuple[JsonValue, ...]] = (
 
 
 def chance(random: Random, of: float) -> bool:
-    """Whether it happens."""
     return random.random() < of
 
 
 def text(random: Random) -> str:
-    """A text that says something."""
     said = " ".join(random.choices(_WORDS, k=random.randint(1, 4)))
     return said + " \ud800" if chance(random, 0.01) else said
 
 
 def name(random: Random, prefix: str) -> str:
-    """An id."""
     return f"{prefix}_{random.randrange(10**9)}"
 
 
 def value(random: Random, depth: int = 2) -> JsonValue:
-    """Any JSON value."""
     kind = random.randrange(6 if depth else 4)
     if kind < 2:
         return text(random)
@@ -52,24 +48,20 @@ def value(random: Random, depth: int = 2) -> JsonValue:
 
 
 def arguments(random: Random) -> Object:
-    """The arguments of a call."""
     return {f"{key}{random.randrange(9)}": value(random) for key in random.choices("abcd", k=2)}
 
 
 def with_extras(random: Random, given: Object) -> Object:
-    """The object with fields that nobody knows, now and then."""
     if chance(random, 0.2):
         given = {**given, f"x_{random.randrange(9)}": value(random)}
     return given
 
 
 def with_mark(random: Random, given: Object) -> Object:
-    """The block with a cache mark, now and then."""
     return {**given, "cache_control": mark(random)} if chance(random, 0.15) else given
 
 
 def mark(random: Random) -> Object:
-    """A cache mark."""
     return {"type": "ephemeral", **({"ttl": "1h"} if chance(random, 0.3) else {})}
 
 
@@ -84,7 +76,6 @@ def spelled(random: Random, given: JsonValue) -> str:
 
 
 def as_body(random: Random, given: JsonValue) -> bytes:
-    """The value as the bytes of a request."""
     if chance(random, 0.5):
         try:
             return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
@@ -94,7 +85,6 @@ def as_body(random: Random, given: JsonValue) -> bytes:
 
 
 def shuffled(random: Random, given: JsonValue) -> JsonValue:
-    """The value with the keys of its objects in another order."""
     match given:
         case dict():
             keys = list(given)
@@ -113,7 +103,6 @@ class _Call(NamedTuple):
 
 
 def conversation(format_name: str, random: Random, turns: int = 4) -> list[Object]:
-    """Messages; mostly in an order that a provider takes."""
     spell = _SPELLINGS[format_name]
     messages: list[Object] = []
     for _ in range(random.randint(1, turns)):
@@ -132,7 +121,6 @@ def _calls(random: Random) -> list[_Call]:
 
 
 def _content(random: Random, kinds: dict[str, str]) -> JsonValue:
-    """Text, or a list of items, some of them of no known kind."""
     if chance(random, 0.5):
         return text(random)
     return [_item(random, kinds) for _ in range(random.randint(1, 3))]
@@ -247,7 +235,6 @@ def _anthropic_answer(random: Random, calls: list[_Call]) -> JsonValue:
 
 
 def _served(random: Random) -> list[JsonValue]:
-    """A tool of the provider's own, and what it found."""
     call = name(random, "srvtoolu")
     return [
         {"type": "server_tool_use", "id": call, "name": "web_search", "input": {"query": "q"}},

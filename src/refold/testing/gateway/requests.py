@@ -27,7 +27,6 @@ def request(format_name: str, random: Random) -> bytes:
 
 
 def body_with(format_name: str, random: Random, messages: list[Object]) -> bytes:
-    """The body of a request for the model's answer to these messages."""
     body: Object = {"model": name(random, "model"), "stream": random.choice((True, False, None))}
     sent: list[JsonValue] = [*messages]
     if format_name == "openai-chat":
@@ -59,16 +58,16 @@ def _in_any_order(random: Random, body: Object) -> list[str]:
 def _lead(random: Random) -> list[JsonValue]:
     count = random.choice((0, 1, 1, 2))
     return [
-        {"role": random.choice(("system", "developer")), "content": _told(random, "text")}
+        {"role": random.choice(("system", "developer")), "content": _system_content(random, "text")}
         for _ in range(count)
     ]
 
 
 def _instructions(format_name: str, random: Random) -> JsonValue:
-    return text(random) if format_name == "openai-responses" else _told(random, "text")
+    return text(random) if format_name == "openai-responses" else _system_content(random, "text")
 
 
-def _told(random: Random, kind: str) -> JsonValue:
+def _system_content(random: Random, kind: str) -> JsonValue:
     if chance(random, 0.5):
         return text(random)
     return [with_mark(random, {"type": kind, "text": text(random)})]
@@ -95,7 +94,6 @@ Holder = tuple[dict[str, JsonValue], str]
 
 
 def changed(random: Random, messages: list[Object]) -> list[Object]:
-    """Another conversation: one text, name, id, argument or place differs."""
     other: list[Object] = json.loads(json.dumps(messages))
     spots = [spot for message in other for spot in _spots(message)]
     ways = ["reordered", "shortened", "lengthened", *["respelled"] * 6]
@@ -126,7 +124,6 @@ def _respelled(random: Random, key: str, value: JsonValue) -> JsonValue:
 
 
 def _reordered(random: Random, messages: list[Object]) -> bool:
-    """Two messages with other words change places."""
     pairs = [
         at
         for at in range(len(messages) - 1)

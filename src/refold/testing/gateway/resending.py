@@ -10,7 +10,6 @@ from refold.testing.gateway.conversations import Object, chance, mark, name, shu
 
 
 def sent_again(format_name: str, random: Random, messages: list[Object]) -> list[Object]:
-    """The same conversation, message by message, as another client would write it."""
     return [_again(format_name, random, message) for message in messages]
 
 
@@ -29,13 +28,12 @@ def _again(format_name: str, random: Random, message: Object) -> Object:
         _responses_item(random, again)
     if chance(random, 0.3):
         again["x_null"] = None
-    if _known(format_name, again) and chance(random, 0.3):
+    if _ignores_extras(format_name, again) and chance(random, 0.3):
         again["x_added"] = text(random)
     return _dict(shuffled(random, again))
 
 
-def _known(format_name: str, message: Object) -> bool:
-    """Of what is not known, each field may matter."""
+def _ignores_extras(format_name: str, message: Object) -> bool:
     return format_name != "openai-responses" or message.get("type", "message") in _KNOWN_ITEMS
 
 
@@ -64,7 +62,6 @@ def _text_kind(format_name: str, role: JsonValue) -> str:
 
 
 def _block(format_name: str, random: Random, block: Object) -> Object:
-    """Cache marks move, what only answers have goes, nulls come."""
     block.pop("cache_control", None)
     known = block.get("type") != "hologram"
     if known and not str(block.get("type")).startswith("web_search"):
@@ -84,14 +81,12 @@ def _marked(random: Random, block: Object) -> Object:
 
 
 def _called(random: Random, call: JsonValue) -> None:
-    """Arguments are parsed and written again."""
     if isinstance(call, dict) and isinstance(given := call.get("arguments"), str):
         value = json.loads(given, parse_float=_number)
         call["arguments"] = spelled(random, shuffled(random, value))
 
 
 def _number(digits: str) -> int | float:
-    """A number as languages with one kind of numbers write it."""
     value = float(digits)
     return int(value) if value.is_integer() else value
 

@@ -20,7 +20,7 @@ from refold.log import (
     Value,
     export_session,
 )
-from refold.testing.model import Kept, ModelLog, ModelSession
+from refold.testing.model import ModelEntry, ModelLog, ModelSession
 from refold.testing.strategies import TickingClock, author
 
 T = TypeVar("T")
@@ -41,22 +41,19 @@ class BaseMachine(RuleBasedStateMachine):
         self.clock = TickingClock()
         self.author = author(clock=self.clock)
         self.names = 0
-        self.appends: list[tuple[str, list[Draft], Kept, Appended, Mark | None]] = []
+        self.appends: list[tuple[str, list[Draft], ModelEntry, Appended, Mark | None]] = []
         self.stores: list[Store] = []
 
     def new_store(self) -> Store:
-        """One more store over the same data."""
         raise NotImplementedError
 
     @initialize()
     def open_stores(self) -> None:
-        """Open what the history will be written to."""
         self.stores = [self.new_store() for _ in range(self.PEERS)]
         for store in self.stores:
             self.run(store.open())
 
     def teardown(self) -> None:
-        """Check everything once more, and close."""
         try:
             if self.stores:
                 self.check_all()
@@ -66,20 +63,16 @@ class BaseMachine(RuleBasedStateMachine):
             self.runner.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a call of the store to its end."""
         return self.runner.run(work)
 
     def log(self, pick: int) -> Log:
-        """The log, through any of the stores."""
         return self.stores[pick % len(self.stores)].log()
 
     def session(self, pick: int) -> ModelSession:
-        """Any session of the model."""
         sessions = list(self.model.sessions.values())
         return sessions[pick % len(sessions)]
 
     def new_name(self) -> str:
-        """A name no session has had."""
         self.names += 1
         return f"session {self.names}"
 
@@ -94,7 +87,6 @@ class BaseMachine(RuleBasedStateMachine):
         rests_on: tuple[Span, ...] = (),
         mark: Mark | None = None,
     ) -> None:
-        """Append to the store and to the model."""
         drafts = [self.author.draft(value, artifacts=artifacts or ()) for value in values]
         if rests_on:
             drafts = [draft._replace(rests_on=rests_on) for draft in drafts]
@@ -110,7 +102,6 @@ class BaseMachine(RuleBasedStateMachine):
             self.model.marks.append((mark.key, name, head + mark.nth + 1))
 
     def refused(self, call: Coroutine[Any, Any, Appended], *errors: type[Exception]) -> None:
-        """The call raises one of the errors."""
         try:
             self.run(call)
         except errors:
@@ -118,7 +109,6 @@ class BaseMachine(RuleBasedStateMachine):
         raise AssertionError(f"none of {errors} was raised")
 
     def check_all(self) -> None:
-        """Compare every session, through every store."""
         for at, store in enumerate(self.stores):
             log = store.log()
             listed = self.run(log.sessions(limit=1000)).sessions
@@ -130,11 +120,9 @@ class BaseMachine(RuleBasedStateMachine):
                 self.check_export(log, self.session(0))
 
     def check_marks(self, log: Log) -> None:
-        """Compare the marks of all sessions."""
         assert self.run(log.marked(KEYS)) == self.model.marked()
 
     def check_session(self, log: Log, session: ModelSession, last: int | None) -> None:
-        """Compare one session with its model."""
         entries = self.run(log.read(session.name))
         assert [entry.seq for entry in entries] == list(range(1, len(session.entries) + 1))
         for entry, kept in zip(entries, session.entries, strict=True):
@@ -148,15 +136,13 @@ class BaseMachine(RuleBasedStateMachine):
         assert info.updated_at == session.used
 
     def check_export(self, log: Log, session: ModelSession) -> None:
-        """An export holds each entry once, and no word of a forgotten one."""
-
         async def lines() -> list[str]:
             return [line async for line in export_session(log, session.name)]
 
         assert sum('"seq":' in line for line in self.run(lines())) == len(session.entries)
 
 
-def _check_entry(entry: Entry, kept: Kept) -> None:
+def _check_entry(entry: Entry, kept: ModelEntry) -> None:
     draft = kept.draft
     assert (entry.id, entry.at, entry.kind) == (draft.id, draft.at, draft.kind)
     assert entry.forgotten == kept.forgotten

@@ -31,16 +31,13 @@ from refold.log import (
 from refold.log.entry import spans_of
 from refold.log.text import contains_all, terms, text_of
 from refold.testing.machine.base import KEYS, BaseMachine, picks
-from refold.testing.model import Kept, ModelLog
+from refold.testing.model import ModelEntry, ModelLog
 from refold.testing.strategies import WORDS, fillers, large_message, plain_values, texts
 
 
 class Appending(BaseMachine):
-    """Sessions are begun, and grow."""
-
     @rule(title=st.none() | texts)
     def open_session(self, title: str | None) -> None:
-        """Begin a session, under a new name or one that was forgotten."""
         buried = sorted(self.model.buried - {*self.model.sessions})
         name = buried[0] if buried and self.names % 2 else self.new_name()
         self.append(name, [Opened("openai-chat", "balanced", title)], pick=self.names)
@@ -48,13 +45,11 @@ class Appending(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, values=st.lists(plain_values, min_size=1, max_size=4), anywhere=st.booleans())
     def append_plain(self, pick: int, values: list[Value], anywhere: bool) -> None:  # noqa: FBT001
-        """Append messages and notes."""
         self.append(self.session(pick).name, values, pick=pick, anywhere=anywhere)
 
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, filler=fillers, text=texts, attach=st.booleans())
     def append_large(self, pick: int, filler: str, text: str, attach: bool) -> None:  # noqa: FBT001
-        """Append something that is kept as an artifact, perhaps with one attached."""
         artifacts = [Artifact.of(b"attached to many", "text/plain")] if attach else []
         message = large_message(filler, text)
         self.append(self.session(pick).name, [message], pick=pick, artifacts=artifacts)
@@ -62,7 +57,6 @@ class Appending(BaseMachine):
     @precondition(lambda self: self.appends)
     @rule(pick=picks, expected=st.none() | st.integers(0, 20))
     def append_again(self, pick: int, expected: int | None) -> None:
-        """Repeat an append whose acknowledgement was lost, even long ago."""
         name, drafts, life, first, mark = self.appends[pick % len(self.appends)]
         again = self.log(pick).append(name, drafts, expected=expected, mark=mark)
         session = self.model.sessions.get(name)
@@ -74,7 +68,6 @@ class Appending(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, off=st.sampled_from((-1, 1, 7)))
     def append_elsewhere(self, pick: int, off: int) -> None:
-        """Append where the head is not."""
         session = self.session(pick)
         drafts = [self.author.draft(Note("late"))]
         late = self.log(pick).append(session.name, drafts, expected=len(session.entries) + off)
@@ -83,7 +76,6 @@ class Appending(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, writers=st.integers(2, 4), anywhere=st.booleans())
     def append_at_once(self, pick: int, writers: int, anywhere: bool) -> None:  # noqa: FBT001
-        """Several writers append to one session at the same time."""
         session = self.session(pick)
         expected = None if anywhere else len(session.entries)
         drafted = [
@@ -115,8 +107,6 @@ class Appending(BaseMachine):
 
 
 class Folding(BaseMachine):
-    """The past is folded."""
-
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, first=picks, length=st.integers(1, 6), completes=st.booleans())
     def fold(self, pick: int, first: int, length: int, completes: bool) -> None:  # noqa: FBT001
@@ -149,7 +139,6 @@ class Folding(BaseMachine):
     @precondition(lambda self: any(one.running() for one in self.model.sessions.values()))
     @rule(pick=picks)
     def fail_fold(self, pick: int) -> None:
-        """End a running fold without a summary."""
         running = [
             (one.name, fold)
             for one in self.model.sessions.values()
@@ -161,13 +150,12 @@ class Folding(BaseMachine):
     @precondition(lambda self: any(one.line().folds for one in self.model.sessions.values()))
     @rule(pick=picks)
     def undo_fold(self, pick: int) -> None:
-        """Take back a fold that stands."""
-        standing = [
+        active_folds = [
             (one.name, fold)
             for one in self.model.sessions.values()
-            for _, fold, _ in one.line().standing()
+            for _, fold, _ in one.line().active_folds()
         ]
-        name, fold = standing[pick % len(standing)]
+        name, fold = active_folds[pick % len(active_folds)]
         self.append(name, [FoldUndone(fold)], pick=pick)
 
 
@@ -175,12 +163,9 @@ class Folding(BaseMachine):
 
 
 class Forgetting(BaseMachine):
-    """Some of it is erased for good."""
-
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, first=picks, length=st.integers(1, 4))
     def forget_span(self, pick: int, first: int, length: int) -> None:
-        """Erase some entries."""
         session = self.session(pick)
         start = first % len(session.entries) + 1
         erased = self.run(self.log(pick).forget(session.name, Span(start, start + length - 1)))
@@ -193,7 +178,6 @@ class Forgetting(BaseMachine):
     @precondition(lambda self: len(self.model.sessions) > 1)
     @rule(pick=picks)
     def forget_session(self, pick: int) -> None:
-        """Erase a whole session, in its forks too."""
         session = self.session(pick)
         self.run(self.log(pick).forget(session.name))
         self.model.forget(session.entries[session.own_from - 1 :])
@@ -202,7 +186,6 @@ class Forgetting(BaseMachine):
     @precondition(lambda self: len(self.model.sessions) > 1)
     @rule(pick=picks)
     def expire(self, pick: int) -> None:
-        """Let the sessions go that were used before one of them."""
         before = self.session(pick).used
         gone = self.run(self.log(pick).expire(before))
         old = sorted(name for name, one in self.model.sessions.items() if one.used < before)
@@ -211,7 +194,7 @@ class Forgetting(BaseMachine):
             self.model.bury(name)
 
 
-def _counts(model: ModelLog, named: list[Kept]) -> tuple[int, int]:
+def _counts(model: ModelLog, named: list[ModelEntry]) -> tuple[int, int]:
     """How many of the named are not forgotten, and how many of all entries are."""
     everything = {kept for session in model.sessions.values() for kept in session.entries}
     living = sum(not kept.forgotten for kept in named)
@@ -222,11 +205,8 @@ def _counts(model: ModelLog, named: list[Kept]) -> tuple[int, int]:
 
 
 class Looking(BaseMachine):
-    """What is held is compared in the middle of a history."""
-
     @rule(pick=picks)
     def reopen(self, pick: int) -> None:
-        """Close a store and open it again."""
         at = pick % len(self.stores)
         if self.PEERS == 1:
             return  # what only one store holds, as in memory, is gone when it is closed
@@ -237,12 +217,10 @@ class Looking(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, last=st.none() | st.integers(0, 5))
     def look(self, pick: int, last: int | None) -> None:
-        """Check one session."""
         self.check_session(self.log(pick), self.session(pick), last)
 
     @rule(pick=picks, words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=2))
     def look_for(self, pick: int, words: list[str]) -> None:
-        """Search, in one session and everywhere."""
         query = " ".join(words)
         log = self.log(pick)
         everywhere = self.run(log.search(query, limit=1000))
@@ -274,7 +252,7 @@ class Looking(BaseMachine):
             ]
 
 
-def _matches(kept: Kept, query: str) -> bool:
+def _matches(kept: ModelEntry, query: str) -> bool:
     return not kept.forgotten and contains_all(terms(query), text_of(kept.draft))
 
 
@@ -282,8 +260,6 @@ def _matches(kept: Kept, query: str) -> bool:
 
 
 class Marking(BaseMachine):
-    """Entries get marks, one after the other."""
-
     @precondition(lambda self: self.model.sessions)
     @rule(
         pick=picks,
@@ -298,7 +274,6 @@ class Marking(BaseMachine):
         key: bytes,
         knows: bool,  # noqa: FBT001
     ) -> None:
-        """Append with a mark, after the newest one or wherever that is."""
         name = self.session(pick).name
         after = self.model.newest_marks(name)[0] if knows else None
         mark = Mark(key, pick % len(values), after)
@@ -307,7 +282,6 @@ class Marking(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, off=st.sampled_from((-1, 1, 7)), anywhere=st.booleans())
     def append_after_another_mark(self, pick: int, off: int, anywhere: bool) -> None:  # noqa: FBT001
-        """Append after a mark that is not the newest."""
         session = self.session(pick)
         newest, _ = self.model.newest_marks(session.name)
         mark = Mark(KEYS[0], 0, abs(newest + off))
@@ -319,7 +293,6 @@ class Marking(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, writers=st.integers(2, 4))
     def append_marked_at_once(self, pick: int, writers: int) -> None:
-        """Several writers append after the same mark; one of them does."""
         session = self.session(pick)
         mark = Mark(KEYS[pick % len(KEYS)], 0, self.model.newest_marks(session.name)[0])
         notes = [Note(f"writer {at}") for at in range(writers)]
@@ -342,20 +315,16 @@ class Marking(BaseMachine):
 
     @rule(pick=picks)
     def look_for_marks(self, pick: int) -> None:
-        """Find all marked entries."""
         self.check_marks(self.log(pick))
 
 
 # Rules: control entries, request records, forks.
 
 
-class Steering(BaseMachine):
-    """What a view reads is changed."""
-
+class Controlling(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, to=picks, what=st.sampled_from(("rewind", "clear", "pin", "unpin", "title")))
     def steer(self, pick: int, to: int, what: str) -> None:
-        """Append a control entry that needs no more than a place."""
         session = self.session(pick)
         seq = to % len(session.entries) + 1
         values: dict[str, Value] = {
@@ -381,7 +350,6 @@ class Steering(BaseMachine):
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, at=picks, whole=st.booleans())
     def fork(self, pick: int, at: int, whole: bool) -> None:  # noqa: FBT001
-        """Fork a session, which may be a fork itself."""
         session = self.session(pick)
         place = len(session.entries) if whole else at % len(session.entries) + 1
         name = self.new_name()
@@ -394,5 +362,5 @@ class Steering(BaseMachine):
 # All rules together.
 
 
-class LogMachine(Appending, Marking, Folding, Steering, Forgetting, Looking):
+class LogMachine(Appending, Marking, Folding, Controlling, Forgetting, Looking):
     """Random histories of one tenant's log."""

@@ -25,14 +25,11 @@ ODD_TEXTS = (
 
 
 def property_test(test: _Test) -> _Test:
-    """One test runs for many wires, each in a class of its own."""
     checks = [HealthCheck.differing_executors, HealthCheck.too_slow, HealthCheck.filter_too_much]
     return settings(deadline=None, suppress_health_check=checks)(test)
 
 
 class Conformance:
-    """What a format supplies, and shorthands."""
-
     wire: ClassVar[Wire]
     spelling: ClassVar[Spelling]
     """How scripts are written in the format."""
@@ -46,17 +43,14 @@ class Conformance:
     """Faults that the format does not mind."""
 
     def conversations(self, *, legal: bool = True) -> st.SearchStrategy[list[bytes]]:
-        """Conversations of this format."""
-        said = scripts(most=8)
+        said = scripts(max_moves=8)
         return payloads(said if legal else faulty(said), self.spelling)
 
     def messages(self) -> st.SearchStrategy[bytes]:
-        """Single messages, the samples among them."""
-        made = payloads(scripts(most=3), self.spelling).flatmap(st.sampled_from)
+        made = payloads(scripts(max_moves=3), self.spelling).flatmap(st.sampled_from)
         return made | st.sampled_from(self.samples) if self.samples else made
 
     def shapes(self, payload: bytes | None) -> tuple[Shape, ...]:
-        """The parts of a message; none when there is no message."""
         return () if payload is None else self.wire.describe(payload).shapes
 
     def without(self, payload: bytes, nth: int) -> bytes:
@@ -93,7 +87,6 @@ def around(old: bytes, new: bytes) -> tuple[int, int]:
 
 
 def editable(shapes: Sequence[Shape]) -> list[int]:
-    """The parts whose text may be replaced."""
     return [nth for nth, shape in enumerate(shapes) if not shape.sealed]
 
 
@@ -104,10 +97,8 @@ def said_as(shape: Shape, text: str) -> Replace:
 
 
 def returns(calls: Sequence[Shape], text: str = "Interrupted.") -> list[Insert]:
-    """An answer for each call."""
     return [Insert(1, "return", text, "suite", shape.tool, shape.call) for shape in calls]
 
 
 def insert(kind: InsertKind, text: str) -> Insert:
-    """Something to insert."""
     return Insert(1, kind, text, "suite", "search", "call_x")

@@ -25,8 +25,6 @@ _NO_OBJECTS = (b"", b"[]", b"null", b'"text"', b"12", b"{", b'{"a":1} x', b"{}",
 
 
 class EditingConformance(Conformance):
-    """Parts, and the edits of them."""
-
     @property_test
     @given(data=st.data())
     def test_messages_are_described(self, data: st.DataObject) -> None:
@@ -146,7 +144,7 @@ class EditingConformance(Conformance):
         assert (new is None) == (old is None)
         if new is not None:
             assert _EXTRA in new
-            assert _known(self.shapes(new)) == _known(self.shapes(old))
+            assert _blank_unknown(self.shapes(new)) == _blank_unknown(self.shapes(old))
 
     def test_parts_that_are_not_there_cannot_be_changed(self) -> None:
         for payload in self.samples:
@@ -165,10 +163,9 @@ class EditingConformance(Conformance):
 
 
 def _same(one: str, two: str) -> bool:
-    """Whether two texts are the same, or the same JSON."""
     return one == two or json.loads(one) == json.loads(two)
 
 
-def _known(shapes: Sequence[Shape]) -> list[Shape]:
+def _blank_unknown(shapes: Sequence[Shape]) -> list[Shape]:
     """What is not known at all may show as it is, with all its fields."""
     return [shape._replace(text="") if shape.kind == "other" else shape for shape in shapes]

@@ -41,8 +41,6 @@ _CALLING = (
 
 
 class LegalityConformance(Conformance):
-    """Inserted messages, and what is legal."""
-
     @property_test
     @given(data=st.data())
     def test_what_is_made_says_what_was_inserted(self, data: st.DataObject) -> None:
@@ -110,7 +108,7 @@ class LegalityConformance(Conformance):
     @given(data=st.data())
     def test_every_planted_fault_is_found(self, data: st.DataObject) -> None:
         fault = data.draw(st.sampled_from([one for one in _ALWAYS if one not in self.forgiven]))
-        said = data.draw(scripts(most=6))
+        said = data.draw(scripts(max_moves=6))
         assume(any(isinstance(one, Answered) for one in said))
         wrong = st.just(fault(said, data.draw(st.integers(0, 20))))
         messages = data.draw(payloads(wrong, self.spelling))
@@ -122,7 +120,7 @@ class LegalityConformance(Conformance):
     @given(data=st.data())
     def test_faults_that_the_format_forgives_are_none(self, data: st.DataObject) -> None:
         for fault in self.forgiven:
-            wrong = st.just(fault(data.draw(scripts(most=6)), data.draw(st.integers(0, 20))))
+            wrong = st.just(fault(data.draw(scripts(max_moves=6)), data.draw(st.integers(0, 20))))
             assert self.wire.problems(data.draw(payloads(wrong, self.spelling))) == []
 
     @property_test

@@ -1,11 +1,12 @@
-"""Conversations without a format: who says what, in which order.
+"""Scripts: conversations without a format, and the faults that real histories have.
 
-A script is what a spelling writes as native messages. Its strategies draw little and derive the
-rest, so that a conversation of forty messages costs a few milliseconds.
+A spelling writes a script as native messages. The strategies draw little and derive the rest, so
+that a conversation of forty messages costs a few milliseconds.
 """
 
 import json
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from hypothesis import strategies as st
@@ -15,23 +16,17 @@ _T = TypeVar("_T")
 
 
 class Thought(NamedTuple):
-    """What the model thinks before it speaks."""
-
     text: str
     signed: bool
 
 
 class Call(NamedTuple):
-    """A call of a tool."""
-
     id: str
     tool: str
     args: dict[str, JsonValue]
 
 
 class Return(NamedTuple):
-    """What a tool returned: text or JSON, or a picture beside the text."""
-
     call: str
     tool: str
     content: JsonValue
@@ -40,14 +35,10 @@ class Return(NamedTuple):
 
 
 class Told(NamedTuple):
-    """System content, at the beginning."""
-
     text: str
 
 
 class Asked(NamedTuple):
-    """What the user says."""
-
     text: str
     listed: bool = False
     """The content is a list of items, where the format has such a thing."""
@@ -57,8 +48,6 @@ class Asked(NamedTuple):
 
 
 class Responded(NamedTuple):
-    """What the model answers."""
-
     text: str | None
     calls: tuple[Call, ...] = ()
     thought: Thought | None = None
@@ -66,8 +55,6 @@ class Responded(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What the tools returned to the calls of one response."""
-
     returns: tuple[Return, ...]
     words: str | None = None
     """What the user adds in the same breath."""
@@ -131,28 +118,27 @@ class _Dice:
         self._left = number
 
     def of(self, options: Sequence[_T]) -> _T:
-        self._left, at = divmod(self._left, len(options))
-        return options[at]
+        self._left, index = divmod(self._left, len(options))
+        return options[index]
 
     def more(self, count: int) -> list["_Dice"]:
-        """That many, each with other choices left."""
         return [_Dice(self._left * (2 * nth + 1)) for nth in range(count)]
 
 
 @st.composite
-def scripts(draw: st.DrawFn, *, most: int = 24) -> list[Said]:
-    """Legal conversations: tool loops, several calls at once, media, thoughts, foreign things.
+def scripts(draw: st.DrawFn, *, max_moves: int = 24) -> list[Said]:
+    """Legal conversations: tool loops, parallel calls, media, thoughts, unknown content.
 
     A move is a prompt with the reply before it, or a call with its return. They end where a
     request would be made, or with a reply.
     """
-    size = draw(st.integers(1, most))
+    size = draw(st.integers(1, max_moves))
     moves = draw(st.lists(st.integers(0, _MOVES - 1), min_size=size, max_size=size))
-    return _played(moves, told=draw(st.booleans()), replied=draw(st.booleans()))
+    return _play(moves, system=draw(st.booleans()), replied=draw(st.booleans()))
 
 
-def _played(moves: Sequence[int], *, told: bool, replied: bool) -> list[Said]:
-    said: list[Said] = [Told("Be brief.")] if told else []
+def _play(moves: Sequence[int], *, system: bool, replied: bool) -> list[Said]:
+    said: list[Said] = [Told("Be brief.")] if system else []
     for move in moves:
         dice = _Dice(move)
         begins = isinstance(said[-1], Told) if said else True
@@ -168,114 +154,125 @@ def _reply(dice: _Dice) -> Responded:
     return Responded(dice.of(REPLIES), thought=dice.of(_THOUGHTS))
 
 
-def _step(dice: _Dice, at: int) -> tuple[Responded, Answered]:
+def _step(dice: _Dice, step: int) -> tuple[Responded, Answered]:
     odd = dice.of((0, 0, 0, 0, 1, 2))
     response = Responded(dice.of(_OPENINGS), (), dice.of(_THOUGHTS), foreign=odd == 1)
     calls: list[Call] = []
     returns: list[Return] = []
     for nth, each in enumerate(dice.more(dice.of((1, 1, 2, 3)))):
         (tool, args), content, form = each.of(WISHES), each.of(RESULTS), each.of((0, 0, 0, 1, 2))
-        calls.append(Call(f"call_{at}_{nth}", tool, args))
+        calls.append(Call(f"call_{step}_{nth}", tool, args))
         returns.append(Return(calls[-1].id, tool, content, media=form == 1, error=form == 2))
     words = "Wait, one more thing." if odd == 2 else None
     return response._replace(calls=tuple(calls)), Answered(tuple(returns), words)
 
 
-# What goes wrong in histories: each fault makes another script of a legal one.
-#
-# Crashes, interrupted streams, lost writes, clients that send things twice or out of order.
+# Faults of real histories: crashes, interrupted streams, lost writes, clients that send messages
+# twice or out of order. Each fault turns a legal script into another one.
 
 Fault = Callable[[Sequence[Said], int], list[Said]]
 """Makes a fault at a position; a script without such a position stays as it is."""
 
 
-def unanswered(said: Sequence[Said], at: int) -> list[Said]:
+def _answer_fault(make: Callable[[Sequence[Said], int], list[Said]]) -> Fault:
+    """A fault at one of the script's `Answered`, which always follow their response."""
+
+    @wraps(make)
+    def fault(said: Sequence[Said], position: int) -> list[Said]:
+        answers = [index for index, item in enumerate(said) if isinstance(item, Answered)]
+        return make(said, answers[position % len(answers)]) if answers else list(said)
+
+    return fault
+
+
+@_answer_fault
+def unanswered(said: Sequence[Said], index: int) -> list[Said]:
     """The returns of a response are lost."""
-    return _without(said, _nth(said, Answered, at))
+    return [*said[:index], *said[index + 1 :]]
 
 
-def half_answered(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def half_answered(said: Sequence[Said], index: int) -> list[Said]:
     """One return of several is lost."""
-    where = _nth(said, Answered, at)
-    match said[where] if where is not None else None:
+    match said[index]:
         case Answered(returns=(_, *rest), words=words) if rest or words:
-            return _with(said, where, Answered(tuple(rest), words))
+            return [*said[:index], Answered(tuple(rest), words), *said[index + 1 :]]
         case _:
-            return _without(said, where)
+            return [*said[:index], *said[index + 1 :]]
 
 
-def orphaned(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def orphaned(said: Sequence[Said], index: int) -> list[Said]:
     """A response is lost, and its returns are not."""
-    return _without(said, _nth(said, Answered, at), before=1)
+    return [*said[: max(0, index - 1)], *said[index:]]
 
 
-def late(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def late(said: Sequence[Said], index: int) -> list[Said]:
     """The returns come after another exchange."""
-    where = _nth(said, Answered, at)
-    if where is None:
-        return list(said)
-    between = [Asked("Are you there?"), Responded("Yes.")]
-    return [*said[:where], *between, *said[where:]]
+    return [*said[:index], Asked("Are you there?"), Responded("Yes."), *said[index:]]
 
 
-def split(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def split(said: Sequence[Said], index: int) -> list[Said]:
     """The user speaks before the tools do."""
-    where = _nth(said, Answered, at)
-    return list(said) if where is None else [*said[:where], Asked("Hurry!"), *said[where:]]
+    return [*said[:index], Asked("Hurry!"), *said[index:]]
 
 
-def answered_twice(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def answered_twice(said: Sequence[Said], index: int) -> list[Said]:
     """The returns come twice."""
-    where = _nth(said, Answered, at)
-    return list(said) if where is None else [*said[: where + 1], *said[where:]]
+    return [*said[: index + 1], *said[index:]]
 
 
-def called_twice(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def called_twice(said: Sequence[Said], index: int) -> list[Said]:
     """Two calls of one response have the same id."""
-    where = _nth(said, Answered, at)
-    match said[where - 1] if where else None:
+    match said[index - 1] if index else None:
         case Responded(calls=(first, *rest)) as response:
             twice = response._replace(calls=(first, first, *rest))
-            return _with(said, (where or 0) - 1, twice)
+            return [*said[: index - 1], twice, *said[index:]]
         case _:
             return list(said)
 
 
-def before_the_call(said: Sequence[Said], at: int) -> list[Said]:
+@_answer_fault
+def before_the_call(said: Sequence[Said], index: int) -> list[Said]:
     """The returns come before the response that calls."""
-    where = _nth(said, Answered, at)
-    if not where:
+    if not index:
         return list(said)
-    return [*said[: where - 1], said[where], said[where - 1], *said[where + 1 :]]
+    return [*said[: index - 1], said[index], said[index - 1], *said[index + 1 :]]
 
 
-def stray(said: Sequence[Said], at: int) -> list[Said]:
+def stray(said: Sequence[Said], position: int) -> list[Said]:
     """A return of a call that nobody made."""
-    where = at % (len(said) + 1)
-    lost = Answered((Return("call_nobody", "search", "stray"),))
-    return [*said[:where], lost, *said[where:]]
+    index = position % (len(said) + 1)
+    return [*said[:index], Answered((Return("call_nobody", "search", "stray"),)), *said[index:]]
 
 
-def dangling(said: Sequence[Said], at: int) -> list[Said]:
+def dangling(said: Sequence[Said], position: int) -> list[Said]:
     """It ends with a call, as after a crash."""
-    where = at % (len(said) + 1)
-    return [*said[:where], Responded(None, (Call("call_last", "search", {"query": "?"}),))]
+    index = position % (len(said) + 1)
+    return [*said[:index], Responded(None, (Call("call_last", "search", {"query": "?"}),))]
 
 
-def cut(said: Sequence[Said], at: int) -> list[Said]:
+def cut(said: Sequence[Said], position: int) -> list[Said]:
     """It begins in the middle."""
-    return list(said[at % len(said) :]) if said else []
+    return list(said[position % len(said) :]) if said else []
 
 
-def repeated(said: Sequence[Said], at: int) -> list[Said]:
+def repeated(said: Sequence[Said], position: int) -> list[Said]:
     """Something is said twice."""
-    where = at % max(1, len(said))
-    return [*said[: where + 1], *said[where:]]
+    index = position % max(1, len(said))
+    return [*said[: index + 1], *said[index:]]
 
 
-def lost(said: Sequence[Said], at: int) -> list[Said]:
+def lost(said: Sequence[Said], position: int) -> list[Said]:
     """Something was not stored."""
-    return (_without(said, at % len(said)) if said else []) or list(said)
+    if len(said) <= 1:
+        return list(said)
+    index = position % len(said)
+    return [*said[:index], *said[index + 1 :]]
 
 
 FAULTS: Final[tuple[Fault, ...]] = (
@@ -294,44 +291,23 @@ FAULTS: Final[tuple[Fault, ...]] = (
     lost,
 )
 
-_planted = st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 40)), min_size=1, max_size=4)
+_faults = st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 40)), min_size=1, max_size=4)
 
 
 @st.composite
 def faulty(draw: st.DrawFn, legal: st.SearchStrategy[list[Said]]) -> list[Said]:
-    """Scripts with one fault or more; some of them harmless."""
     said = draw(legal)
-    for fault, at in draw(_planted):
-        said = fault(said, at)
+    for fault, position in draw(_faults):
+        said = fault(said, position)
     return said
 
-
-def _nth(said: Sequence[Said], kind: type[Said], at: int) -> int | None:
-    places = [where for where, one in enumerate(said) if isinstance(one, kind)]
-    return places[at % len(places)] if places else None
-
-
-def _with(said: Sequence[Said], where: int | None, new: Said) -> list[Said]:
-    return [new if at == where else one for at, one in enumerate(said)]
-
-
-def _without(said: Sequence[Said], where: int | None, before: int = 0) -> list[Said]:
-    gone = None if where is None else where - before
-    return [one for at, one in enumerate(said) if at != gone]
-
-
-# How a script is written in a format, and in which spelling of JSON.
 
 Object = dict[str, JsonValue]
 Json = Callable[[JsonValue], bytes]
 
 
 class Spelling(Protocol):
-    """Writes what is said as native messages of one format."""
-
-    def spell(self, said: Said) -> Sequence[Object]:
-        """The messages; none where the format keeps such things elsewhere."""
-        ...
+    def spell(self, said: Said) -> Sequence[Object]: ...
 
 
 def _json(value: JsonValue) -> bytes:
@@ -350,7 +326,6 @@ _styles: st.SearchStrategy[Json] = st.sampled_from([_json, _spaced, _escaped])
 
 
 def as_text(content: JsonValue) -> str:
-    """Content as a format without JSON results carries it."""
     if isinstance(content, str):
         return content
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -360,6 +335,5 @@ def as_text(content: JsonValue) -> str:
 def payloads(
     draw: st.DrawFn, scripts: st.SearchStrategy[list[Said]], spelling: Spelling
 ) -> list[bytes]:
-    """Conversations as payloads, in one of the ways in which clients write JSON."""
     style = draw(_styles)
-    return [style(message) for one in draw(scripts) for message in spelling.spell(one)]
+    return [style(message) for said in draw(scripts) for message in spelling.spell(said)]

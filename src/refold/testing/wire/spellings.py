@@ -1,4 +1,4 @@
-"""Scripts as OpenAI chat messages."""
+"""Scripts as native messages of the formats that come with Refold, and strategies for them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,7 +16,6 @@ from refold.testing.wire.script import (
     Return,
     Said,
     Spelling,
-    Thought,
     Told,
     as_text,
     faulty,
@@ -24,287 +23,226 @@ from refold.testing.wire.script import (
     scripts,
 )
 
-
-class OpenAIChatSpelling:
-    """Writes OpenAI chat messages."""
-
-    def spell(self, said: Said) -> Sequence[Object]:
-        """One message, and for returns one each."""
-        match said:
-            case Told(text):
-                return [{"role": "developer", "content": text}]
-            case Asked():
-                return [{"role": "user", "content": _asked(said)}]
-            case Responded():
-                return [_responded(said)]
-            case Answered(returns, words):
-                added: list[Object] = [{"role": "user", "content": words}] if words else []
-                return [*map(_return, returns), *added]
-
-
-def _asked(said: Asked) -> JsonValue:
-    if not said.listed:
-        return said.text
-    content: list[JsonValue] = [{"type": "text", "text": said.text}]
-    if said.media:
-        image: Object = {"url": "data:image/png;base64,iVBORw0="}
-        content.append({"type": "image_url", "image_url": image})
-    if said.foreign:
-        content.append({"type": "hologram", "depth": 1.50, "data": "…"})
-    return content
-
-
-def _responded(said: Responded) -> Object:
-    message: Object = {"role": "assistant", "content": said.text}
-    if said.thought and said.thought.signed:
-        details: JsonValue = [{"type": "reasoning.encrypted", "data": "c2VhbGVk"}]
-        message |= {"reasoning": said.thought.text, "reasoning_details": details}
-    elif said.thought:
-        message["reasoning_content"] = said.thought.text
-    if said.calls:
-        message["tool_calls"] = [_call(call) for call in said.calls]
-    if said.foreign:
-        message |= {"audio": {"id": "audio_1"}, "x_trace": [1.0, 1e5]}
-    return message
-
-
-def _call(call: Call) -> Object:
-    function: Object = {"name": call.tool, "arguments": as_text(call.args)}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _return(one: Return) -> Object:
-    text = as_text(one.content)
-    content: JsonValue = [{"type": "text", "text": text}] if one.media else text
-    return {"role": "tool", "tool_call_id": one.call, "content": content}
-
-
-# Scripts as Anthropic messages.
-
-_IMAGE: Object = {
+_HOLOGRAM: Final[Object] = {"type": "hologram", "depth": 1.50, "data": "…"}
+"""A kind of content that no wire knows."""
+_PNG = "iVBORw0="
+_CHAT_IMAGE: Object = {
+    "type": "image_url",
+    "image_url": {"url": f"data:image/png;base64,{_PNG}"},
+}
+_ANTHROPIC_IMAGE: Object = {
     "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0="},
+    "source": {"type": "base64", "media_type": "image/png", "data": _PNG},
 }
-
-
-class AnthropicMessagesSpelling:
-    """Writes Anthropic messages."""
-
-    def spell(self, said: Said) -> Sequence[Object]:
-        """One message; system content is not one of them."""
-        match said:
-            case Told():
-                return []
-            case Asked():
-                return [{"role": "user", "content": _asked_anthropic_messages(said)}]
-            case Responded():
-                return [{"role": "assistant", "content": _responded_anthropic_messages(said)}]
-            case Answered(returns, words):
-                content: list[JsonValue] = [_return_anthropic_messages(one) for one in returns]
-                if words:
-                    content.append({"type": "text", "text": words})
-                return [{"role": "user", "content": content}]
-
-
-def _asked_anthropic_messages(said: Asked) -> JsonValue:
-    if not said.listed:
-        return said.text
-    mark: Object = {"cache_control": {"type": "ephemeral"}}
-    content: list[JsonValue] = [{"type": "text", "text": said.text, **mark}]
-    if said.media:
-        content.append(_IMAGE)
-    if said.foreign:
-        content.append({"type": "hologram", "depth": 1.50, "data": "…"})
-    return content
-
-
-def _responded_anthropic_messages(said: Responded) -> JsonValue:
-    if said.text and not (said.calls or said.thought or said.foreign):
-        return said.text
-    content: list[JsonValue] = [_thought(said.thought)] if said.thought else []
-    if said.foreign:
-        content.append({"type": "server_tool_use", "id": "srv_1", "name": "web", "input": {}})
-        content.append({"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []})
-    if said.text:
-        content.append({"type": "text", "text": said.text})
-    content += map(_call_anthropic_messages, said.calls)
-    return content
-
-
-def _call_anthropic_messages(call: Call) -> Object:
-    return {"type": "tool_use", "id": call.id, "name": call.tool, "input": dict(call.args)}
-
-
-def _thought(thought: Thought) -> Object:
-    if not thought.signed:
-        return {"type": "thinking", "thinking": thought.text}
-    return {"type": "thinking", "thinking": thought.text, "signature": "c2lnbmVk"}
-
-
-def _return_anthropic_messages(one: Return) -> Object:
-    content: JsonValue = as_text(one.content)
-    if one.media:
-        texts: list[JsonValue] = [{"type": "text", "text": content}] if content else []
-        content = [*texts, _IMAGE]
-    block: Object = {"type": "tool_result", "tool_use_id": one.call, "content": content}
-    return {**block, "is_error": True} if one.error else block
-
-
-# Scripts as OpenAI response items.
-
-_IMAGE_OPENAI_RESPONSES: Object = {
+_RESPONSES_IMAGE: Object = {
     "type": "input_image",
-    "image_url": "data:image/png;base64,iVBORw0=",
+    "image_url": f"data:image/png;base64,{_PNG}",
 }
-
-
-class OpenAIResponsesSpelling:
-    """Writes OpenAI response items."""
-
-    def spell(self, said: Said) -> Sequence[Object]:
-        """One item for each thing that is thought, said, called or returned."""
-        match said:
-            case Told(text):
-                content: list[JsonValue] = [{"type": "input_text", "text": text}]
-                return [{"type": "message", "role": "developer", "content": content}]
-            case Asked():
-                return [{"role": "user", "content": _asked_openai_responses(said)}]
-            case Responded():
-                return list(_responded_openai_responses(said))
-            case Answered(returns, words):
-                added: list[Object] = [{"role": "user", "content": words}] if words else []
-                return [*map(_return_openai_responses, returns), *added]
-
-
-def _asked_openai_responses(said: Asked) -> JsonValue:
-    if not said.listed:
-        return said.text
-    content: list[JsonValue] = [{"type": "input_text", "text": said.text}]
-    if said.media:
-        content.append(_IMAGE_OPENAI_RESPONSES)
-    if said.foreign:
-        content.append({"type": "hologram", "depth": 1.50, "data": "…"})
-    return content
-
-
-def _responded_openai_responses(said: Responded) -> Iterator[Object]:
-    if said.thought:
-        yield _thought_openai_responses(said.thought)
-    if said.foreign:
-        yield {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
-        yield {"type": "hologram_call", "depth": 1.50, "data": "…"}
-    if said.text is not None:
-        text: Object = {"type": "output_text", "text": said.text, "annotations": []}
-        message: Object = {"type": "message", "role": "assistant", "status": "completed"}
-        yield {"id": "msg_1", **message, "content": [text]}
-    yield from map(_call_openai_responses, said.calls)
-
-
-def _thought_openai_responses(thought: Thought) -> Object:
-    summary: list[JsonValue] = [{"type": "summary_text", "text": thought.text}]
-    if not thought.signed:
-        return {"type": "reasoning", "summary": summary}
-    return {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "c2Vh" * 40}
-
-
-def _call_openai_responses(call: Call) -> Object:
-    named: Object = {"call_id": call.id, "name": call.tool}
-    if call.tool == "write_file":
-        return {"type": "custom_tool_call", **named, "input": as_text(call.args)}
-    return {"type": "function_call", **named, "arguments": as_text(call.args)}
-
-
-def _return_openai_responses(one: Return) -> Object:
-    output: JsonValue = as_text(one.content)
-    if one.media:
-        output = [{"type": "input_text", "text": output}, _IMAGE_OPENAI_RESPONSES]
-    sort = "custom_tool_call" if one.tool == "write_file" else "function_call"
-    return {"type": f"{sort}_output", "call_id": one.call, "output": output}
-
-
-# Scripts as messages of Pydantic AI.
-
-_AT = "2026-01-01T00:00:00Z"
-_IMAGE_PYDANTIC_AI: Object = {
-    "data": "iVBORw0=",
+_PYDANTIC_IMAGE: Object = {
+    "data": _PNG,
     "media_type": "image/png",
     "vendor_metadata": None,
     "kind": "binary",
     "identifier": "1c2f3a",
 }
+_TIMESTAMP = "2026-01-01T00:00:00Z"
+
+
+def _user_content(prompt: Asked, text: Object, image: Object) -> JsonValue:
+    if not prompt.listed:
+        return prompt.text
+    content: list[JsonValue] = [{**text, "text": prompt.text}]
+    if prompt.media:
+        content.append(image)
+    if prompt.foreign:
+        content.append(_HOLOGRAM)
+    return content
+
+
+class OpenAIChatSpelling:
+    """Writes OpenAI chat messages: one for each return."""
+
+    def spell(self, said: Said) -> Sequence[Object]:
+        match said:
+            case Told(text):
+                return [{"role": "developer", "content": text}]
+            case Asked():
+                content = _user_content(said, {"type": "text"}, _CHAT_IMAGE)
+                return [{"role": "user", "content": content}]
+            case Responded():
+                return [self._response(said)]
+            case Answered(returns, words):
+                added: list[Object] = [{"role": "user", "content": words}] if words else []
+                return [*map(self._return, returns), *added]
+
+    def _response(self, said: Responded) -> Object:
+        message: Object = {"role": "assistant", "content": said.text}
+        if said.thought and said.thought.signed:
+            details: JsonValue = [{"type": "reasoning.encrypted", "data": "c2VhbGVk"}]
+            message |= {"reasoning": said.thought.text, "reasoning_details": details}
+        elif said.thought:
+            message["reasoning_content"] = said.thought.text
+        if said.calls:
+            message["tool_calls"] = [self._call(call) for call in said.calls]
+        if said.foreign:
+            message |= {"audio": {"id": "audio_1"}, "x_trace": [1.0, 1e5]}
+        return message
+
+    def _call(self, call: Call) -> Object:
+        function: Object = {"name": call.tool, "arguments": as_text(call.args)}
+        return {"id": call.id, "type": "function", "function": function}
+
+    def _return(self, result: Return) -> Object:
+        text = as_text(result.content)
+        content: JsonValue = [{"type": "text", "text": text}] if result.media else text
+        return {"role": "tool", "tool_call_id": result.call, "content": content}
+
+
+class AnthropicMessagesSpelling:
+    """Writes Anthropic messages; system content is not one of them."""
+
+    def spell(self, said: Said) -> Sequence[Object]:
+        match said:
+            case Told():
+                return []
+            case Asked():
+                mark: Object = {"type": "ephemeral"}
+                text: Object = {"type": "text", "text": "", "cache_control": mark}
+                return [{"role": "user", "content": _user_content(said, text, _ANTHROPIC_IMAGE)}]
+            case Responded():
+                return [{"role": "assistant", "content": self._response(said)}]
+            case Answered(returns, words):
+                content: list[JsonValue] = [self._return(result) for result in returns]
+                if words:
+                    content.append({"type": "text", "text": words})
+                return [{"role": "user", "content": content}]
+
+    def _response(self, said: Responded) -> JsonValue:
+        if said.text and not (said.calls or said.thought or said.foreign):
+            return said.text
+        content: list[JsonValue] = []
+        if said.thought:
+            signature: Object = {"signature": "c2lnbmVk"} if said.thought.signed else {}
+            content.append({"type": "thinking", "thinking": said.thought.text, **signature})
+        if said.foreign:
+            search: Object = {"type": "server_tool_use", "id": "srv_1", "name": "web", "input": {}}
+            result: Object = {"type": "web_search_tool_result", "tool_use_id": "srv_1"}
+            content += [search, {**result, "content": []}]
+        if said.text:
+            content.append({"type": "text", "text": said.text})
+        for call in said.calls:
+            use: Object = {"type": "tool_use", "id": call.id, "name": call.tool}
+            content.append({**use, "input": dict(call.args)})
+        return content
+
+    def _return(self, result: Return) -> Object:
+        content: JsonValue = as_text(result.content)
+        if result.media:
+            texts: list[JsonValue] = [{"type": "text", "text": content}] if content else []
+            content = [*texts, _ANTHROPIC_IMAGE]
+        block: Object = {"type": "tool_result", "tool_use_id": result.call, "content": content}
+        return {**block, "is_error": True} if result.error else block
+
+
+class OpenAIResponsesSpelling:
+    """Writes OpenAI response items: one for each thought, text, call and return."""
+
+    def spell(self, said: Said) -> Sequence[Object]:
+        match said:
+            case Told(text):
+                content: list[JsonValue] = [{"type": "input_text", "text": text}]
+                return [{"type": "message", "role": "developer", "content": content}]
+            case Asked():
+                prompt = _user_content(said, {"type": "input_text"}, _RESPONSES_IMAGE)
+                return [{"role": "user", "content": prompt}]
+            case Responded():
+                return list(self._response(said))
+            case Answered(returns, words):
+                added: list[Object] = [{"role": "user", "content": words}] if words else []
+                return [*map(self._return, returns), *added]
+
+    def _response(self, said: Responded) -> Iterator[Object]:
+        if said.thought:
+            summary: list[JsonValue] = [{"type": "summary_text", "text": said.thought.text}]
+            if said.thought.signed:
+                own: Object = {"type": "reasoning", "id": "rs_1", "summary": summary}
+                yield {**own, "encrypted_content": "c2Vh" * 40}
+            else:
+                yield {"type": "reasoning", "summary": summary}
+        if said.foreign:
+            yield {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
+            yield {**_HOLOGRAM, "type": "hologram_call"}
+        if said.text is not None:
+            text: Object = {"type": "output_text", "text": said.text, "annotations": []}
+            message: Object = {"type": "message", "role": "assistant", "status": "completed"}
+            yield {"id": "msg_1", **message, "content": [text]}
+        for call in said.calls:
+            named: Object = {"call_id": call.id, "name": call.tool}
+            if call.tool == "write_file":
+                yield {"type": "custom_tool_call", **named, "input": as_text(call.args)}
+            else:
+                yield {"type": "function_call", **named, "arguments": as_text(call.args)}
+
+    def _return(self, result: Return) -> Object:
+        output: JsonValue = as_text(result.content)
+        if result.media:
+            output = [{"type": "input_text", "text": output}, _RESPONSES_IMAGE]
+        kind = "custom_tool_call" if result.tool == "write_file" else "function_call"
+        return {"type": f"{kind}_output", "call_id": result.call, "output": output}
 
 
 class PydanticAISpelling:
     """Writes messages of Pydantic AI."""
 
     def spell(self, said: Said) -> Sequence[Object]:
-        """One message."""
         match said:
             case Told(text):
-                return [_request({"content": text, "timestamp": _AT, "part_kind": "system-prompt"})]
-            case Asked():
-                foreign: list[Object] = [{"part_kind": "hologram", "depth": 1.50}]
-                return [
-                    _request(_prompt(_asked_pydantic_ai(said)), *(foreign if said.foreign else []))
-                ]
+                part: Object = {"content": text, "timestamp": _TIMESTAMP}
+                return [self._request({**part, "part_kind": "system-prompt"})]
+            case Asked(text, listed, media, foreign):
+                cache_point: Object = {"kind": "cache-point", "ttl": "5m"}
+                items: JsonValue = [text, _PYDANTIC_IMAGE if media else cache_point]
+                foreign_parts: list[Object] = [{"part_kind": "hologram", "depth": 1.50}]
+                prompt = self._prompt(items if listed else text)
+                return [self._request(prompt, *(foreign_parts if foreign else []))]
             case Responded():
-                return [_response(said)]
+                return [self._response(said)]
             case Answered(returns, words):
-                return [
-                    _request(
-                        *map(_return_pydantic_ai, returns), *([_prompt(words)] if words else [])
-                    )
-                ]
+                prompts = [self._prompt(words)] if words else []
+                return [self._request(*map(self._return, returns), *prompts)]
 
+    def _request(self, *parts: JsonValue) -> Object:
+        return {"parts": list(parts), "instructions": "Be kind.", "kind": "request", "run_id": "r1"}
 
-def _request(*parts: JsonValue) -> Object:
-    return {"parts": list(parts), "instructions": "Be kind.", "kind": "request", "run_id": "r1"}
+    def _prompt(self, content: JsonValue) -> Object:
+        return {"content": content, "timestamp": _TIMESTAMP, "part_kind": "user-prompt"}
 
+    def _response(self, said: Responded) -> Object:
+        parts: list[JsonValue] = []
+        if said.thought:
+            thought: Object = {"content": said.thought.text, "part_kind": "thinking"}
+            signature: Object = {"signature": "c2lnbmVk", "provider_name": "anthropic"}
+            parts.append({**thought, **(signature if said.thought.signed else {})})
+        if said.foreign:
+            builtin: Object = {"tool_name": "web_search", "tool_call_id": "srv_1"}
+            parts.append({**builtin, "args": "{}", "part_kind": "builtin-tool-call"})
+            parts.append({**builtin, "content": "found", "part_kind": "builtin-tool-return"})
+        if said.text:
+            parts.append({"content": said.text, "id": None, "part_kind": "text"})
+        for nth, call in enumerate(said.calls):
+            args: JsonValue = as_text(call.args) if nth else dict(call.args)
+            named: Object = {"tool_name": call.tool, "args": args, "tool_call_id": call.id}
+            parts.append({**named, "part_kind": "tool-call"})
+        message: Object = {"parts": parts, "usage": {"input_tokens": 12}, "kind": "response"}
+        return {**message, "timestamp": _TIMESTAMP}
 
-def _prompt(content: JsonValue) -> Object:
-    return {"content": content, "timestamp": _AT, "part_kind": "user-prompt"}
+    def _return(self, result: Return) -> Object:
+        text: JsonValue = [as_text(result.content), _PYDANTIC_IMAGE]
+        content = text if result.media else result.content
+        named: Object = {"tool_name": result.tool, "content": content, "tool_call_id": result.call}
+        outcome = "failed" if result.error else "success"
+        return {**named, "timestamp": _TIMESTAMP, "outcome": outcome, "part_kind": "tool-return"}
 
-
-def _asked_pydantic_ai(said: Asked) -> JsonValue:
-    if not said.listed:
-        return said.text
-    return (
-        [said.text, _IMAGE_PYDANTIC_AI]
-        if said.media
-        else [said.text, {"kind": "cache-point", "ttl": "5m"}]
-    )
-
-
-def _response(said: Responded) -> Object:
-    parts: list[JsonValue] = [_thought_pydantic_ai(said.thought)] if said.thought else []
-    if said.foreign:
-        builtin: Object = {"tool_name": "web_search", "tool_call_id": "srv_1"}
-        parts.append({**builtin, "args": "{}", "part_kind": "builtin-tool-call"})
-        parts.append({**builtin, "content": "found", "part_kind": "builtin-tool-return"})
-    if said.text:
-        parts.append({"content": said.text, "id": None, "part_kind": "text"})
-    for at, call in enumerate(said.calls):
-        args: JsonValue = as_text(call.args) if at else dict(call.args)
-        named: Object = {"tool_name": call.tool, "args": args, "tool_call_id": call.id}
-        parts.append({**named, "part_kind": "tool-call"})
-    return {"parts": parts, "usage": {"input_tokens": 12}, "kind": "response", "timestamp": _AT}
-
-
-def _thought_pydantic_ai(thought: Thought) -> Object:
-    part: Object = {"content": thought.text, "part_kind": "thinking"}
-    if thought.signed:
-        return {**part, "signature": "c2lnbmVk", "provider_name": "anthropic"}
-    return part
-
-
-def _return_pydantic_ai(one: Return) -> Object:
-    content: JsonValue = [as_text(one.content), _IMAGE_PYDANTIC_AI] if one.media else one.content
-    named: Object = {"tool_name": one.tool, "content": content, "tool_call_id": one.call}
-    outcome = "failed" if one.error else "success"
-    return {**named, "timestamp": _AT, "outcome": outcome, "part_kind": "tool-return"}
-
-
-# Conversations as payloads of the formats that come with Refold.
 
 SPELLINGS: Final[dict[str, Spelling]] = {
     "pydantic-ai": PydanticAISpelling(),
@@ -319,21 +257,21 @@ def conversations(
     format: str,  # noqa: A002 - the word for it everywhere else
     *,
     legal: bool = True,
-    most: int = 24,
+    max_moves: int = 24,
 ) -> st.SearchStrategy[list[bytes]]:
-    """Conversations of up to `most` moves, each a prompt or a step of the tool loop, as payloads.
+    """Conversations of up to `max_moves` prompts or steps of the tool loop, as payloads.
 
-    Legal ones are what a provider takes. The others have calls without their return, returns
-    without their call, returns that come late or twice, or begin in the middle.
+    A provider accepts legal ones. The others have calls without returns, returns without calls,
+    returns that come late or twice, or start in the middle.
     """
     try:
         spelling = SPELLINGS[format]
     except KeyError:
         raise UnknownFormat(f"No spelling writes {format!r}: {', '.join(SPELLINGS)}.") from None
-    said = scripts(most=most)
+    said = scripts(max_moves=max_moves)
     return payloads(said if legal else faulty(said), spelling)
 
 
 def messages(format: str) -> st.SearchStrategy[bytes]:  # noqa: A002 - as above
     """Single messages of a format, out of such conversations."""
-    return conversations(format, most=4).flatmap(st.sampled_from)
+    return conversations(format, max_moves=4).flatmap(st.sampled_from)
