@@ -245,7 +245,7 @@ async def test_a_conversation_goes_on_in_one_session_with_all_of_its_turns(path,
         for nth in range(2):
             await turn(f"Prompt {nth}")
         if phase == "placing":  # where the session is looked for
-            service.gateway._placing._newest = AnswerCache()
+            service.gateway._resolver._answers = AnswerCache()
         store.away_at = first(PHASES[phase])
         answer, body = await turn("During")
         if phase == "answering":

@@ -21,13 +21,13 @@ from refold.errors import (
     RequestTooSlow,
     ServiceError,
 )
-from refold.gateway.dialects.bounded_json import TooMuch, value_of
 from refold.gateway.upstream import V1, BrokenOff
 from refold.service.content_coding import BodyDecoder, decoder_for
 from refold.service.keys import without_secrets
 from refold.service.metrics import Measuring
 from refold.service.uvicorn_compat import request_is_under_way
 from refold.settings.serve import Serve, TimeSettings
+from refold.wire.splice import JsonTooLarge, bounded_json
 
 # Reading what a client sends, no more of it and no longer than it may take.
 
@@ -202,8 +202,8 @@ class WholeIntake:
 def is_too_deep(body: bytes) -> bool:
     """Whether it is JSON that no reader should follow to its end."""
     try:
-        value_of(body)
-    except TooMuch:
+        bounded_json(body)
+    except JsonTooLarge:
         return True
     except ValueError:
         return False
