@@ -366,7 +366,7 @@ async def test_a_retry_of_what_was_refused_in_the_middle_stays_in_its_session():
             await client.post(CHAT, json=body_of(CHAT, "something else"))
         store.come_back()
         await service.guard.recovered()
-        await until(lambda: not service.gateway._working)
+        await until(lambda: not service.gateway._tasks)
         assert (await client.post(CHAT, json=body_of(CHAT, "hi"))).status_code == 200
         lines = (await said(store)).values()
         assert [[text_in(one) for one in line] for line in lines] == [["hi", "Hello there."]]

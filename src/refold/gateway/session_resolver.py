@@ -442,7 +442,7 @@ async def _is_confirmed(incoming: IncomingRequest, opened: GatewaySession, new: 
     dialect, messages = incoming.dialect, incoming.messages[:new]
     weak = messages and not all(map(is_unique, _call_ids(dialect, messages[-1])))
     fingerprints = map(dialect.fingerprint, messages)
-    if not weak and not any(one.kind == "prompt" and not one.spine for one in fingerprints):
+    if not weak and not any(item.kind == "prompt" and not item.spine for item in fingerprints):
         return True
     await opened.session.catch_up()  # another process may have changed what it shows
     inputs = opened.session.inputs

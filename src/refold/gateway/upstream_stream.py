@@ -459,12 +459,13 @@ class UpstreamStream:
         except EventTooLarge:
             self._unparsed = True
             return True
-        said = False
+        has_content = False
         for event in events:
             hold = self._assemble(event)
             (self._ending if hold or self._ending else self._ready).append(event.raw)
-            said = said or (bool(event.data) and event.name not in _PRELIMINARY_EVENTS)
-        return said
+            if event.data and event.name not in _PRELIMINARY_EVENTS:
+                has_content = True
+        return has_content
 
     def _assemble(self, event: Event) -> bool:
         before = self.assembler.failed

@@ -130,11 +130,11 @@ class Alignment:
             what = f" entry {self.log[self.fork].begin}" if self.fork is not None else ""
             return f"The history begins {where}{what}{f', found {by}' if by else ''}."
         index, entry = self.pairs[-1]
-        known, place = self.incoming[index].source, self.log[entry].source
-        found = f"Message {known} of the history is entry {place} of the log, found {by}"
+        message, place = self.incoming[index].source, self.log[entry].source
+        match = f"Message {message} of the history is entry {place} of the log, found {by}"
         if self.fork is None:
-            return f"{found}; that is the log's newest."
-        return f"{found}; entry {self.log[self.fork].begin} of the log follows, not the history."
+            return f"{match}; that is the log's newest."
+        return f"{match}; entry {self.log[self.fork].begin} of the log follows, not the history."
 
     def __str__(self) -> str:
         paired = dict(self.pairs)

@@ -7,7 +7,7 @@ thinking, the calls and results of its own tools, its own summaries.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, dropwhile, groupby
+from itertools import dropwhile, groupby
 from typing import ClassVar, Final, NamedTuple
 
 from refold.errors import InvalidMessage
@@ -88,14 +88,8 @@ class AnthropicMessages:
         """Pairs that are none or are apart, who speaks when, messages and texts without words."""
         turns = [_Turn.of(index, parsed(payload)) for index, payload in enumerate(messages)]
         calls = [Turn(turn.at, turn.role == "assistant", turn.shapes) for turn in turns]
-        found = (
-            _order(turns),
-            _contents(turns),
-            _late_returns(turns),
-            unpaired(calls),
-            repeated(calls),
-        )
-        return list(chain.from_iterable(found))
+        order = *_order(turns), *_contents(turns), *_late_returns(turns)
+        return [*order, *unpaired(calls), *repeated(calls)]
 
 
 class _Turn(NamedTuple):

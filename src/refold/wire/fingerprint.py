@@ -50,7 +50,7 @@ _WHOLE_FLOAT: Final = re.compile(r"\.0(?!\d)|\de\+")
 
 
 class Fingerprint(NamedTuple):
-    """What identifies a message."""
+    """What identifies a message, whoever sends it again."""
 
     content: bytes = b""
     """Its content, to the letter; empty if it has none that clients always send back."""
