@@ -75,7 +75,7 @@ async def test_a_session_that_was_forgotten_elsewhere_stops_nobody(world, path):
     assert len(await w.said(on.headers["refold-session"])) == 4
     session = on.headers["refold-session"]
     await w.log.forget(session)
-    w.gateway.sessions.drop("default", session)
+    await w.gateway.sessions.drop("default", session)
     on = await w.ask(path, body_of(path, "hi", "Hello there.", "on", "Hello there.", "on"))
     assert on.status_code == 200, on.text
     assert await w.sessions() == [on.headers["refold-session"]]

@@ -126,7 +126,7 @@ class SessionResolver:
             except (SessionForgotten, SessionNotFound):  # in this moment, or elsewhere
                 await resources.aclose()
                 name = incoming.session or ("" if isinstance(location, New) else location.session)
-                self._sessions.drop(incoming.tenant, name)
+                await self._sessions.drop(incoming.tenant, name)
             except BaseException:
                 await resources.aclose()
                 raise
@@ -406,7 +406,7 @@ class SessionResolver:
         try:
             await lease.append_all()
         except BaseException:
-            self._sessions.drop(incoming.tenant, name)
+            await self._sessions.drop(incoming.tenant, name)
             raise
         return lease
 

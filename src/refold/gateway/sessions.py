@@ -168,7 +168,7 @@ class GatewaySessions:
             check_format(key.session, leased.session.inputs.wire.name, opening.format)
             yield leased
 
-    def drop(self, tenant: str, name: str) -> None:
+    async def drop(self, tenant: str, name: str) -> None:
         """Open a session again when it is needed next: it was forgotten."""
         self.pool.discard(SessionKey(tenant, name))
 

@@ -163,7 +163,7 @@ async def forget_session(
     When it is answered, nobody can read them. What the server's disk still holds is in `to_scrub`.
     """
     erased = await forget(log, session)
-    service.sessions.drop(caller.tenant, session)
+    await service.sessions.drop(caller.tenant, session)
     return schemas.Erased.of(erased)
 
 
