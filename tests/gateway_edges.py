@@ -68,7 +68,7 @@ async def until(done):
 def released(w):
     """Nobody holds a place, and nothing is left to be written."""
     pool = w.gateway.sessions.pool
-    assert not w.gateway._working
+    assert not w.gateway._tasks
     assert pool.counts.leased == 0
     live = [slot.session for shard in pool._shards.values() for slot in shard.live]
     assert all(one is not None and not one.turn.locked() for one in live)

@@ -84,8 +84,8 @@ class World:
 
     async def quiet(self):
         """Whatever is still to be written is written."""
-        while self.gateway._working:
-            await asyncio.wait(self.gateway._working)
+        while self.gateway._tasks:
+            await asyncio.wait(self.gateway._tasks)
 
     async def values(self, session):
         return [CODEC.decode(one) for one in await self.log.read(session)]

@@ -51,8 +51,8 @@ async def line_of(log: Log, session: str) -> list[bytes]:
 async def objections_to_line(log: Log, talk: Talk) -> str | None:
     """What the session of a conversation has otherwise than its client."""
     dialect = DIALECTS[talk.path]
-    theirs = _fingerprints(dialect, map(_bytes, talk.history))
-    ours = _fingerprints(dialect, await line_of(log, talk.session))
+    theirs = _contents(dialect, map(_bytes, talk.history))
+    ours = _contents(dialect, await line_of(log, talk.session))
     if ours == theirs:
         return None
     first = next(
@@ -69,8 +69,8 @@ def _bytes(message: Json) -> bytes:
     return json.dumps(message).encode()
 
 
-def _fingerprints(dialect: Dialect, payloads: Iterable[bytes]) -> list[bytes]:
-    return [likeness for one in payloads if (likeness := dialect.likeness(one))]
+def _contents(dialect: Dialect, payloads: Iterable[bytes]) -> list[bytes]:
+    return [content for one in payloads if (content := dialect.fingerprint(one).content)]
 
 
 class Logged:
@@ -96,8 +96,8 @@ class Logged:
 
     def _take(self, entry: Entry, dialect: Dialect) -> None:
         match CODEC.decode(entry):
-            case Message(payload) if dialect.answers(payload):
-                self._answers[dialect.likeness(payload)].append(entry.at / 1000)
+            case Message(payload) if dialect.fingerprint(payload).answers:
+                self._answers[dialect.fingerprint(payload).content].append(entry.at / 1000)
             case FoldCompleted():
                 self.figures["folds"] += 1
             case FoldFailed(_, reason):
@@ -116,8 +116,8 @@ class Logged:
             dialect = DIALECTS[talk.path]
             for message, seen in talk.answers:
                 payload = _bytes(message)
-                likeness = dialect.likeness(payload)
-                times = self._answers[likeness] if likeness else [seen]
+                content = dialect.fingerprint(payload).content
+                times = self._answers[content] if content else [seen]
                 if len(times) != 1:
                     yield f"{talk.id}: it is in the log {len(times)} times: {payload[:200]}"
                 elif times[0] > seen + _ROUNDED:

@@ -57,10 +57,10 @@ def events_of(chunks):
     return [event for chunk in chunks for event in events.feed(chunk)]
 
 
-def assembled(assembling, chunks):
+def assembled(assembler, chunks):
     for event in events_of(chunks):
-        assembling.take(event)
-    return assembling.answer()
+        assembler.take(event)
+    return assembler.answer()
 
 
 @st.composite

@@ -8,18 +8,18 @@ from refold.gateway.dialects import anthropic_messages, openai_chat, openai_resp
 from refold.gateway.dialects.events import Event
 from refold.models.catalog import Usage
 
-CHAT = openai_chat.AssemblingChat
-MESSAGES = anthropic_messages.AssemblingMessages
-RESPONSES = openai_responses.AssemblingResponses
+CHAT = openai_chat.ChatAssembler
+MESSAGES = anthropic_messages.MessagesAssembler
+RESPONSES = openai_responses.ResponsesAssembler
 
 
 def event(told, name=""):
     return Event(b"", name, told if isinstance(told, bytes) else json.dumps(told).encode())
 
 
-def took(assembling, *told):
+def took(assembler, *told):
     """What came of these events, and whether each was held back."""
-    one = assembling()
+    one = assembler()
     held = [one.take(event(each)) for each in told]
     return one, held
 
@@ -190,11 +190,11 @@ def test_a_chat_is_held_back_from_its_end_on():
 
 
 @pytest.mark.parametrize("told", [b"", b"nothing", b"[1]", b'{"choices":[7]}', b'{"choices":"x"}'])
-@pytest.mark.parametrize("assembling", [CHAT, MESSAGES, RESPONSES])
-def test_what_is_no_event_of_the_api_changes_nothing(assembling, told):
-    one, held = took(assembling, told)
+@pytest.mark.parametrize("assembler", [CHAT, MESSAGES, RESPONSES])
+def test_what_is_no_event_of_the_api_changes_nothing(assembler, told):
+    one, held = took(assembler, told)
     assert held == [False]
-    assert one.answer() == assembling().answer()
+    assert one.answer() == assembler().answer()
     assert one.answer().payloads == ()
 
 
@@ -202,7 +202,7 @@ ERROR = {"error": {"message": "too long", "code": "context_length_exceeded"}}
 
 
 @pytest.mark.parametrize(
-    ("assembling", "said", "told", "name"),
+    ("assembler", "said", "told", "name"),
     [
         (CHAT, chunk({"content": "a"}), ERROR, ""),
         (CHAT, chunk({"content": "a"}), {**chunk({}, "error"), **ERROR}, ""),
@@ -212,12 +212,12 @@ ERROR = {"error": {"message": "too long", "code": "context_length_exceeded"}}
         (RESPONSES, {"type": "response.created"}, {"type": "error", "message": "x"}, "error"),
     ],
 )  # fmt: skip
-def test_an_error_in_a_stream_is_not_held_back_and_cuts_the_answer(assembling, said, told, name):
-    one = assembling()
+def test_an_error_in_a_stream_is_not_held_back_and_cuts_the_answer(assembler, said, told, name):
+    one = assembler()
     assert (one.take(event(said)), one.failed) == (False, False)
     assert (one.take(event(told, name)), one.failed) == (False, True)
     assert not one.answer().complete
-    assert len(one.answer().payloads) == (assembling is not RESPONSES)
+    assert len(one.answer().payloads) == (assembler is not RESPONSES)
     assert not one.take(event(b"[DONE]"))
     assert not one.answer().complete
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.anthropic_messages import AssemblingMessages
-from refold.gateway.dialects.openai_chat import AssemblingChat
-from refold.gateway.dialects.openai_responses import AssemblingResponses
+from refold.gateway.dialects.anthropic_messages import MessagesAssembler
+from refold.gateway.dialects.openai_chat import ChatAssembler
+from refold.gateway.dialects.openai_responses import ResponsesAssembler
 
 
 class Served:
@@ -47,8 +47,9 @@ def said(value):
 def alike(path, payloads, theirs):
     """Whether ours are found again by what the client would send."""
     sent = [one.model_dump_json(warnings=False).encode() for one in theirs]
-    likeness = DIALECTS[path].likeness
-    return [*map(likeness, payloads)] == [*map(likeness, sent)]
+    fingerprint = DIALECTS[path].fingerprint
+    ours, sent_back = [*map(fingerprint, payloads)], [*map(fingerprint, sent)]
+    return [one.content for one in ours] == [one.content for one in sent_back]
 
 
 @settings(max_examples=COUNT)
@@ -57,7 +58,7 @@ def test_a_chat_is_the_message_that_the_client_would_send_back(stream, data):
     SERVED.chunks = chunked(stream.raw, data.draw)
     with SERVED.openai.chat.completions.stream(model="m", messages=ASKED) as told:
         choice = told.get_final_completion().choices[0]
-    answer = assembled(AssemblingChat(), chunked(stream.raw, data.draw))
+    answer = assembled(ChatAssembler(), chunked(stream.raw, data.draw))
     [payload] = answer.payloads
     assert alike("/v1/chat/completions", answer.payloads, [choice.message])
     theirs: Any = said(choice.message.to_dict())
@@ -75,7 +76,7 @@ def test_a_message_is_what_the_client_would_send_back(stream, data):
     SERVED.chunks = chunked(stream.raw, data.draw)
     with SERVED.anthropic.messages.stream(model="m", max_tokens=1, messages=ASKED) as told:
         message = told.get_final_message()
-    answer = assembled(AssemblingMessages(), chunked(stream.raw, data.draw))
+    answer = assembled(MessagesAssembler(), chunked(stream.raw, data.draw))
     [payload] = answer.payloads
     assert alike("/v1/messages", answer.payloads, [message])
     blocks = [block.to_dict() for block in message.content]
@@ -94,7 +95,7 @@ def test_items_are_those_that_the_client_would_send_back(stream, data):
     SERVED.chunks = chunked(stream.raw, data.draw)
     with SERVED.openai.responses.stream(model="m", input="Go on.") as told:
         response = told.get_final_response()
-    answer = assembled(AssemblingResponses(), chunked(stream.raw, data.draw))
+    answer = assembled(ResponsesAssembler(), chunked(stream.raw, data.draw))
     assert alike("/v1/responses", answer.payloads, response.output)
     theirs: list[Any] = [item.to_dict() for item in response.output]
     for item in theirs:

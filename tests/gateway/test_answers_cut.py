@@ -7,15 +7,15 @@ from answer_streams import CHATS, MESSAGES, RESPONSES, events_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refold.gateway.dialects.anthropic_messages import AssemblingMessages
-from refold.gateway.dialects.openai_chat import AssemblingChat
-from refold.gateway.dialects.openai_responses import AssemblingResponses
+from refold.gateway.dialects.anthropic_messages import MessagesAssembler
+from refold.gateway.dialects.openai_chat import ChatAssembler
+from refold.gateway.dialects.openai_responses import ResponsesAssembler
 from refold.wire import wire_for
 
 STREAMS = {
-    "openai-chat": (AssemblingChat, CHATS),
-    "anthropic-messages": (AssemblingMessages, MESSAGES),
-    "openai-responses": (AssemblingResponses, RESPONSES),
+    "openai-chat": (ChatAssembler, CHATS),
+    "anthropic-messages": (MessagesAssembler, MESSAGES),
+    "openai-responses": (ResponsesAssembler, RESPONSES),
 }
 
 
@@ -45,12 +45,12 @@ def calls(name, told):
 @pytest.mark.parametrize("name", STREAMS)
 @given(data=st.data())
 def test_a_cut_answer_is_the_beginning_of_the_whole_one(name, data):
-    assembling, streams = STREAMS[name]
+    assembler, streams = STREAMS[name]
     stream = data.draw(streams)
     events = events_of([stream.raw])
-    taken = assembling()
+    taken = assembler()
     held = [taken.take(event) for event in events].index(True)
-    taken = assembling()
+    taken = assembler()
     for event in events[: data.draw(st.integers(0, held))]:
         assert not taken.take(event)
     answer = taken.answer()
@@ -73,9 +73,9 @@ def legal(name, payloads):
 @pytest.mark.parametrize("name", STREAMS)
 @given(data=st.data())
 def test_from_the_held_event_on_the_answer_is_whole(name, data):
-    assembling, streams = STREAMS[name]
+    assembler, streams = STREAMS[name]
     stream = data.draw(streams)
-    taken = assembling()
+    taken = assembler()
     for event in events_of([stream.raw]):
         if taken.take(event):
             break

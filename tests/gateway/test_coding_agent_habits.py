@@ -205,9 +205,9 @@ COMPACTIONS = {
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("place", COMPACTIONS)
+@pytest.mark.parametrize("compaction", COMPACTIONS)
 @pytest.mark.parametrize("aside", [False, True])
-async def test_a_client_that_compacts_its_history_keeps_its_session(path, lease, aside):
+async def test_a_client_that_compacts_its_history_keeps_its_session(path, compaction, aside):
     """The request for a summary may be another agent's, with instructions of its own."""
     script = [Reply("", (edits(nth),)) for nth in range(6)]
     script += [Reply("Half is done."), Reply(SUMMARY)]
@@ -223,12 +223,12 @@ async def test_a_client_that_compacts_its_history_keeps_its_session(path, lease,
         if aside:
             agent.instructions = main
             agent.extra = {"tools": [tool(path, "Edit")]}
-        agent.history = json.loads(json.dumps(COMPACTIONS[lease]))
-        parsed_request = len(agent.served_by)
+        agent.history = json.loads(json.dumps(COMPACTIONS[compaction]))
+        sent = len(agent.served_by)
         answer = await agent.send()
         agent.history += [*answer, *agent.results(answer)]
         await agent.say("Go on.")
-        conversation = agent.served_by[: parsed_request - 1] + agent.served_by[parsed_request:]
+        conversation = agent.served_by[: sent - 1] + agent.served_by[sent:]
         assert len(set(conversation)) == 1
         assert len(await b.sessions()) == (2 if aside else 1)
         assert b.faults == []

@@ -12,7 +12,7 @@ from gateway_world import PATHS
 from refold.lab.finding import look_into
 from refold.log import export_session
 from refold.testing.upstream import Call, Reply
-from refold.wire.harness import users_words
+from refold.wire.fingerprint import users_words
 
 REMINDER = "<system-reminder>\nNever mention the blue whale.\n</system-reminder>"
 CALLS = 30

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from refold.errors import InvalidInput
 from refold.gateway.dialects import DIALECTS, Unreadable
-from refold.gateway.dialects.bounded_json import DEEPEST
 from refold.testing.gateway import FORMATS, request, requests, source
+from refold.wire.splice import MAX_DEPTH
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 FIELD = {"openai-responses": "input"}
@@ -75,7 +75,7 @@ def test_other_messages_change_nothing_else(name, data):
 def test_what_stands_beside_the_conversation_is_told_whole(name, data):
     raw = data.draw(requests(name))
     parsed_request, sent = NAMED[name].read(raw), json.loads(raw)
-    beside = {key: json.loads(value) for key, value in parsed_request.beside.items()}
+    beside = {key: json.loads(value) for key, value in parsed_request.extras.items()}
     rest = beside.pop("settings")
     field = {"anthropic-messages": "system", "openai-responses": "instructions"}.get(name)
     del sent[FIELD.get(name, "messages")]
@@ -103,7 +103,7 @@ def test_system_messages_in_front_are_instructions():
     )
     assert (parsed_request.lead, parsed_request.instructions) == (2, "Be brief.\nBe kind.")
     assert [json.loads(one)["role"] for one in parsed_request.messages] == ["user", "system"]
-    assert json.loads(parsed_request.beside["instructions"]) == said[:2]
+    assert json.loads(parsed_request.extras["instructions"]) == said[:2]
     assert (parsed_request.model, parsed_request.identity, parsed_request.stream) == (
         "",
         ("ada",),
@@ -131,7 +131,7 @@ def test_instructions_users_and_tools_are_found_where_each_format_has_them():
     assert (parsed_request.tools, parsed_request.identity) == (('{"name":"old"}',), ())
     parsed_request = CHAT.read(json.dumps({**body, "user": 7}).encode())
     assert parsed_request.unmanaged == "an identifier of its user is no text"
-    assert "tools" not in parsed_request.beside
+    assert "tools" not in parsed_request.extras
 
 
 def test_a_lone_text_is_one_message_and_stays_a_text():
@@ -213,7 +213,7 @@ def test_what_is_no_object_is_unreadable(raw):
             dialect.read(raw)
 
 
-@pytest.mark.parametrize("depth", [DEEPEST + 1, 990, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 990, 5_000, 200_000])
 @pytest.mark.parametrize("extra", [b"1", b'"\\ud800"'])
 def test_what_nests_too_deep_passes_with_its_model(depth, extra):
     deep = b'[{"a":' * (depth // 2) + extra + b"}]" * (depth // 2)

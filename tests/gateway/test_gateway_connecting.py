@@ -330,5 +330,5 @@ async def test_closing_ends_what_is_taken():
     assert await anext(pieces) == b"a"
     await joined.aclose()
     assert body.closed
-    assert joined._taking.done()
+    assert joined._reader.done()
     await pieces.aclose()

@@ -37,7 +37,7 @@ class Client:
     async def ask(self):
         """Send the history in some form, and check where it went."""
         dialect = DIALECTS[self.path]
-        self.prefilled = dialect.answers(json.dumps(self.history[-1]).encode())
+        self.prefilled = dialect.fingerprint(json.dumps(self.history[-1]).encode()).answers
         sent = sent_again(dialect.name, self.random, self.history)
         stream = self.random.random() < 0.5
         body = {"model": "m", KEYS[self.path]: sent, "stream": stream, "max_tokens": 50}
@@ -50,8 +50,8 @@ class Client:
             assert (self.session == before) is (self.expected == "same")
         self.expected = None
         held = await self.world.said(self.session)
-        like = [dialect.likeness(json.dumps(one).encode()) for one in held]
-        mine = [dialect.likeness(json.dumps(one).encode()) for one in self.history]
+        like = [dialect.fingerprint(json.dumps(one).encode()).content for one in held]
+        mine = [dialect.fingerprint(json.dumps(one).encode()).content for one in self.history]
         assert [*filter(None, like)][: len([*filter(None, mine)])] == [*filter(None, mine)]
         words = json.dumps(held)
         for other in self.world.clients:
@@ -62,7 +62,7 @@ class Client:
         """How many messages the answer has: those at the end that a model made."""
         dialect, count = DIALECTS[self.path], 0
         for one in reversed(held):
-            if not dialect.answers(json.dumps(one).encode()):
+            if not dialect.fingerprint(json.dumps(one).encode()).answers:
                 break
             count += 1
         return count
@@ -105,7 +105,8 @@ class Client:
 
     def expect_same(self):
         """Where something was answered, and what is said is one's own, it goes on there."""
-        told = any(DIALECTS[self.path].answers(json.dumps(one).encode()) for one in self.history)
+        fingerprint = DIALECTS[self.path].fingerprint
+        told = any(fingerprint(json.dumps(one).encode()).answers for one in self.history)
         if told and self.name in json.dumps(self.history):
             self.expected = "same"
 

@@ -8,7 +8,7 @@ from gateway_edges import ENDS, KEYS, TOO_LONG, asgi, released
 from gateway_world import MESSAGES, PATHS, RESPONSES, body_of, worlds
 
 from refold.errors import StoreFailed
-from refold.gateway.history import _as_sent
+from refold.gateway.history import _in_clients_form
 from refold.models.catalog import ModelSettings
 from refold.testing.upstream import Call, Refusal, Reply
 
@@ -111,12 +111,12 @@ async def test_what_is_edited_part_by_part_has_the_parts_that_were_logged(world)
     theirs = json.dumps({"role": "assistant", "content": "Hello there."}).encode()
     async with w.gateway.sessions.using("default", session) as one:
         wire, row = one.inputs.wire, one.inputs.rows[1]
-    assert _as_sent(wire, row, theirs, set()).payload == theirs
-    assert _as_sent(wire, row, theirs, {row.seq}).payload == row.payload
+    assert _in_clients_form(wire, row, theirs, set()).payload == theirs
+    assert _in_clients_form(wire, row, theirs, {row.seq}).payload == row.payload
     marked = json.loads(row.payload)
     marked["content"][1]["cache_control"] = {"type": "ephemeral"}
     same = json.dumps(marked).encode()
-    assert _as_sent(wire, row, same, {row.seq}).payload == same
+    assert _in_clients_form(wire, row, same, {row.seq}).payload == same
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -121,7 +121,7 @@ def test_only_the_newest_answer_of_a_request_counts():
 
 
 def test_it_holds_no_more_than_so_many():
-    newest = AnswerCache(most=2)
+    newest = AnswerCache(max_answers=2)
     for at in range(3):
         newest.put("t", key_of("answered", bytes([at])), f"s{at}", 7)
     found = [newest.take("t", chain_of(bytes([at]), b"", answered=(0,))) for at in range(3)]

@@ -178,15 +178,15 @@ async def test_the_first_event_is_the_first_that_says_something(path):
     listening = UpstreamStream(DIALECTS[path], response)
     await listening.begin()
     assert listening.error is not None
-    assert await listening.refused() == b"".join(response.chunks)
+    assert await listening.read_refusal() == b"".join(response.chunks)
     told = events(path, Reply("Hello there."))
     response = Chunks(b": wait\n\n", *told)
     listening = UpstreamStream(DIALECTS[path], response)
     await listening.begin()
     assert (listening.error, listening.silent) == (None, False)
     assert response.read < 4
-    passed = [chunk async for chunk in listening.passed()]
-    assert b"".join(passed) + listening.held == b"".join(response.chunks)
+    passed = [chunk async for chunk in listening.chunks()]
+    assert b"".join(passed) + listening.ending == b"".join(response.chunks)
     assert ENDS[path] not in b"".join(passed)
 
 

@@ -81,7 +81,7 @@ async def test_a_retry_that_is_placed_before_the_first_is_answered_sends_its_own
         await first
         return placed
 
-    monkeypatch.setattr(SessionResolver, "place", slow)
+    monkeypatch.setattr(SessionResolver, "lease", slow)
     second = await w.ask(path, body)
     assert w.upstream.got[-1].body == body
     assert text_of(path, second.json()) == "The second answer."

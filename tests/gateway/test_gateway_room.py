@@ -154,8 +154,8 @@ def test_what_a_fold_keeps_and_shows_scales_with_the_room_that_tools_leave(windo
 
 
 @pytest.mark.parametrize(
-    ("asked", "reserve"), [(None, 4_000), (1_000, 1_000), (6_000, 6_000), (12_000, 8_000)]
+    ("output", "reserve"), [(None, 4_000), (1_000, 1_000), (6_000, 6_000), (12_000, 8_000)]
 )
-def test_the_room_for_the_answer_is_what_was_asked_for_up_to_half_of_the_window(wanted, reserve):
-    models = {"nobody-knows-it": ModelSettings(window=16_000, output=wanted)}
+def test_the_room_for_the_answer_is_what_was_asked_for_up_to_half_of_the_window(output, reserve):
+    models = {"nobody-knows-it": ModelSettings(window=16_000, output=output)}
     assert Setup.of("nobody-knows-it", models=models).budget.reserve == reserve

@@ -180,10 +180,10 @@ class Client:
         if not stream:
             whole = self.dialect.answer(content)
         else:
-            assembling = self.dialect.assembling()
+            assembler = self.dialect.assembler()
             for event in Events().feed(content):
-                assembling.take(event)
-            whole = assembling.answer()
+                assembler.take(event)
+            whole = assembler.answer()
         assert whole.complete
         return [json.loads(one) for one in whole.payloads]
 
@@ -213,9 +213,9 @@ class Client:
     async def check_record(self, name, got):
         session, seq = name.rsplit(":", 1)
         planned = await rebuilt(self.world.log, session, int(seq))
-        like = self.dialect.likeness
-        sent = [one for one in map(like, self.read(got.body)) if one]
-        assert [one for one in map(like, planned) if one] == sent
+        fingerprint = self.dialect.fingerprint
+        sent = [one.content for one in map(fingerprint, self.read(got.body)) if one.content]
+        assert [one.content for one in map(fingerprint, planned) if one.content] == sent
 
 
 def stripped(path, message):

@@ -245,7 +245,7 @@ async def test_a_conversation_goes_on_in_one_session_with_all_of_its_turns(path,
         for nth in range(2):
             await turn(f"Prompt {nth}")
         if phase == "placing":  # where the session is looked for
-            service.gateway._resolver._newest = AnswerCache()
+            service.gateway._resolver._answers = AnswerCache()
         store.away_at = first(PHASES[phase])
         answer, body = await turn("During")
         if phase == "answering":
@@ -366,7 +366,7 @@ async def test_a_retry_of_what_was_refused_in_the_middle_stays_in_its_session():
             await client.post(CHAT, json=body_of(CHAT, "something else"))
         store.come_back()
         await service.guard.recovered()
-        await until(lambda: not service.gateway._working)
+        await until(lambda: not service.gateway._tasks)
         assert (await client.post(CHAT, json=body_of(CHAT, "hi"))).status_code == 200
         lines = (await said(store)).values()
         assert [[text_in(one) for one in line] for line in lines] == [["hi", "Hello there."]]

@@ -80,7 +80,7 @@ async def test_what_models_taught_by_one_tenants_answers_changes_nothing_for_ano
         before = len(t.upstream.got)
         assert (await beta.post(CHAT, json=long)).status_code == 200
         assert json.loads(t.upstream.got[before].body) == long
-    learned = t.service.gateway._context
+    learned = t.service.gateway._contexts
     assert learned["acme"].experiences.of("m").window
     assert learned["beta"].experiences.of("m").window is None
 

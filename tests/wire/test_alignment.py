@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from refold.wire import OpenAIChat, PydanticAI
-from refold.wire.alignment import Item, Piece, align, items_of, prefix_keys
+from refold.wire.alignment import Item, Piece, align, items_of
+from refold.wire.fingerprint import prefix_keys
 
 
 def item(word, source=0, *, gap=False, ids=()):

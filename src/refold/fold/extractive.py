@@ -21,7 +21,7 @@ from refold.log import PartRef
 from refold.view import Counter
 from refold.view.framing import tool_name
 from refold.wire import Shape
-from refold.wire.harness import users_words
+from refold.wire.fingerprint import users_words
 
 # Identifiers: the words of a session that cannot be guessed, only remembered.
 #

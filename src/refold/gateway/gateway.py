@@ -24,39 +24,41 @@ from starlette.routing import Match, Route
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
-from refold.gateway.incoming import IncomingRequest, chain_of
-from refold.gateway.large_requests import (
+from refold.gateway.incoming import (
+    IncomingRequest,
     LargeRequests,
     LoggedAnswer,
     ThreadOffload,
     UnloggedAnswer,
+    chain_of,
     partial_body,
 )
 from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest
 from refold.gateway.recent_answers import Share
 from refold.gateway.session_resolver import SessionResolver
-from refold.gateway.sessions import GatewaySessions, Origin, Setups
+from refold.gateway.sessions import GatewaySessions, Origin, SetupCache
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import (
-    Counting,
     InvalidAnswer,
     ProxiedRequest,
-    Streamed,
+    ProxiedStream,
     Target,
     Upstreams,
-    answered_with,
+    UsageReader,
     target_of,
+    with_headers,
 )
 from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of
 from refold.models.experience import Experiences, Setup
 
-_MOST_TENANTS: Final = 1_000
-_LONGEST_NAME: Final = 200
+_MAX_TENANTS: Final = 1_000
+_MAX_MODEL_NAME: Final = 200
 _MESSAGES: Final = "/v1/messages"
 TARGET: Final = "refold.target"
 """Where the scope of a request has its target."""
 _MAX_WAITING: Final = 1_000
 """Notes that wait for the store to be back."""
+_METHODS: Final = ["GET", "POST", "DELETE", "PUT", "PATCH"]
 
 
 class Unmanaged(NamedTuple):
@@ -67,12 +69,8 @@ class Unmanaged(NamedTuple):
 
 
 class Caller(Protocol):
-    """Who asks."""
-
     @property
-    def tenant(self) -> str:
-        """Whose sessions these are."""
-        ...
+    def tenant(self) -> str: ...
 
     @property
     def key(self) -> str:
@@ -86,16 +84,14 @@ class Caller(Protocol):
 
 
 Charge = Callable[[Any, Usage, float | None], None]
-"""Is told what a caller's answer used, and what that cost in dollars, if it is known."""
+"""Called with the caller, an answer's usage, and its cost in dollars, if that is known."""
 MayUse = Callable[[Any, Origin], Awaitable[bool]]
-"""Whether a caller may go on in a session that began like this."""
+"""Whether a caller may continue a session with this origin."""
 Refuse = Callable[[Exception, Dialect | None], Response]
-"""Says what went wrong, in the words of the dialect's provider."""
+"""Makes an error response in the shape of the dialect's provider."""
 
 
 class Gateway:
-    """Answers requests to models."""
-
     def __init__(  # noqa: PLR0913 - two are choices
         self,
         sessions: GatewaySessions,
@@ -116,14 +112,14 @@ class Gateway:
         Args:
             sessions: The sessions.
             upstreams: Where the models are.
-            caller_of: Who asks; may refuse.
-            refuse: Says what went wrong.
-            charge: Is told what answers used.
-            models: What the settings say of models.
+            caller_of: The caller of a request; may refuse.
+            refuse: Makes error responses.
+            charge: Called with the usage of answers.
+            models: The settings of models.
             outages: What to do while the store is unavailable; else requests are refused.
             large: Answers large requests elsewhere; else they are answered here.
-            may_use: Whether a caller may go on in a session that it names; else any may.
-            share: Is given what answers are known by, for another process.
+            may_use: Whether a caller may continue a session that it names; else any may.
+            share: Called with what identifies an answer, for another process.
             bounds: How much a managed request may hold; others are passed on as they come.
         """
         self._bounds = bounds
@@ -133,9 +129,9 @@ class Gateway:
         self._refuse = refuse
         self._charge = charge
         self._models = models
-        self._setups = Setups(sessions.profile, models)
-        self._aside = ThreadOffload()
-        self._working: set[asyncio.Task[None]] = set()
+        self._setups = SetupCache(sessions.profile, models)
+        self._offload = ThreadOffload()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
         self._waiting = 0
         self._resolver = SessionResolver(sessions, share=share)
@@ -145,10 +141,10 @@ class Gateway:
         self.unmanaged = UnmanagedTurns(
             self._outages, lambda tenant, keys: sessions.log(tenant).marked(keys)
         )
-        self._context: OrderedDict[str, GatewayContext] = OrderedDict()
+        self._contexts: OrderedDict[str, GatewayContext] = OrderedDict()
 
     def take_answer(self, shared: Sequence[Any]) -> None:
-        """Another process of the service gave an answer, and shares what it is known by."""
+        """Add an answer that another process of the service gave and shares."""
         self._resolver.recent.take(shared)
 
     @property
@@ -157,64 +153,72 @@ class Gateway:
         return self._upstreams.prefixes
 
     async def ask(self, request: Request) -> Response:
-        """A request in one of the formats."""
-        dialect = DIALECTS[_target(request).path]
-        try:
-            caller = await self._caller_of(request)
-            raw = await self._small_body(request, caller)
-            if isinstance(raw, Response):
-                return raw
-            proxied = _proxied(request, caller, raw)
-            try:
-                parsed_request = await self._aside(len(raw), dialect.read, raw, self._bounds)
-            except Unreadable as error:
-                why = Unmanaged("unreadable-body", str(error) or "no JSON object")
-                return await self._pass(caller, proxied, "", dialect, why)
-            if detail := parsed_request.unmanaged or _nameless(parsed_request.model):
-                reason = "over-bounds" if parsed_request.over_bounds else "unsupported-request"
-                why = Unmanaged(reason, detail)
-                return await self._pass(caller, proxied, parsed_request.model, dialect, why)
-            return await self._manage(request, caller, dialect, parsed_request, proxied)
-        except httpx2.TransportError as error:
-            return self._refuse(_unreachable(error), dialect)
-        except RefoldError as error:
-            return self._refuse(error, dialect)
+        """Answer a request in one of the formats."""
+        return await self._respond(request, DIALECTS[_target(request).path], self._ask)
+
+    async def pass_on(self, request: Request) -> Response:
+        """Pass any other request on as it is."""
+        path = _target(request).path
+        dialects = (
+            dialect for prefix, dialect in DIALECTS.items() if path.startswith(f"{prefix}/")
+        )
+        return await self._respond(request, next(dialects, None), self._pass_on)
 
     async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
         """Log the answer to a request that another process has asked."""
         return await self._resolver.log_answer(answer)
 
-    async def pass_on(self, request: Request) -> Response:
-        """Any other request: it is passed on as it is."""
-        parsed_request = _target(request).path
-        dialect = next(
-            (one for path, one in DIALECTS.items() if parsed_request.startswith(f"{path}/")), None
-        )
+    async def close(self) -> None:
+        """Wait for running writes, and close the sessions."""
+        self._closing.set()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        await self.unmanaged.close()
+        self._offload.close()
+        await self.sessions.close()
+
+    async def _respond(
+        self,
+        request: Request,
+        dialect: Dialect | None,
+        respond: Callable[[Request, Caller, Any, bytes], Awaitable[Response]],
+    ) -> Response:
         try:
             caller = await self._caller_of(request)
             raw = await self._small_body(request, caller)
             if isinstance(raw, Response):
                 return raw
-            proxied = _proxied(request, caller, raw)
-            model = await self._aside(len(proxied.body), _model_in, proxied)
-            why = Unmanaged("not-a-conversation")
-            return await self._pass(caller, proxied, model, dialect, why)
+            return await respond(request, caller, dialect, raw)
         except httpx2.TransportError as error:
             return self._refuse(_unreachable(error), dialect)
         except RefoldError as error:
             return self._refuse(error, dialect)
 
-    async def close(self) -> None:
-        """Wait for what is still written; the sessions are closed by who opened the store."""
-        self._closing.set()
-        while self._working:
-            await asyncio.wait(self._working)
-        await self.unmanaged.close()
-        self._aside.close()
-        await self.sessions.close()
+    async def _ask(
+        self, request: Request, caller: Caller, dialect: Dialect, raw: bytes
+    ) -> Response:
+        proxied = _proxied(request, caller, raw)
+        try:
+            parsed_request = await self._offload(len(raw), dialect.read, raw, self._bounds)
+        except Unreadable as error:
+            why = Unmanaged("unreadable-body", str(error) or "no JSON object")
+            return await self._pass(caller, proxied, "", dialect, why)
+        model = parsed_request.model
+        odd_name = len(model) > _MAX_MODEL_NAME or not model.isprintable()
+        if detail := parsed_request.unmanaged or ("no model is so named" if odd_name else ""):
+            reason = "over-bounds" if parsed_request.over_bounds else "unsupported-request"
+            return await self._pass(caller, proxied, model, dialect, Unmanaged(reason, detail))
+        return await self._manage(request, caller, dialect, parsed_request, proxied)
+
+    async def _pass_on(
+        self, request: Request, caller: Caller, dialect: Dialect | None, raw: bytes
+    ) -> Response:
+        proxied = _proxied(request, caller, raw)
+        model = await self._offload(len(raw), _model_in, proxied)
+        return await self._pass(caller, proxied, model, dialect, Unmanaged("not-a-conversation"))
 
     async def _small_body(self, request: Request, caller: Caller) -> bytes | Response:
-        """The body, or the answer of another process to a request that is too large for this."""
+        """The body, or another process's response to a request that is too large for this one."""
         if self._large is None:
             return await request.body()
         body = await partial_body(request)
@@ -234,20 +238,18 @@ class Gateway:
     ) -> Response:
         upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
         named = request.headers.get(SESSION)
-        chain = await self._aside(
+        chain = await self._offload(
             len(parsed_request.raw), chain_of, dialect, parsed_request, caller.key
         )
-        setup = self._setup_of(parsed_request, caller.tenant)
+        setup = self._setup(parsed_request, caller.tenant)
         incoming = IncomingRequest(
             *(caller.tenant, dialect, parsed_request, chain, setup, named),
             key=caller.key,
             may_use=self._may_use and partial(self._may_use, caller),
         )
+        charge = partial(self._charge, caller)
 
-        def charge(used: Usage, cost: float | None) -> None:
-            self._charge(caller, used, cost)
-
-        context = self._means_of(caller.tenant)
+        context = self._context_of(caller.tenant)
         try:
             if caller.stale:
                 raise StoreUnavailable("The store did not answer when the key was checked.")
@@ -271,49 +273,47 @@ class Gateway:
     ) -> Response:
         name = dialect.name if dialect else ""
         upstream = self._upstreams.choose(model, name, proxied.prefix)
-        response = await self._upstreams.send(upstream, proxied, most=None)
+        response = await self._upstreams.send(upstream, proxied, max_bytes=None)
         kind = response.headers.get("content-type", "")
         messages = dialect is not None and dialect.path == _MESSAGES
-        counting = Counting(stream=kind.startswith("text/event-stream"), messages=messages)
+        reader = UsageReader(stream=kind.startswith("text/event-stream"), messages=messages)
 
         async def body() -> AsyncGenerator[bytes]:
             try:
                 async for chunk in response.aiter_raw():
-                    counting.take(chunk)
+                    reader.take(chunk)
                     yield chunk
             finally:
-                self._later(response.aclose())
+                self._run_later(response.aclose())
                 if response.is_success and proxied.method == "POST":
                     asks = dialect is not None and dialect.path == proxied.path
-                    used = counting.used(len(proxied.body) if asks else None)
-                    self._charge_for(caller, model, used)
+                    used = reader.usage(len(proxied.body) if asks else None)
+                    if used is not None:
+                        cost = cost_of(used, facts_of(model, self._models).prices)
+                        self._charge(caller, used, cost)
 
         self._outages.count.passed_unmanaged(why.reason)
-        made = Streamed(body(), response.status_code)
-        return answered_with(made, response, managed=not_managed(*why))
+        proxied_stream = ProxiedStream(body(), response.status_code)
+        return with_headers(proxied_stream, response, managed=not_managed(*why))
 
-    def _charge_for(self, caller: Caller, model: str, used: Usage | None) -> None:
-        if used is not None:
-            self._charge(caller, used, cost_of(used, facts_of(model, self._models).prices))
-
-    def _means_of(self, tenant: str) -> GatewayContext:
-        """What a tenant's requests need; what models taught by one's answers is that one's own."""
-        context = self._context.pop(tenant, None)
+    def _context_of(self, tenant: str) -> GatewayContext:
+        """What a tenant's requests need; what its answers taught about models is its own."""
+        context = self._contexts.pop(tenant, None)
         if context is None:
             context = GatewayContext(
                 self._resolver,
                 self._upstreams,
                 Experiences(),
-                self._setup,
-                self._later,
-                self._aside,
+                lambda incoming: self._setup(incoming.parsed_request, incoming.tenant),
+                self._run_later,
+                self._offload,
                 self.unmanaged,
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
             )
-        self._context[tenant] = context
-        if len(self._context) > _MOST_TENANTS:
-            self._context.popitem(last=False)
+        self._contexts[tenant] = context
+        if len(self._contexts) > _MAX_TENANTS:
+            self._contexts.popitem(last=False)
         return context
 
     async def _until_recovered(self) -> None:
@@ -332,22 +332,19 @@ class Gateway:
         finally:
             self._waiting -= 1
 
-    def _setup(self, incoming: IncomingRequest) -> Setup:
-        return self._setup_of(incoming.parsed_request, incoming.tenant)
+    def _setup(self, parsed_request: ParsedRequest, tenant: str) -> Setup:
+        return self._setups.get(parsed_request, tenant, self._context_of(tenant).experiences)
 
-    def _setup_of(self, parsed_request: ParsedRequest, tenant: str) -> Setup:
-        return self._setups.of(parsed_request, tenant, self._means_of(tenant).experiences)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    def _run_later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
-        self._working.add(task)
-        task.add_done_callback(self._done)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
         return task
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._working.discard(task)
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()
+            task.exception()  # else asyncio logs that nobody looked at it
 
 
 def _target(request: Request) -> Target:
@@ -359,12 +356,6 @@ def _proxied(request: Request, caller: Caller, body: bytes) -> ProxiedRequest:
     prefix, path, query = _target(request)
     headers = tuple(request.headers.raw)
     return ProxiedRequest(request.method, path, query, headers, body, caller.tenant, prefix)
-
-
-def _nameless(model: str) -> str:
-    """Why a model of that name is not known; empty if it may be."""
-    odd = len(model) > _LONGEST_NAME or not model.isprintable()
-    return "no model is so named" if odd else ""
 
 
 def _model_in(proxied: ProxiedRequest) -> str:
@@ -383,11 +374,6 @@ def _unreachable(error: httpx2.TransportError) -> UpstreamUnreachable:
     late = isinstance(error, httpx2.TimeoutException)
     what = "took too long" if late else "cannot be reached, or broke the connection off"
     return UpstreamUnreachable(f"The model's server {what}.")
-
-
-# The gateway's addresses.
-
-_OTHERS: Final = ["GET", "POST", "DELETE", "PUT", "PATCH"]
 
 
 class RawRoute(Route):
@@ -420,5 +406,5 @@ def routes(gateway: Gateway) -> list[Route]:
     prefixes = gateway.prefixes
     return [
         RawRoute(gateway.ask, prefixes, ["POST"], DIALECTS),
-        RawRoute(gateway.pass_on, prefixes, _OTHERS),
+        RawRoute(gateway.pass_on, prefixes, _METHODS),
     ]

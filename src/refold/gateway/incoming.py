@@ -1,45 +1,185 @@
-"""A request's place in a session: what is said there, and by which marks it is found again."""
+"""A request as it comes in: its body, the session that it belongs to, and what it adds there.
+
+Clients send their whole history each time. So each message is chained to those before it, and
+where a request was asked or answered, that link of the chain is marked in the log. A request with
+the same chain continues from there. There are two chains:
+
+- Answers are marked by the chain of what clients do not change: the user's words, and calls by the
+  id that the provider gave them (`Fingerprint.spine`). A client may rewrite everything else.
+- Requests are marked by the chain of their content, to the letter: a retry says the same again.
+
+If an answer's mark is in several sessions, the ids in it identify nothing: some servers name every
+call `call_0`. Then the content decides. What two conversations have in common to the letter does
+not tell them apart, and then it does not matter which of their sessions each continues, as long as
+neither gets into the other's way: the first takes one that nobody has continued.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
-from typing import Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
 from refold.gateway.sessions import AgentIdentity, GatewaySession, Origin
 from refold.log import Mark, Marked, Title
+from refold.models.catalog import Usage
 from refold.models.experience import Setup
-from refold.wire import wire_for
-from refold.wire.alignment import prefix_keys
-from refold.wire.harness import users_words
+from refold.session import Session
+from refold.wire import Wire, wire_for
+from refold.wire.fingerprint import digest, prefix_keys, users_words
+
+LARGE: Final = 256 * 1024
+"""Bytes up to which reading takes less than others would notice; a thread costs more than that."""
+MAX_BYTES: Final = 128 * 1024
+"""Of a body that is read in this process, where there is another for large ones."""
+MAX_VALUES: Final = 1_000
+"""Objects and arrays in such a body, or in an answer. Each costs some 20 microseconds in a
+conversation that was not seen before."""
+_THREADS: Final = 2
+"""More would only take turns with each other and the loop."""
+_KEY_SIZE: Final = 16
+_EMPTY_ANSWER: Final = b"an answer without words or calls"
+_MAX_TITLE: Final = 60
+_FIRST_MESSAGE: Final = 2
+"""The entry of a session's first message."""
+_MAX_SEARCHED: Final = 20_000
+"""Characters of a message that are searched for the words of its title."""
+_MAX_PROMPTS: Final = 16
+"""Prompts that are looked at for one that a person wrote."""
+_MAX_SCANNED: Final = 200
+"""Messages of a turn that are searched for its prompts: a title is not worth reading 10,000."""
+_MAX_CHUNK: Final = 500
+"""Messages that are appended at once where it may be done piece by piece."""
+_MAX_CHUNK_BYTES: Final = 256 * 1024
+_MARKED_TURNS: Final = 8
+"""Of a history with turns that are not in the log yet, the newest that get marks of their own. Each
+mark is an append, and after an outage all conversations come at once."""
+
+Step = Literal["asked", "answered", "failed"]
+"""What happened at a mark: a request ended there, the model answered, or it did not."""
+MayUse = Callable[[Origin], Awaitable[bool]]
+"""Whether a caller may continue a session with this origin."""
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+# Large bodies.
+#
+# To read, plan and render a request holds the event loop, and a parser holds the interpreter's lock
+# as well. What a request costs depends on how many values it holds more than on its bytes: 256 KB
+# can be one text or ten thousand messages. Both are known before anything is parsed.
+
+
+class ThreadOffload:
+    """Runs work on large inputs in threads, and on small ones at once.
+
+    The work must be pure, or safe in threads: it runs while the loop does.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, "refold-gateway")
+
+    async def __call__(
+        self, size: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        """The result of the work, whose input has so many bytes."""
+        if size <= LARGE:
+            return work(*args, **kwargs)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: work(*args, **kwargs))
+
+    def close(self) -> None:
+        """Start nothing more; running work ends by itself."""
+        self._threads.shutdown(wait=False)
+
+
+class UnloggedAnswer(NamedTuple):
+    """An answer that is not in the log yet, and where it belongs."""
+
+    tenant: str
+    path: str
+    """The path of its dialect."""
+    session: str
+    link: bytes
+    """Of the conversation up to the answer."""
+    tip: int | None
+    """The session's newest mark."""
+    pieces: tuple[bytes, ...]
+    """Its messages, or the whole response."""
+    is_response: bool
+    usage: Usage | None = None
+    note: str = ""
+
+
+class LoggedAnswer(NamedTuple):
+    """Where an answer is in the log."""
+
+    session: str
+    """Another one, where others continued the first meanwhile; empty if there was no answer."""
+    usage: Usage | None
+    size: int
+    """Bytes of its messages."""
+
+
+class PartialBody(NamedTuple):
+    """A body of which a part has come."""
+
+    begun: bytes
+    rest: AsyncGenerator[bytes] | None
+    """None where that is all of it."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether reading it would keep others waiting."""
+        return self.rest is not None or is_large(self.begun)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether a later request of the conversation will probably be large."""
+        return len(self.begun) > MAX_BYTES // 4
+
+
+class LargeRequests(Protocol):
+    """Answers requests, and logs answers, in another process."""
+
+    def warm_up(self, tenant: str) -> None:
+        """Be ready for a large request of this tenant."""
+        ...
+
+    async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:
+        """Log a large answer to a small request."""
+        ...
+
+    async def answer(self, request: Request, caller: Any, body: PartialBody) -> Response: ...  # noqa: ANN401 - whoever the service knows
+
+
+def is_large(raw: bytes) -> bool:
+    """Whether reading this JSON would keep others waiting."""
+    # Brackets within texts count too: that is quick, and errs on the safe side.
+    return len(raw) > MAX_BYTES or raw.count(b"{") + raw.count(b"[") > MAX_VALUES
+
+
+async def partial_body(request: Request) -> PartialBody:
+    """A request's body, read up to its end or until it is too large."""
+    pieces: list[bytes] = []
+    size = 0
+    stream = request.stream()
+    async for piece in stream:
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_BYTES:
+            return PartialBody(b"".join(pieces), stream)
+    return PartialBody(b"".join(pieces), None)
+
 
 # Which session a request belongs to.
-#
-# Clients send their whole history each time. So each message is chained to those before it, and
-# where
-# we asked or answered, that link of the chain is marked in the log. Whoever comes with the same
-# chain
-# again comes from there. There are two chains:
-#
-# - Answers are marked by the chain of what clients do not change: the user's words, and calls by
-# the
-#   id that the provider gave them (`refold.wire.fingerprint`). A client may rewrite everything
-# else.
-# - Requests are marked by the chain of their content, to the letter: a retry says the same again.
-#
-# Where an answer's mark is found in several sessions, the ids in it identify nothing: some servers
-# name every call `call_0`. Then the content decides. What two conversations have in common to the
-# letter does not tell them apart, and then it does not matter which of their sessions each goes on
-# with, as long as none gets into the other's way: who comes first takes one that nobody has gone on
-# with.
-
-_SIZE: Final = 16
-_EMPTY: Final = b"an answer without words or calls"
-Step = Literal["asked", "answered", "failed"]
-"""What was done where a mark is: a request ended there, the model answered, or it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +189,9 @@ class Chain:
     links: tuple[bytes, ...]
     """By what clients do not change."""
     answered: tuple[int, ...]
-    """The places of the messages that a model made."""
+    """The indexes of the model's messages."""
     content: tuple[bytes, ...] = ()
-    """By what is said, to the letter."""
+    """By the content, to the letter."""
     seed: bytes = b""
     """Where it begins: the caller's."""
 
@@ -64,16 +204,16 @@ class Chain:
     def keys(self) -> list[bytes]:
         """The marks to look for."""
         ends = [key_of("asked", self.end), key_of("failed", self.end)]
-        return [*ends, *(key_of("answered", self.links[at]) for at in self.answered)]
+        return [*ends, *(key_of("answered", self.links[index]) for index in self.answered)]
 
     @property
     def prompts(self) -> list[int]:
-        """The places of the messages that an answer follows: a request ended with each."""
+        """The indexes of the messages that an answer follows: a request ended with each."""
         answers = set(self.answered)
-        return [at - 1 for at in self.answered if at and at - 1 not in answers]
+        return [index - 1 for index in self.answered if index and index - 1 not in answers]
 
     def prompt_before(self, index: int) -> int | None:
-        """The place of the request that the answer with this message was given to."""
+        """The last message of the request that the answer with this message was given to."""
         answers = set(self.answered)
         while index in answers:
             index -= 1
@@ -82,63 +222,57 @@ class Chain:
     def prompt_keys(self, since: int) -> list[bytes]:
         """The marks of requests from message `since` on whose answers the log may not have."""
         content = self.content or self.links
-        links = [content[at] for at in self.prompts if at >= since]
+        links = [content[index] for index in self.prompts if index >= since]
         return [key_of(step, link) for link in links for step in ("asked", "failed")]
 
 
-def seed(*whose: str) -> bytes:
-    """Where a chain begins: conversations of others, or in another format, have no link alike."""
-    digest = blake2b(digest_size=_SIZE)
-    for one in whose:
-        text = one.encode(errors="surrogatepass")
-        digest.update(len(text).to_bytes(8, "big") + text)
-    return digest.digest()
-
-
-def chained(dialect: Dialect, before: "Chain | bytes", messages: Sequence[bytes]) -> Chain:
+def extend_chain(dialect: Dialect, before: Chain | bytes, messages: Sequence[bytes]) -> Chain:
     """The chain of these messages, after another chain or from a seed on."""
     after = Chain((before,), (), (before,), before) if isinstance(before, bytes) else before
-    answers = [dialect.answers(message) for message in messages]
+    fingerprints = [*map(dialect.fingerprint, messages)]
+    answers = [message.answers for message in fingerprints]
     links: list[bytes] = []
     link, empty = after.links[-1], True
-    for index, message in enumerate(messages):
-        spine = dialect.known_by(message).spine
+    for index, message in enumerate(fingerprints):
+        spine = message.spine
         empty = empty and not spine
         ends = answers[index] and not any(answers[index + 1 : index + 2])
         if ends and empty:
-            spine = (_EMPTY,)  # an answer with nothing in it was an answer too
+            spine = (_EMPTY_ANSWER,)  # an answer with nothing in it was an answer too
         link = prefix_keys(link, spine)[-1] if spine else link
         links.append(link)
         empty = empty or not answers[index] or ends
-    content = prefix_keys(after.end, map(dialect.likeness, messages))
-    answered = (index for index, answer in enumerate(answers) if answer)
+    content = prefix_keys(after.end, (message.content for message in fingerprints))
     return Chain(
         tuple(links) or (after.links[-1],),
-        tuple(answered),
+        tuple(index for index, answer in enumerate(answers) if answer),
         tuple(content) or (after.end,),
         after.seed,
     )
 
 
 def chain_of(dialect: Dialect, parsed_request: ParsedRequest, key: str) -> Chain:
-    """The chain of a request that came with a key."""
-    whose = parsed_request.identity or ("",)
-    return chained(dialect, seed(dialect.name, key, *whose), parsed_request.messages)
+    """The chain of a request that came with a key.
+
+    Its seed is the caller's: conversations of others, or in another format, share no link.
+    """
+    seed = digest(dialect.name, key, *(parsed_request.identity or ("",)))
+    return extend_chain(dialect, seed, parsed_request.messages)
 
 
 def key_of(step: Step, link: bytes) -> bytes:
     """The mark of a step at a link."""
-    return blake2b(link, digest_size=_SIZE, person=step.encode()).digest()
+    return blake2b(link, digest_size=_KEY_SIZE, person=step.encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """Nobody has said this before."""
+    """No session has this history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """A session goes on from its newest answer, with the messages from `new` on."""
+    """A session continues from its newest answer, with the messages from `new` on."""
 
     session: str
     seq: int
@@ -147,7 +281,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What a session was asked last is asked again."""
+    """A session's last request is asked again."""
 
     session: str
     seq: int
@@ -158,108 +292,89 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A session goes on with another history, to which its client has shortened its own."""
+    """A session continues with another history, to which its client has shortened its own."""
 
     session: str
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The past after an answer was written anew, or is gone on with a second time."""
+    """The history after an answer was changed, or is continued a second time."""
 
     session: str
     seq: int
     new: int
 
 
-Found = New | Continue | Retry | Branch | Rewritten
+Location = New | Continue | Retry | Branch | Rewritten
 
 
-def found(chain: Chain, rows: Sequence[Marked]) -> Found:
-    """Where the request comes from, by the marks that were found."""
-    by_key: dict[bytes, list[Marked]] = {}
-    for row in rows:
-        by_key.setdefault(row.key, []).append(row)
-    for row in by_key.get(key_of("failed", chain.end), []):
-        if row.seq == row.tip and row.before:  # nobody was answered here: it is nobody else's
-            return Retry(row.session, row.before, row.tip)
-    if (newest := newest_answer(chain, rows)) is None:
-        return New()
-    return _from_answer(chain, newest.rows, by_key, newest.message + 1)
-
-
-class KnownAnswer(NamedTuple):
-    """The newest answer of a history that the log has."""
+class AnswerMarks(NamedTuple):
+    """An answer of a history that the log has."""
 
     message: int
-    """Which message it is."""
+    """The index of its last message in the history."""
     rows: list[Marked]
     """Where the log has it; in several sessions where its ids do not identify it."""
 
 
-def newest_answer(chain: Chain, rows: Sequence[Marked]) -> KnownAnswer | None:
-    """The newest answer that was found, if one was."""
-    by_key: dict[bytes, list[Marked]] = {}
-    for row in rows:
-        by_key.setdefault(row.key, []).append(row)
+def last_answer(chain: Chain, rows: Sequence[Marked]) -> AnswerMarks | None:
+    """The last answer of a history that has marks among these, if one has."""
+    by_key = _by_key(rows)
     for index in reversed(chain.answered):
-        if ours := by_key.get(key_of("answered", chain.links[index])):
-            return KnownAnswer(index, ours)
+        if marks := by_key.get(key_of("answered", chain.links[index])):
+            return AnswerMarks(index, marks)
     return None
 
 
-def _from_answer(
-    chain: Chain, ours: list[Marked], by_key: dict[bytes, list[Marked]], new: int
-) -> Found:
-    asked_before = by_key.get(key_of("asked", chain.end), [])
-    for row in asked_before:
+def locate(chain: Chain, rows: Sequence[Marked]) -> Location:
+    """Where the request continues, by its marks in the log."""
+    by_key = _by_key(rows)
+    for row in by_key.get(key_of("failed", chain.end), []):
+        if row.seq == row.tip and row.before:  # nobody was answered here: it is nobody else's
+            return Retry(row.session, row.before, row.tip)
+    answer = last_answer(chain, rows)
+    if answer is None:
+        return New()
+    new = answer.message + 1
+    same_requests = by_key.get(key_of("asked", chain.end), [])
+    for row in same_requests:
         if row.seq in {row.tip, row.before}:
             return Retry(row.session, row.seq, row.tip)
-    if asked_before:  # long ago, and then that session went on
-        before = next((row for row in ours if row.session == asked_before[0].session), ours[0])
-        return Branch(before.session, before.seq, new)
-    for row in ours:
+    first = answer.rows[0]
+    if same_requests:  # long ago, and then that session continued
+        session = same_requests[0].session
+        branch = next((row for row in answer.rows if row.session == session), first)
+        return Branch(branch.session, branch.seq, new)
+    for row in answer.rows:
         if row.seq == row.tip:
             return Continue(row.session, row.seq, new)
-    return Branch(ours[0].session, ours[0].seq, new)
+    return Branch(first.session, first.seq, new)
 
 
-def unanswered(chain: Chain, rows: Sequence[Marked], since: int) -> Continue | None:
+def locate_pending(chain: Chain, rows: Sequence[Marked], since: int) -> Continue | None:
     """Where a session waits for an answer that the client brings along, if one does.
 
     The answer was given while the store was unavailable, so the newest mark there is the prompt's.
     """
-    ends = {row.key: row for row in rows if row.seq == row.tip}
+    tips = {row.key: row for row in rows if row.seq == row.tip}
     content = chain.content or chain.links
-    for at in reversed(chain.prompts):
+    for index in reversed(chain.prompts):
         for step in ("failed", "asked"):
-            row = ends.get(key_of(step, content[at])) if at >= since else None
+            row = tips.get(key_of(step, content[index])) if index >= since else None
             if row is not None:
-                return Continue(row.session, row.seq, at + 1)
+                return Continue(row.session, row.seq, index + 1)
     return None
 
 
-_TITLE: Final = 60
-"""How many characters of what was said first are a session's title."""
-_FIRST_MESSAGE: Final = 2
-"""The entry of a session's first message."""
-_LOOKED: Final = 20_000
-"""Characters of a message that are looked through for the words of its title."""
-_OPENING: Final = 16
-"""How many texts are looked at for one that a person said."""
-_SCANNED: Final = 200
-"""Messages of a turn that are searched for its prompts: a title is not worth reading 10,000."""
-_PIECE: Final = 500
-"""Messages that are said at once where it may be done piece by piece."""
-_PIECE_BYTES: Final = 256 * 1024
-_MARKED_TURNS: Final = 8
-"""Of a history with turns that are not in the log yet, the newest that get marks of their own. Each
-mark is an append, and after an outage all conversations come at once.
-"""
+def _by_key(rows: Sequence[Marked]) -> dict[bytes, list[Marked]]:
+    by_key: dict[bytes, list[Marked]] = {}
+    for row in rows:
+        by_key.setdefault(row.key, []).append(row)
+    return by_key
 
 
-MayUse = Callable[[Origin], Awaitable[bool]]
-"""Whether a caller may go on in a session that began like this."""
+# What a request adds to its session.
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,20 +388,27 @@ class IncomingRequest:
     """Of its messages."""
     setup: Setup
     session: str | None = None
-    """The session's name, where the client says it."""
+    """The session's name, where the client gives one."""
     key: str = ""
     """The id of the caller's key; empty where none is needed."""
     may_use: MayUse | None = None
-    """Whether the caller may go on in a session that it names; None: in any."""
+    """Whether the caller may continue a session that it names; None: any."""
+
+    @property
+    def messages(self) -> tuple[bytes, ...]:
+        return self.parsed_request.messages
+
+    @property
+    def wire(self) -> Wire:
+        return wire_for(self.dialect.name)
 
     @property
     def agent(self) -> AgentIdentity:
-        """Who asks."""
         return AgentIdentity.of(self.parsed_request.instructions, self.setup.hashes["tools"])
 
     @property
     def hint(self) -> str:
-        """What the client calls its conversation, where the format has a field for it."""
+        """The client's name of its conversation, where the format has a field for it."""
         name = self.parsed_request.body.get("prompt_cache_key")
         return name if isinstance(name, str) else ""
 
@@ -297,12 +419,12 @@ class IncomingRequest:
         An agent's harness puts text of its own before them, and some agents examples: what comes
         before an answer that the gateway did not give may be one, so the newest turn counts.
         """
-        prompts = list(islice(self._prompts(), _OPENING))
-        words = next((one for text in prompts if (one := _plain(users_words(text)[:1_000]))), "")
-        words = words or next((one for text in prompts if (one := _plain(text[:1_000]))), "")
-        if not words:
+        prompts = list(islice(self._title_prompts(), _MAX_PROMPTS))
+        texts = (*map(users_words, prompts), *prompts)
+        words = next((line for text in texts if (line := _one_line(text[:1_000]))), None)
+        if words is None:
             return None
-        return words if len(words) <= _TITLE else f"{words[:_TITLE]}…"
+        return words if len(words) <= _MAX_TITLE else f"{words[:_MAX_TITLE]}…"
 
     @property
     def sourced_title(self) -> Title | None:
@@ -311,99 +433,92 @@ class IncomingRequest:
         if title is None:
             return None
         words = title.removesuffix("…")
-        wire = wire_for(self.dialect.name)
-        for index, message in enumerate(self.parsed_request.messages):
-            # A session that is begun gets all messages in order, after its opening.
-            if any(
-                words in _plain(shape.text[:_LOOKED]) for shape in wire.describe(message).shapes
-            ):
+        for index, message in enumerate(self.messages):
+            # A new session gets all messages in order, after its opening.
+            texts = (shape.text for shape in self.wire.describe(message).shapes)
+            if any(words in _one_line(text[:_MAX_SEARCHED]) for text in texts):
                 return Title(title, _FIRST_MESSAGE + index)
         return Title(title, _FIRST_MESSAGE)
 
-    def _prompts(self) -> Iterator[str]:
-        """What the user said in the newest turn, in order."""
-        wire = wire_for(self.dialect.name)
+    def _title_prompts(self) -> Iterator[str]:
+        """The prompts of the newest turn, or of all if the user wrote nothing in that."""
         answered = self.chain.answered
-        newest = (
-            self.parsed_request.messages[answered[-1] + 1 :]
-            if answered
-            else self.parsed_request.messages
-        )
-        said = newest if self._speaks(newest) else self.parsed_request.messages
-        for message in islice(said, _SCANNED):
-            yield from (one.text for one in wire.describe(message).shapes if one.kind == "prompt")
+        turn = self.messages[answered[-1] + 1 :] if answered else self.messages
+        has_words = any(map(users_words, self._prompts(turn)))
+        return self._prompts(turn if has_words else self.messages)
 
-    def _speaks(self, messages: Sequence[bytes]) -> bool:
-        wire = wire_for(self.dialect.name)
-        looked_at = islice(messages, _SCANNED)
-        shapes = (shape for message in looked_at for shape in wire.describe(message).shapes)
-        return any(shape.kind == "prompt" and users_words(shape.text) for shape in shapes)
+    def _prompts(self, messages: Sequence[bytes]) -> Iterator[str]:
+        for message in islice(messages, _MAX_SCANNED):
+            shapes = self.wire.describe(message).shapes
+            yield from (shape.text for shape in shapes if shape.kind == "prompt")
 
 
 @dataclass
 class SessionLease:
-    """Where a request has its place, until it is answered."""
+    """A request's use of its session, until it is answered."""
 
     incoming: IncomingRequest
-    kept: GatewaySession
-    holding: AsyncExitStack = field(repr=False)
+    opened: GatewaySession
+    resources: AsyncExitStack = field(repr=False)
     tip: int | None = 0
     """The session's newest mark: the answer comes right after it."""
-    said: bool = False
-    """Something was said just now."""
+    has_appended: bool = False
+    """Messages were appended just now."""
 
-    async def say(self, new: int, first: Callable[[], Awaitable[object]] | None = None) -> None:
-        """Say what is new, from this message on; something else may have to be done first."""
-        messages = self._new(new)
+    @property
+    def session(self) -> Session:
+        return self.opened.session
+
+    async def append(self, new: int, first: Callable[[], Awaitable[object]] | None = None) -> None:
+        """Append the messages from this index on; something else may have to be done first."""
+        messages = self._new_messages(new)
         if messages:
-            async with self.kept.turn:
+            async with self.opened.turn:
                 if first is not None:
                     await first()
-                for piece, key in self._turns(messages):
-                    await self._say(piece, key)
+                for turn, key in self._turns(messages):
+                    await self._append(turn, key)
 
-    async def begin(self) -> None:
-        """Say all of it in a session that nobody else can know, and so may find unfinished.
+    async def append_all(self) -> None:
+        """Append all messages to a new session, which nobody else knows and may find unfinished.
 
-        A long past comes piece by piece: others are answered between the pieces. The last has the
-        mark by which the session is found.
+        A long history comes piece by piece: others are answered between the pieces. The last has
+        the mark by which the session is found.
         """
-        (opening, first), *turns = self._turns(self._new(0))
-        *before, last = _pieces(opening)
-        async with self.kept.turn:
-            for piece in before:
-                await self.kept.session.say(*piece)
+        (opening, first), *turns = self._turns(self._new_messages(0))
+        *before, last = _chunks(opening)
+        async with self.opened.turn:
+            for chunk in before:
+                await self.session.say(*chunk)
                 await asyncio.sleep(0)
             for messages, key in ((last, first), *turns):
-                await self._say(messages, key)
+                await self._append(messages, key)
 
-    async def ask_again(self, seq: int) -> None:
-        """Ask what was asked there; what came of it stays in the log, and leaves the view."""
+    async def retry(self, seq: int) -> None:
+        """Rewind to a request that was asked there; what came of it stays in the log."""
         if self.tip != seq:
             mark = Mark(key_of("asked", self.incoming.chain.end), 0, self.tip)
-            async with self.kept.turn:
-                self.tip = await self.kept.session.rewind(seq, mark=mark)
+            async with self.opened.turn:
+                self.tip = await self.session.rewind(seq, mark=mark)
 
-    def answered(self, payloads: Sequence[bytes]) -> Mark:
+    def answer_mark(self, payloads: Sequence[bytes]) -> Mark:
         """The mark of an answer, on its last message."""
-        chain = chained(self.incoming.dialect, self.incoming.chain, payloads)
+        chain = extend_chain(self.incoming.dialect, self.incoming.chain, payloads)
         return Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, self.tip)
 
-    def failed(self) -> Mark:
-        """The mark of what was not answered."""
+    def failure_mark(self) -> Mark:
         return Mark(key_of("failed", self.incoming.chain.end), 0, self.tip)
 
-    async def leave(self) -> None:
-        """It is answered, or given up."""
-        await self.holding.aclose()
+    async def release(self) -> None:
+        await self.resources.aclose()
 
-    def _new(self, new: int) -> list[bytes]:
-        dialect, messages = self.incoming.dialect, list(self.incoming.parsed_request.messages[new:])
+    def _new_messages(self, new: int) -> list[bytes]:
+        fingerprint, messages = self.incoming.dialect.fingerprint, self.incoming.messages
         # Thoughts that came with the answer before are in the log already.
-        if new and dialect.answers(self.incoming.parsed_request.messages[new - 1]):
-            while messages and dialect.blank(messages[0]):
-                del messages[0]
-        return messages
+        if new and fingerprint(messages[new - 1]).answers:
+            while new < len(messages) and fingerprint(messages[new]).blank:
+                new += 1
+        return list(messages[new:])
 
     def _turns(self, messages: Sequence[bytes]) -> list[tuple[Sequence[bytes], bytes]]:
         """The messages turn by turn, each with its mark.
@@ -411,41 +526,41 @@ class SessionLease:
         Turns that were passed on unmanaged get the marks that they would have got, so that clients
         can go back to them and other gateways see that they are logged.
         """
-        chain, total = self.incoming.chain, len(self.incoming.parsed_request.messages)
+        chain, total = self.incoming.chain, len(self.incoming.messages)
         first = total - len(messages)
-        prompts = [at for at in chain.prompts[-_MARKED_TURNS:] if first <= at < total - 1]
+        prompts = [index for index in chain.prompts[-_MARKED_TURNS:] if first <= index < total - 1]
         answers = set(chain.answered)
         ends = [
-            at for at in chain.answered if at + 1 < total and at + 1 not in answers and at >= first
+            index
+            for index in chain.answered
+            if index >= first and index + 1 < total and index + 1 not in answers
         ][-_MARKED_TURNS:]
-        steps = sorted([*((at, "asked") for at in prompts), *((at, "answered") for at in ends)])
+        keys = {index: key_of("asked", chain.content[index]) for index in prompts}
+        keys |= {index: key_of("answered", chain.links[index]) for index in ends}
         turns: list[tuple[Sequence[bytes], bytes]] = []
-        begun = first
-        for at, step in steps:
-            if at >= begun:
-                piece = messages[begun - first : at + 1 - first]
-                links = chain.links if step == "answered" else chain.content
-                turns.append((piece, key_of(cast("Step", step), links[at])))
-                begun = at + 1
-        return [*turns, (messages[begun - first :], key_of("asked", chain.end))]
+        start = first
+        for index, key in sorted(keys.items()):
+            turns.append((messages[start - first : index + 1 - first], key))
+            start = index + 1
+        return [*turns, (messages[start - first :], key_of("asked", chain.end))]
 
-    async def _say(self, messages: Sequence[bytes], key: bytes) -> None:
+    async def _append(self, messages: Sequence[bytes], key: bytes) -> None:
         mark = Mark(key, len(messages) - 1, self.tip)
-        self.tip = (await self.kept.session.say(*messages, mark=mark)).last
-        self.said = True
+        self.tip = (await self.session.say(*messages, mark=mark)).last
+        self.has_appended = True
 
 
-def _pieces(messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """The messages, as many together as are said in a moment; a large one is a piece by itself."""
-    begun = size = 0
-    for at, message in enumerate(messages):
+def _chunks(messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """The messages, as many together as are appended in a moment; a large one is alone."""
+    start = size = 0
+    for index, message in enumerate(messages):
         size += len(message)
-        if at > begun and (at - begun >= _PIECE or size > _PIECE_BYTES):
-            yield messages[begun:at]
-            begun, size = at, len(message)
-    yield messages[begun:]
+        if index > start and (index - start >= _MAX_CHUNK or size > _MAX_CHUNK_BYTES):
+            yield messages[start:index]
+            start, size = index, len(message)
+    yield messages[start:]
 
 
-def _plain(text: str) -> str:
-    """On one line, with nothing in it that a terminal obeys, or that is half a character."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+def _one_line(text: str) -> str:
+    """The text on one line, without what a terminal obeys, or what is half a character."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,4 +1,4 @@
-"""The newest answers that were given here, by what an agent may make of them.
+"""The newest answers of this process, by what an agent may make of them.
 
 Two things that agents do break the chain of a conversation. Both are recognized by the words of an
 answer:
@@ -8,29 +8,27 @@ answer:
 - An agent has another one do a part of the work: it calls a tool, and a history begins with words
   that stand in the call's arguments.
 
-All of this is in memory. Processes of one service that answer large requests share what they
-gave with the main one; other gateways don't know it. Whoever is not recognized begins a session of
-their own; nothing is lost by it.
+All of this is in memory. Processes of one service that answer large requests share their answers
+with the main one; other gateways don't have them. A history that is not recognized begins a session
+of its own; nothing is lost by it.
 """
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
-from refold.gateway.dialects.bounded_json import value_of
 from refold.gateway.sessions import AgentIdentity
 from refold.wire import Shape, Wire
-from refold.wire.fingerprint import is_unique
-from refold.wire.harness import users_words
-from refold.wire.splice import parsed
+from refold.wire.fingerprint import digest, is_unique, single_spaced, users_words
+from refold.wire.splice import bounded_json, parsed
 
 _MAX_ANSWERS: Final = 2_000
+_DIGEST_SIZE: Final = 8
 _MAX_LINES: Final = 60
 """Lines of an answer that are remembered; in a history fifty times as many are looked at."""
 _MAX_STRINGS: Final = 20
@@ -56,7 +54,7 @@ class RecentAnswer:
     """An answer, and whose it was."""
 
     session: str
-    """The session of the conversation: where another agent asked beside it, not that one's."""
+    """The session of the conversation; not that of another agent that only reads along."""
     seq: int
     agent: AgentIdentity
     caller: tuple[str, bytes]
@@ -91,10 +89,10 @@ class Delegation(NamedTuple):
 
 
 Key = tuple[str, bytes, bytes]
-Known = tuple[bytes, Delegation | None, bool]
-"""By what an answer is known, the call that this stands in, and whether it names just one."""
+AnswerKey = tuple[bytes, Delegation | None, bool]
+"""A digest that identifies an answer, the call that it is from, and whether it is an id."""
 Share = Callable[[list[Any]], None]
-"""Is given an answer as JSON can say it."""
+"""Called with an answer as JSON values."""
 
 
 class RecentAnswers:
@@ -108,31 +106,48 @@ class RecentAnswers:
         self._next = 0
 
     def add(self, answer: RecentAnswer, wire: Wire, payloads: Sequence[bytes]) -> None:
-        """An answer was given."""
-        found = [*self._keys(answer, wire, payloads)]
-        self._put(answer, found)
+        """Add an answer that was given here."""
+        keys = [*_answer_keys(answer, wire, payloads)]
+        self._put(answer, keys)
         if self._share is not None:
-            self._share(_shared(answer, found))
+            tenant, seed = answer.caller
+            quotes = {key.hex(): chars for key, chars in answer.quotable.items()}
+            self._share(
+                [
+                    *(answer.session, answer.seq, answer.agent, tenant, seed.hex(), answer.hint),
+                    quotes,
+                    [(key.hex(), delegation, is_id) for key, delegation, is_id in keys],
+                ]
+            )
 
     def take(self, shared: Sequence[Any]) -> None:
-        """An answer was given in another process, which shares it."""
-        self._put(*_taken(shared))
+        """Add an answer that another process gave and shares."""
+        session, seq, agent, tenant, seed, hint, quotes, keys = shared
+        caller = tenant, bytes.fromhex(seed)
+        quotes = {bytes.fromhex(key): chars for key, chars in quotes.items()}
+        answer = RecentAnswer(session, seq, AgentIdentity(*agent), caller, hint, quotes)
+        self._put(
+            answer,
+            (
+                (bytes.fromhex(key), delegation and Delegation(*delegation), is_id)
+                for key, delegation, is_id in keys
+            ),
+        )
 
-    def _put(self, answer: RecentAnswer, found: Iterable[Known]) -> None:
-        tenant, seed = answer.caller
+    def _put(self, answer: RecentAnswer, answer_keys: Iterable[AnswerKey]) -> None:
         number = self._next = self._next + 1
         keys: list[Key] = []
-        for key, delegation, names_one in found:
-            whole = (tenant, seed, key)
-            known = self._by_key.get(whole)
+        for name, delegation, is_id in answer_keys:
+            key = (*answer.caller, name)
+            before = self._by_key.get(key)
             # An id that comes twice names nothing, nor does a line that two conversations have.
-            twice = known is not None and (names_one or self._is_of_another(known[0], answer))
-            self._by_key[whole] = (0 if twice else number), delegation
-            keys.append(whole)
+            twice = before is not None and (is_id or self._is_of_another(before[0], answer))
+            self._by_key[key] = (0 if twice else number), delegation
+            keys.append(key)
         self._answers[number] = answer, keys
         while len(self._answers) > self._max_answers:
-            oldest, (_, gone) = self._answers.popitem(last=False)
-            for key in gone:
+            oldest, (_, dropped) = self._answers.popitem(last=False)
+            for key in dropped:
                 if self._by_key.get(key, (oldest, None))[0] in {0, oldest}:
                     self._by_key.pop(key, None)
 
@@ -144,15 +159,15 @@ class RecentAnswers:
     def compacted(self, history: History) -> str | None:
         """The session whose history a client has shortened to this one, if there is one."""
         quoted, in_prompts = self._quoted(history)
-        newest = self._newest(history)
-        for number, chars in [*quoted.most_common(3), (newest, 0)]:
+        last = self._last_named(history)
+        for number, chars in [*quoted.most_common(3), (last, 0)]:
             if number not in self._answers:
                 continue
             answer, _ = self._answers[number]
-            whole = sum(answer.quotable.values())
-            least = _MIN_QUOTED if in_prompts[number] == chars else _MIN_ANSWER
-            much = chars >= _MUCH_QUOTED or chars >= max(least, _MIN_SHARE * whole)
-            if history.may_follow(answer) and (much or (number == newest and not chars)):
+            total = sum(answer.quotable.values())
+            minimum = _MIN_QUOTED if in_prompts[number] == chars else _MIN_ANSWER
+            much = chars >= _MUCH_QUOTED or chars >= max(minimum, _MIN_SHARE * total)
+            if history.may_follow(answer) and (much or (number == last and not chars)):
                 return answer.session
         return None
 
@@ -165,80 +180,51 @@ class RecentAnswers:
             if shape.kind not in {"prompt", "text"}:
                 continue
             for key, length in _lines(shape.text, _MAX_LINES * 50):
-                found = self._by_key.get((*history.caller, key))
-                if found is not None and key not in seen:
+                number, _ = self._by_key.get((*history.caller, key), (None, None))
+                if number is not None and key not in seen:
                     seen.add(key)
-                    quoted[found[0]] += length
-                    in_prompts[found[0]] += length if shape.kind == "prompt" else 0
+                    quoted[number] += length
+                    in_prompts[number] += length if shape.kind == "prompt" else 0
         return quoted, in_prompts
 
-    def _newest(self, history: History) -> int:
-        """The answer that the newest name in a history is of; 0 if it names none."""
-        newest = 0
+    def _last_named(self, history: History) -> int:
+        """The answer that the last name in a history is of; 0 if it names none."""
+        last = 0
         for message in history.messages[-_MAX_OPENING:]:
             for key in _names(history.wire, message):
-                newest = self._by_key.get((*history.caller, key), (0, None))[0]
-        return newest
+                last = self._by_key.get((*history.caller, key), (0, None))[0]
+        return last
 
     def delegated(self, history: History) -> Delegation | None:
-        """The call that a conversation with this history was begun by, if it is known."""
+        """The call that began a conversation with this history, if it is known."""
         for shape in _shapes(history.wire, history.messages):
             if shape.kind == "prompt":
                 for words in (shape.text, users_words(shape.text)):
-                    _, found = self._by_key.get((*history.caller, _prompt_key(words)), (0, None))
-                    if found is not None:
-                        return found
+                    key = *history.caller, _prompt_key(words)
+                    _, delegation = self._by_key.get(key, (0, None))
+                    if delegation is not None:
+                        return delegation
         return None
 
-    @staticmethod
-    def _keys(answer: RecentAnswer, wire: Wire, payloads: Sequence[bytes]) -> Iterator[Known]:
-        for key in answer.quotable:
-            yield key, None, False
-        for payload in payloads:
-            for key in _names(wire, payload):
-                yield key, None, True
-        for shape in _shapes(wire, payloads):
-            if shape.kind != "call":
-                continue
-            delegation = Delegation(answer.session, shape.call or "", shape.tool or "")
-            for words in _strings(shape.text):
-                yield _prompt_key(words), delegation, False
 
-
-def _shared(answer: RecentAnswer, found: Iterable[Known]) -> list[Any]:
-    tenant, seed = answer.caller
-    quotable = {key.hex(): chars for key, chars in answer.quotable.items()}
-    known = [(key.hex(), delegation, names_one) for key, delegation, names_one in found]
-    return [
-        answer.session,
-        answer.seq,
-        answer.agent,
-        tenant,
-        seed.hex(),
-        answer.hint,
-        quotable,
-        known,
-    ]
-
-
-def _taken(shared: Sequence[Any]) -> tuple[RecentAnswer, list[Known]]:
-    session, seq, agent, tenant, seed, hint, quotable, known = shared
-    answer = RecentAnswer(
-        session,
-        seq,
-        AgentIdentity(*agent),
-        (tenant, bytes.fromhex(seed)),
-        hint,
-        {bytes.fromhex(key): chars for key, chars in quotable.items()},
-    )
-    return answer, [
-        (bytes.fromhex(key), delegation and Delegation(*delegation), names_one)
-        for key, delegation, names_one in known
-    ]
+def _answer_keys(
+    answer: RecentAnswer, wire: Wire, payloads: Sequence[bytes]
+) -> Iterator[AnswerKey]:
+    for key in answer.quotable:
+        yield key, None, False
+    for payload in payloads:
+        for key in _names(wire, payload):
+            yield key, None, True
+    for shape in _shapes(wire, payloads):
+        if shape.kind != "call":
+            continue
+        delegation = Delegation(answer.session, shape.call or "", shape.tool or "")
+        for words in _strings(shape.text):
+            yield _prompt_key(words), delegation, False
 
 
 def quotable(wire: Wire, payloads: Sequence[bytes]) -> dict[bytes, int]:
-    """The lines of an answer by which a summary is known; none of answers with calls."""
+    """The lines of an answer that identify a summary; none of answers with calls."""
     shapes = list(_shapes(wire, payloads))
     if any(shape.kind == "call" for shape in shapes):
         return {}
@@ -274,9 +260,9 @@ def _names(wire: Wire, message: bytes) -> Iterator[bytes]:
             yield _digest("call", shape.tool or "", shape.call)
 
 
-def _lines(text: str, most: int) -> Iterator[tuple[bytes, int]]:
-    for line in text[:_MAX_CHARS].splitlines()[:most]:
-        words = " ".join(line.split())
+def _lines(text: str, max_lines: int) -> Iterator[tuple[bytes, int]]:
+    for line in text[:_MAX_CHARS].splitlines()[:max_lines]:
+        words = single_spaced(line)
         if len(words) >= _MIN_LINE:
             yield _digest("line", words), len(words)
 
@@ -285,33 +271,29 @@ def _strings(arguments: str) -> Iterator[str]:
     if len(arguments) > _MAX_CHARS:
         return
     try:
-        value = value_of(arguments.encode(errors="surrogatepass"))
+        value = bounded_json(arguments.encode(errors="surrogatepass"))
     except ValueError:
         return
-    found = (one for one in _inner([value]) if len(one.strip()) >= _MIN_PROMPT)
-    yield from islice(found, _MAX_STRINGS)
+    texts = (text for text in _texts_in([value]) if len(text.strip()) >= _MIN_PROMPT)
+    yield from islice(texts, _MAX_STRINGS)
 
 
-def _inner(values: Iterable[JsonValue]) -> Iterator[str]:
+def _texts_in(values: Iterable[JsonValue]) -> Iterator[str]:
     for value in values:
         match value:
             case str():
                 yield value
             case dict():
-                yield from _inner(value.values())
+                yield from _texts_in(value.values())
             case list():
-                yield from _inner(value)
+                yield from _texts_in(value)
             case _:
                 pass
 
 
 def _prompt_key(text: str) -> bytes:
-    return _digest("prompt", " ".join(text.split()))
+    return _digest("prompt", single_spaced(text))
 
 
 def _digest(*values: str) -> bytes:
-    digest = blake2b(digest_size=8)
-    for value in values:
-        data = value.encode(errors="surrogatepass")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()
+    return digest(*values, size=_DIGEST_SIZE)

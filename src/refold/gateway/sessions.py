@@ -1,9 +1,9 @@
-"""The sessions of all tenants, opened or begun for the requests that come in."""
+"""The sessions of all tenants, opened or begun for requests, and the setups to plan for them."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import eq
@@ -23,19 +23,26 @@ from refold.session.live_view import check_format, opened
 from refold.session.pool import SessionKey, SessionPool
 from refold.view import Profile
 
-# Who asks: the agent whose conversation it is, or another that only reads along.
-#
-# Some agents ask beside their conversation, with all of its past: another agent of theirs takes
-# notes
-# after each turn. It has its own instructions and its own tools. Agents change their instructions
-# from turn to turn, a date or a list of files in them, and they change their tools; but not both at
-# once, and not the words that the instructions begin with.
-
-_BEGINNING: Final = 80
+NewEngine = Callable[[Log], Engine]
+"""Makes the engine of a tenant's log."""
+MakeTitle = Callable[[], Title | None]
+"""Says what a session is about, if that is known."""
+MAX_IDLE: Final = 500
+_COMPARED_INSTRUCTIONS: Final = 80
+_MAX_SETUPS: Final = 256
+_MAX_SETUP_CHARS: Final = 32 * 1024 * 1024
+"""Characters of the tools and instructions of all cached setups."""
+_OUTPUT_LIMITS: Final = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 
 
 class AgentIdentity(NamedTuple):
-    """By what one who asks is known."""
+    """What tells the agent whose conversation it is from another that only reads along.
+
+    Some agents send requests with all of a conversation's history that are not part of it: another
+    agent of theirs takes notes after each turn. It has its own instructions and its own tools.
+    Agents change their instructions from turn to turn, a date or a list of files in them, and they
+    change their tools; but not both at once, and not the beginning of the instructions.
+    """
 
     instructions: str
     """Their beginning."""
@@ -44,25 +51,14 @@ class AgentIdentity(NamedTuple):
 
     @classmethod
     def of(cls, instructions: str, tools: str) -> "AgentIdentity":
-        """Who has these instructions, and tools with this hash."""
-        return cls(instructions[:_BEGINNING], tools)
+        """The agent with these instructions, and tools with this hash."""
+        return cls(instructions[:_COMPARED_INSTRUCTIONS], tools)
 
     def is_like(self, other: "AgentIdentity") -> bool:
-        """Whether the two may be the same."""
-        return self.tools == other.tools or _begin_alike(self.instructions, other.instructions)
-
-
-def _begin_alike(one: str, other: str) -> bool:
-    """Whether half of the shorter beginning is the same; nothing is like anything."""
-    shared = sum(takewhile(bool, map(eq, one, other)))
-    return 2 * shared >= min(len(one), len(other))
-
-
-NewEngine = Callable[[Log], Engine]
-"""Makes the engine of a tenant's log."""
-MakeTitle = Callable[[], Title | None]
-"""Says what a session is about, if that is known."""
-MAX_IDLE = 500
+        """Whether the two may be one agent: half of the shorter instructions is the same."""
+        shared = sum(takewhile(bool, map(eq, self.instructions, other.instructions)))
+        shorter = min(len(self.instructions), len(other.instructions))
+        return self.tools == other.tools or 2 * shared >= shorter
 
 
 @dataclass(eq=False)
@@ -71,33 +67,33 @@ class GatewaySession:
 
     session: Session
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Is held by whoever changes the session."""
+    """Held while the session is changed."""
     first_entry: UUID | None = None
-    """The id of the log's first entry, once it was looked up: a restarted log has another one."""
+    """The id of the log's first entry, once looked up: a restarted log has another one."""
     agent: AgentIdentity | None = None
-    """Who asked last, as far as this process knows."""
+    """The agent of the last request, as far as this process knows."""
     origin: "Origin | None" = None
-    """How its log began, once it was looked up."""
-    beside: str | None = None
-    """The session beside whose conversation this one asks, if it is another agent's."""
-    beside_asker: AgentIdentity | None = None
-    """Whose conversation that is."""
-    branched: bool = False
-    """The client went back to ask something, and may never go on here: agents ask so for a summary
-    of what came before their newest answer."""
+    """How its log began, once looked up."""
+    parent: str | None = None
+    """The session of the conversation that this one reads along with, or was branched from."""
+    parent_agent: AgentIdentity | None = None
+    """The agent of that conversation."""
+    is_branch: bool = False
+    """The client went back to ask something, and may never continue here: agents ask so for a
+    summary of what came before their newest answer."""
     noted: set[int] = field(default_factory=set[int])
-    """The entries of which the log says that their client sends them back in another form."""
+    """Entries that the client sends back in another form, and of which the log has a note."""
+
+    # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
+    # session: there is nothing to wait for, and nothing to close.
 
     @property
     def busy(self) -> bool:
-        """Never: folds are made by the tenant's engine, which outlives its sessions."""
         return False
 
-    async def drain(self) -> None:
-        """There is nothing to wait for."""
+    async def drain(self) -> None: ...
 
-    async def close(self) -> None:
-        """There is nothing to close: nobody watches the session, and the engine is not its own."""
+    async def close(self) -> None: ...
 
 
 class Origin(NamedTuple):
@@ -114,17 +110,16 @@ class Opening(NamedTuple):
     format: str | None = None
     """Of its messages, where it may be begun."""
     setup: Setup | None = None
-    """For which model it is managed; the one that it was for last, without one."""
+    """For which model it is managed; None: the one that it was for last."""
     title: MakeTitle = lambda: None
-    """What it is about; is asked where it is begun."""
+    """What it is about, if it is begun now."""
     new: bool = False
-    """Nobody has one of that name, and what is said first begins it."""
+    """No session has that name, and the first message begins it."""
     owner: str | None = None
-    """The id of the key that begins it, where it is begun now."""
+    """The id of the key that begins it, if it is begun now."""
 
 
-_THERE = Opening()
-"""It must be there already."""
+_MUST_EXIST: Final = Opening()
 
 
 class GatewaySessions:
@@ -146,7 +141,6 @@ class GatewaySessions:
         self.pool: SessionPool[GatewaySession] = SessionPool(max_idle=max_idle)
 
     def log(self, tenant: str) -> Log:
-        """A tenant's log."""
         return self._store.log(tenant)
 
     def engine(self, tenant: str) -> Engine:
@@ -155,50 +149,48 @@ class GatewaySessions:
 
     @asynccontextmanager
     async def using(self, tenant: str, name: str) -> AsyncGenerator[Session]:
-        """A session that is there, to ask or steer it from outside of its conversation."""
+        """An existing session, to read or control it from outside of its conversation."""
         await self.drop_restarted(tenant, name)
         async with self.lease(tenant, name) as leased, leased.turn:
             await leased.session.catch_up()
             yield leased.session
 
-    def lease(
-        self, tenant: str, name: str, opening: Opening = _THERE
-    ) -> AbstractAsyncContextManager[GatewaySession]:
+    @asynccontextmanager
+    async def lease(
+        self, tenant: str, name: str, opening: Opening = _MUST_EXIST
+    ) -> AsyncGenerator[GatewaySession]:
         """A session, opened or begun; it stays open while it is used, and for a while after.
 
-        Raises InvalidInput where it holds messages of another format.
+        Raises InvalidInput if it holds messages of another format.
         """
-        return self._lease(SessionKey(tenant, name), opening)
-
-    @asynccontextmanager
-    async def _lease(self, key: SessionKey, opening: Opening) -> AsyncGenerator[GatewaySession]:
+        key = SessionKey(tenant, name)
         async with self.pool.lease(key, lambda: self._open(key, opening)) as leased:
             check_format(key.session, leased.session.inputs.wire.name, opening.format)
             yield leased
 
     async def drop(self, tenant: str, name: str) -> None:
-        """Open a session anew when it is needed next: it was forgotten."""
+        """Open a session again when it is needed next: it was forgotten."""
         self.pool.discard(SessionKey(tenant, name))
 
     async def drop_restarted(self, tenant: str, name: str) -> None:
         """Drop a session whose log was forgotten elsewhere, and begun again by the same name."""
         key = SessionKey(tenant, name)
-        open_one = self.pool.find(key)
-        if open_one is None:
+        opened = self.pool.find(key)
+        if opened is None:
             return
         first = await self._first_entry(key)
-        if open_one.first_entry not in (None, first):
+        if opened.first_entry not in (None, first):
             # Only this one: another request may have opened the new log meanwhile.
-            self.pool.discard(key, open_one)
-        open_one.first_entry = first
+            self.pool.discard(key, opened)
+        opened.first_entry = first
 
     async def close(self) -> None:
-        """Close them all; folds that are under way here are given up, and the log says so."""
+        """Close all sessions; running folds are given up, and the log records it."""
         await self.pool.close()
 
     async def _open(self, key: SessionKey, opening: Opening) -> GatewaySession:
         log = self.log(key.tenant)
-        there = not opening.new and await self._is_there(log, key.session, opening)
+        exists = not opening.new and await self._exists(log, key.session, opening)
         session = await Session.open(
             log,
             key.session,
@@ -206,14 +198,14 @@ class GatewaySessions:
             format=opening.format,
             engine=self.engine(key.tenant),
             author=self._author,
-            title=None if there else opening.title(),
+            title=None if exists else opening.title(),
             owner=opening.owner,
             new=opening.new,
         )
-        made = GatewaySession(session)
+        opened = GatewaySession(session)
         if opening.format is None:  # it may have been begun by anybody, under any name
-            made.first_entry = await self._first_entry(key)
-        return made
+            opened.first_entry = await self._first_entry(key)
+        return opened
 
     async def origin(self, tenant: str, name: str) -> Origin | None:
         """How a session's log began; None if there is none."""
@@ -232,8 +224,8 @@ class GatewaySessions:
         origin = await self.origin(key.tenant, key.session)
         return origin.first_entry if origin else None
 
-    async def _is_there(self, log: Log, name: str, opening: Opening) -> bool:
-        """Whether it is there; one that was forgotten begins anew where its client goes on."""
+    async def _exists(self, log: Log, name: str, opening: Opening) -> bool:
+        """Whether it exists; one that was forgotten begins again if its client continues it."""
         try:
             await log.info(name)
         except SessionNotFound:
@@ -241,78 +233,53 @@ class GatewaySessions:
         except SessionForgotten:
             if opening.format is None:
                 raise
-            begun = opened(opening.format, self.profile.name, opening.title(), opening.owner)
+            first = opened(opening.format, self.profile.name, opening.title(), opening.owner)
             with suppress(Conflict):
-                await log.append(name, [self._author.draft(begun)], expected=0)
+                await log.append(name, [self._author.draft(first)], expected=0)
         return True
 
     async def _setup(self, log: Log, name: str) -> Setup:
-        """For the model that the session was for last."""
         outline = (await log.outlined(name)).outline
         model = await model_of(log, name, outline.record) if outline.record else ""
         return Setup.of(model, self.profile)
 
 
-# For which model, with which tools and instructions, requests are planned.
-
-_MOST: Final = 256
-_MOST_WEIGHT: Final = 32 * 1024 * 1024
-"""Characters of the tools and instructions of all setups that are kept."""
-_OUTPUT: Final = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-
-_Seen = tuple[str, str, tuple[str, ...], str, int | None, float, int | None, float, int | None]
-"""What a setup was made of."""
-
-
-class Setups:
-    """Makes them, and keeps those that were asked for last: tools are seldom others."""
+class SetupCache:
+    """Makes the setups that requests are planned for, and keeps the last: tools seldom change."""
 
     def __init__(self, profile: Profile, models: Overrides) -> None:
         self._profile = profile
         self._models = models
-        self._kept: OrderedDict[_Seen, Setup] = OrderedDict()
-        self._weight = 0
+        self._setups: OrderedDict[tuple[object, ...], tuple[Setup, int]] = OrderedDict()
+        self._chars = 0
 
-    def of(self, parsed_request: ParsedRequest, tenant: str, experiences: Experiences) -> Setup:
+    def get(self, parsed_request: ParsedRequest, tenant: str, experiences: Experiences) -> Setup:
         """The setup of a tenant's request, with what the tenant's answers have taught."""
-        known, output = experiences.of(parsed_request.model), _output(parsed_request)
-        facts = (
-            tenant,
-            parsed_request.model,
-            parsed_request.tools,
-            parsed_request.instructions,
-            output,
+        model, tools = parsed_request.model, parsed_request.tools
+        instructions, output = parsed_request.instructions, _output_limit(parsed_request)
+        learned = experiences.of(model)
+        key = (
+            *(tenant, model, tools, instructions, output),
+            *(learned.factor, learned.window, learned.undercount, learned.refused),
         )
-        seen = (*facts, known.factor, known.window, known.undercount, known.refused)
-        setup = self._kept.pop(seen, None)
+        setup, chars = self._setups.pop(key, (None, 0))
         if setup is None:
-            own = self._models.get(parsed_request.model, ModelSettings())
-            own = own.model_copy(update={"output": output or own.output})
-            setup = experiences.setup(
-                parsed_request.model,
-                self._profile,
-                own,
-                parsed_request.tools,
-                parsed_request.instructions,
-            )
-            self._weight += _weight(parsed_request.tools, parsed_request.instructions)
-        self._kept[seen] = setup
-        self._let_go()
+            settings = self._models.get(model, ModelSettings())
+            settings = settings.model_copy(update={"output": output or settings.output})
+            setup = experiences.setup(model, self._profile, settings, tools, instructions)
+            chars = sum(map(len, tools)) + len(instructions)
+            self._chars += chars
+        self._setups[key] = setup, chars
+        while len(self._setups) > 1 and (
+            len(self._setups) > _MAX_SETUPS or self._chars > _MAX_SETUP_CHARS
+        ):
+            _, (_, dropped) = self._setups.popitem(last=False)
+            self._chars -= dropped
         return setup
 
-    def _let_go(self) -> None:
-        while len(self._kept) > 1 and (len(self._kept) > _MOST or self._weight > _MOST_WEIGHT):
-            (_, _, tools, instructions, *_), _ = self._kept.popitem(last=False)
-            self._weight -= _weight(tools, instructions)
 
-
-def _output(parsed_request: ParsedRequest) -> int | None:
-    """How long the answer may be, where the client says so."""
-    given = next(
-        (parsed_request.body[name] for name in _OUTPUT if parsed_request.body.get(name)), None
-    )
-    return given if isinstance(given, int) and given > 0 else None
-
-
-def _weight(tools: tuple[str, ...], instructions: str) -> int:
-    return sum(map(len, tools)) + len(instructions)
+def _output_limit(parsed_request: ParsedRequest) -> int | None:
+    """How long the answer may be, if the client limits it."""
+    fields = (parsed_request.body.get(name) for name in _OUTPUT_LIMITS)
+    limit = next(filter(None, fields), None)
+    return limit if isinstance(limit, int) and limit > 0 else None

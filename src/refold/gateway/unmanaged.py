@@ -1,8 +1,8 @@
-"""Requests that were passed on unmanaged, and whether what was said in them reached the log later.
+"""Requests that were passed on unmanaged, and whether their turns reached the log later.
 
 Clients send their whole history each time. So a turn that the gateway could not log, because its
 store was unavailable, is logged with the conversation's next request. Until then the gateway
-remembers a fingerprint of it, and nothing that was said. A turn that no client sends again in time
+remembers a fingerprint of it, and nothing of its content. A turn that no client sends again in time
 is counted as lost. All of this is in memory: a restart begins with nothing.
 """
 
@@ -35,8 +35,8 @@ MAX_TURNS: Final = 10_000
 """Conversations with turns that are not logged, of which the gateway remembers fingerprints."""
 MAX_AGE: Final = 3_600.0
 """Seconds after the turn, or after the store is back, until it counts as lost."""
-_LOOKS: Final = 8
-"""How often, in the time that a turn has, those that are overdue are looked for."""
+_SWEEPS: Final = 8
+"""How often, within the maximum age, overdue turns are looked for."""
 _LOG_PAUSE: Final = 10.0
 """Seconds between two log lines about requests that were passed on unmanaged."""
 _LOGGER: Final = logging.getLogger("refold.gateway")
@@ -56,30 +56,15 @@ def not_managed(reason: Reason, detail: str = "") -> str:
 class Count(Protocol):
     """Counts what happens to requests; the metrics of the service do."""
 
-    def passed_unmanaged(self, reason: Reason) -> None:
-        """A request was passed on unmanaged."""
-        ...
+    def passed_unmanaged(self, reason: Reason) -> None: ...
 
-    def answer_not_logged(self) -> None:
-        """An answer was given to its client, and the store could not take it."""
-        ...
+    def answer_not_logged(self) -> None: ...
 
-    def unmanaged_lost(self, turns: int) -> None:
-        """Turns were not sent again in time."""
-        ...
+    def unmanaged_lost(self, turns: int) -> None: ...
 
 
-class NoCount:
+class NoCount(Count):
     """Counts nothing."""
-
-    def passed_unmanaged(self, reason: Reason) -> None:
-        """See `Count`."""
-
-    def answer_not_logged(self) -> None:
-        """See `Count`."""
-
-    def unmanaged_lost(self, turns: int) -> None:
-        """See `Count`."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +87,7 @@ class OutagePolicy:
 class _Turn(NamedTuple):
     """The newest turn of a conversation that is not logged, and those before it."""
 
-    at: float
+    time: float
     turns: int
     key: bytes
     """The mark that the log has once the turn is there, whichever gateway wrote it."""
@@ -130,7 +115,7 @@ class UnmanagedTurns:
 
     def __len__(self) -> int:
         """How many turns are known not to be in the log yet."""
-        return sum(one.turns for one in self._turns.values())
+        return sum(turn.turns for turn in self._turns.values())
 
     def passed(self, tenant: str, chain: Chain) -> None:
         """A request was answered unmanaged, because the store was unavailable."""
@@ -143,10 +128,10 @@ class UnmanagedTurns:
         self._add(tenant, chain, key)
         self._log_line()
 
-    def placed(self, tenant: str, chain: Chain) -> None:
+    def logged(self, tenant: str, chain: Chain) -> None:
         """A request is in the log, with all of the history that its client sent."""
         if self._turns:
-            self._take(tenant, chain.content)
+            self._remove(tenant, chain.content)
 
     async def sweep(self) -> None:
         """Count the turns as lost whose time is over, unless another gateway logged them."""
@@ -155,20 +140,20 @@ class UnmanagedTurns:
         back = self._policy.available_since()
         late = self._tick() - self._policy.max_age
         overdue = [
-            (place, turn) for place, turn in self._turns.items() if max(turn.at, back) <= late
+            (place, turn) for place, turn in self._turns.items() if max(turn.time, back) <= late
         ]
         for place, turn in overdue:
             try:
                 logged = await self._find(place[0], [turn.key])
             except RefoldError:
-                return  # it is looked for again
+                return  # the next sweep looks for it again
             if self._turns.get(place) is turn:
                 del self._turns[place]
                 if not logged:
                     self._lost(turn.turns, f"were not sent again within {self._policy.max_age:g} s")
 
     async def close(self) -> None:
-        """Stop; what is not logged by now is not known any more."""
+        """Stop; turns that are not logged by now are forgotten."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             with suppress(asyncio.CancelledError):
@@ -181,7 +166,7 @@ class UnmanagedTurns:
             )
 
     def _add(self, tenant: str, chain: Chain, key: bytes) -> None:
-        before = self._take(tenant, chain.content[:-1])
+        before = self._remove(tenant, chain.content[:-1])
         self._turns.pop((tenant, chain.end), None)  # the same request again is the same turn
         self._turns[tenant, chain.end] = _Turn(self._tick(), before + 1, key)
         if len(self._turns) > self._max_turns:
@@ -190,13 +175,13 @@ class UnmanagedTurns:
         if self._sweeping is None or self._sweeping.done():
             self._sweeping = asyncio.create_task(self._sweep_until_empty())
 
-    def _take(self, tenant: str, links: Iterable[bytes]) -> int:
-        found = (self._turns.pop((tenant, link), None) for link in links)
-        return sum(one.turns for one in found if one is not None)
+    def _remove(self, tenant: str, links: Iterable[bytes]) -> int:
+        removed = (self._turns.pop((tenant, link), None) for link in links)
+        return sum(turn.turns for turn in removed if turn is not None)
 
     async def _sweep_until_empty(self) -> None:
         while self._turns:
-            await asyncio.sleep(self._policy.max_age / _LOOKS)
+            await asyncio.sleep(self._policy.max_age / _SWEEPS)
             await self.sweep()
 
     def _lost(self, turns: int, why: str) -> None:
@@ -204,7 +189,6 @@ class UnmanagedTurns:
         _LOGGER.warning("Unmanaged turns that %s, and so count as lost: %d.", why, turns)
 
     def _log_line(self) -> None:
-        """One line in a while, however many requests there are."""
         self._not_in_log_line += 1
         now = self._tick()
         if now - self._logged_at >= _LOG_PAUSE:

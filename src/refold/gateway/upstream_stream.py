@@ -1,8 +1,8 @@
-"""Connections to upstreams, straight on asyncio.
+"""Connections to upstreams, and the event streams that come over them.
 
-What the client's library brings along for this serves any event loop, and pays for that with each
-piece that comes: a cancel scope, and two calls to the system to stop and go on reading. Streams are
-little else but such pieces.
+The connections are straight on asyncio. What the HTTP library brings along for this serves any
+event loop, and pays for that with each piece that comes: a cancel scope, and two system calls to
+stop and continue reading. Streams are little else but such pieces.
 """
 
 import asyncio
@@ -17,78 +17,20 @@ from urllib.request import getproxies
 import httpcore2
 import httpx2
 
-from refold.gateway.dialects.dialect import Assembling, Dialect
+from refold.gateway.dialects.dialect import AnswerAssembler, Dialect
 from refold.gateway.dialects.events import Event, Events, EventTooLarge
 
-# An answer in as few pieces as it comes in.
-#
-# A busy gateway gets to a stream when several of its pieces have come. To hand them on one by one
-# costs as much for each as for all of them at once. Nothing waits for more to come.
-
-_MOST_JOINING: Final = 1 << 18
-"""Bytes that are taken ahead of who reads them."""
-
-
-class CoalescedStream(httpx2.AsyncByteStream):
-    """A body whose pieces are read as they come, and handed on together."""
-
-    def __init__(self, body: httpx2.AsyncByteStream) -> None:
-        self._body = body
-        self._came: list[bytes] = []
-        self._size = 0
-        self._news: asyncio.Future[None] | None = None
-        """Who reads waits for it."""
-        self._room: asyncio.Future[None] | None = None
-        """Who takes waits for it."""
-        self._taking: asyncio.Task[None] | None = None
-
-    async def __aiter__(self) -> AsyncGenerator[bytes]:
-        """The pieces."""
-        taking = self._taking = asyncio.create_task(self._take())
-        taking.add_done_callback(lambda _: _wake_joining(self._news))
-        try:
-            while self._came or not taking.done():
-                if self._came:
-                    yield self._next()
-                else:
-                    self._news = asyncio.get_running_loop().create_future()
-                    await self._news
-            await taking  # it may have failed
-        finally:
-            taking.cancel()
-
-    async def aclose(self) -> None:
-        """Let go of the connection."""
-        if self._taking is not None and not self._taking.done():
-            self._taking.cancel()
-            await asyncio.wait({self._taking})
-        await self._body.aclose()
-
-    async def _take(self) -> None:
-        async for piece in self._body:
-            self._came.append(piece)
-            self._size += len(piece)
-            _wake_joining(self._news)
-            while self._size > _MOST_JOINING:
-                self._room = asyncio.get_running_loop().create_future()
-                await self._room
-
-    def _next(self) -> bytes:
-        came, self._came, self._size = self._came, [], 0
-        _wake_joining(self._room)
-        return b"".join(came) if len(came) > 1 else came[0]
-
-
-def _wake_joining(waiting: asyncio.Future[None] | None) -> None:
-    if waiting is not None and not waiting.done():
-        waiting.set_result(None)
-
-
-_MOST: Final = 1 << 18
-"""Bytes that may wait to be read; then the other end has to."""
-_TURNS: Final = 16
-"""Of the event loop, in which what has come by a deadline is still seen."""
-_FIRST: Final = 0.25  # seconds until another of a host's addresses is tried too
+_MAX_BUFFERED: Final = 1 << 18
+"""Bytes that may wait to be read; then the sender has to."""
+_GRACE_TURNS: Final = 16
+"""Turns of the event loop in which what has come by a deadline is still seen."""
+_NEXT_ADDRESS_DELAY: Final = 0.25  # seconds until another of a host's addresses is tried too
+_PRELIMINARY_EVENTS: Final = frozenset(
+    {"response.created", "response.in_progress", "response.queued"}
+)
+"""Events that come before the model was asked: it may still be refused."""
+_MAX_REFUSAL: Final = 1_000_000
+_REFUSAL_SECONDS: Final = 5
 
 ERRORS: Final[Mapping[type[BaseException], type[httpx2.TransportError]]] = {
     httpcore2.TimeoutException: httpx2.TimeoutException,
@@ -113,16 +55,66 @@ SocketOption = (
 )
 
 
+class CoalescedStream(httpx2.AsyncByteStream):
+    """A body whose pieces are read as they come, and returned together.
+
+    A busy gateway gets to a stream when several of its pieces have come. To pass them on one by one
+    costs as much for each as for all of them at once. Nothing waits for more to come.
+    """
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._arrival: asyncio.Future[bool] | None = None
+        """The consumer waits for it."""
+        self._room: asyncio.Future[bool] | None = None
+        """The reader waits for it."""
+        self._reader: asyncio.Task[None] | None = None
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        reader = self._reader = asyncio.create_task(self._read())
+        reader.add_done_callback(lambda _: _wake(self._arrival))
+        try:
+            while self._pieces or not reader.done():
+                if self._pieces:
+                    yield self._take()
+                else:
+                    self._arrival = asyncio.get_running_loop().create_future()
+                    await self._arrival
+            await reader  # it may have failed
+        finally:
+            reader.cancel()
+
+    async def aclose(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.cancel()
+            await asyncio.wait({self._reader})
+        await self._body.aclose()
+
+    async def _read(self) -> None:
+        async for piece in self._body:
+            self._pieces.append(piece)
+            self._size += len(piece)
+            _wake(self._arrival)
+            while self._size > _MAX_BUFFERED:
+                self._room = asyncio.get_running_loop().create_future()
+                await self._room
+
+    def _take(self) -> bytes:
+        pieces, self._pieces, self._size = self._pieces, [], 0
+        _wake(self._room)
+        return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+
 def client(timeout: httpx2.Timeout, limits: httpx2.Limits) -> httpx2.AsyncClient:
-    """A client for upstreams. Where the environment names a proxy, that is gone through."""
+    """A client for upstreams. It uses the proxy that the environment names, if it does."""
     if getproxies():
         return httpx2.AsyncClient(timeout=timeout, limits=limits)
     return httpx2.AsyncClient(timeout=timeout, transport=_Transport(limits=limits))
 
 
 class _Transport(httpx2.AsyncBaseTransport):
-    """What `httpx2.AsyncHTTPTransport` does, over connections of our own."""
-
     def __init__(self, limits: httpx2.Limits) -> None:
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
@@ -158,13 +150,10 @@ class _Transport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._pool.aclose()
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A response's body, whose errors are those of httpx2."""
-
     def __init__(self, body: httpx2.AsyncByteStream) -> None:
         self._body = body
 
@@ -189,8 +178,6 @@ def _as_httpx2() -> Generator[None]:
 
 
 class Network(httpcore2.AsyncNetworkBackend):
-    """Makes connections."""
-
     async def connect_tcp(
         self,
         host: str,
@@ -199,38 +186,36 @@ class Network(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to a host."""
         loop = asyncio.get_running_loop()
-        near = (local_address, 0) if local_address else None
-        async with _connecting(timeout):
+        local = (local_address, 0) if local_address else None
+        async with _connect_timeout(timeout):
             transport, stream = await loop.create_connection(
-                Stream, host, port, local_addr=near, happy_eyeballs_delay=_FIRST
+                Stream, host, port, local_addr=local, happy_eyeballs_delay=_NEXT_ADDRESS_DELAY
             )
         for option in socket_options or ():
             transport.get_extra_info("socket").setsockopt(*option)
         return stream
 
     async def sleep(self, seconds: float) -> None:
-        """Wait before another try."""
         await asyncio.sleep(seconds)
 
 
 @asynccontextmanager
-async def _connecting(seconds: float | None) -> AsyncGenerator[None]:
+async def _connect_timeout(seconds: float | None) -> AsyncGenerator[None]:
     try:
         async with asyncio.timeout(None) as limit:
-            last_look = _LastLook(limit, seconds)
+            deadline = _GracefulDeadline(limit, seconds)
             try:
                 yield
             finally:
-                last_look.cancel()
+                deadline.cancel()
     except TimeoutError as error:
         raise httpcore2.ConnectTimeout("The server did not answer in time.") from error
     except OSError as error:  # what TLS objects to is one too
         raise httpcore2.ConnectError(str(error)) from error
 
 
-class _LastLook:
+class _GracefulDeadline:
     """Ends a timeout some turns of the event loop after its time.
 
     Connecting takes several turns. When many requests come at once, a turn may take longer than a
@@ -240,7 +225,7 @@ class _LastLook:
     def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
         self._limit = limit
         self._loop = asyncio.get_running_loop()
-        self._turns = _TURNS
+        self._turns = _GRACE_TURNS
         self._next: asyncio.Handle | None = None
         if seconds is not None:
             self._next = self._loop.call_later(seconds, self._turn)
@@ -258,99 +243,89 @@ class _LastLook:
 
 
 class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
-    """One connection."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
-        self._came: deque[bytes] = deque()
+        self._received: deque[bytes] = deque()
         self._size = 0
         self._ended = False
         self._lost: Exception | None = None
         self._paused = False
-        self._reading: asyncio.Future[bool] | None = None
-        """Is told that something came, or that it did not in time."""
-        self._writing: asyncio.Future[bool] | None = None
-        """Is there while the transport takes no more."""
+        self._data_ready: asyncio.Future[bool] | None = None
+        """Done when something came, or did not in time."""
+        self._writable: asyncio.Future[bool] | None = None
+        """Set while the transport takes no more."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - it is TCP
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
-        self._came.append(data)
+        self._received.append(data)
         self._size += len(data)
-        if self._size > _MOST and not self._paused:
+        if self._size > _MAX_BUFFERED and not self._paused:
             self._paused = True
             self._transport.pause_reading()
-        _wake(self._reading)
+        _wake(self._data_ready)
 
     def eof_received(self) -> bool:
-        """See asyncio."""
         self._ended = True
-        _wake(self._reading)
+        _wake(self._data_ready)
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
         self._ended = True
         self._lost = exc
-        _wake(self._reading)
-        _wake(self._writing)
+        _wake(self._data_ready)
+        _wake(self._writable)
 
     def pause_writing(self) -> None:
-        """See asyncio."""
-        self._writing = self._loop.create_future()
+        self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """See asyncio."""
-        writing, self._writing = self._writing, None
-        _wake(writing)
+        writable, self._writable = self._writable, None
+        _wake(writable)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - part of the protocol
         """What came, at least something; nothing at the end."""
-        while not self._came:
+        while not self._received:
             if self._lost is not None:
                 raise httpcore2.ReadError(str(self._lost)) from self._lost
             if self._ended:
                 return b""
-            if not await self._something(timeout):
+            if not await self._wait_for_data(timeout):
                 raise httpcore2.ReadTimeout("Nothing came in time.")
-        data = self._came.popleft()
+        data = self._received.popleft()
         if len(data) > max_bytes:
-            self._came.appendleft(data[max_bytes:])
+            self._received.appendleft(data[max_bytes:])
             data = data[:max_bytes]
         self._size -= len(data)
-        if self._paused and self._size <= _MOST // 2:
+        if self._paused and self._size <= _MAX_BUFFERED // 2:
             self._paused = False
             self._transport.resume_reading()
         return data
 
-    async def _something(self, seconds: float | None) -> bool:
-        """Wait until something comes; whether it did in time."""
-        reading = self._reading = self._loop.create_future()
+    async def _wait_for_data(self, seconds: float | None) -> bool:
+        ready = self._data_ready = self._loop.create_future()
         if seconds is None:
-            return await reading
-        late = self._loop.call_later(seconds, lambda: _wake(reading, came=False))
+            return await ready
+        late = self._loop.call_later(seconds, lambda: _wake(ready, value=False))
         try:
-            return await reading
+            return await ready
         finally:
             late.cancel()
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - part of the protocol
-        """Send this."""
         if not buffer:
             return
         if self._transport.is_closing():
             raise httpcore2.WriteError(str(self._lost or "The connection is closed."))
         self._transport.write(buffer)
-        if self._writing is None:
+        if self._writable is None:
             return
         try:
             async with asyncio.timeout(timeout):
-                await asyncio.shield(self._writing)
+                await asyncio.shield(self._writable)
         except TimeoutError as error:
             raise httpcore2.WriteTimeout("The server did not take it in time.") from error
         if self._lost is not None:
@@ -366,12 +341,11 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - part of the protocol
     ) -> httpcore2.AsyncNetworkStream:
-        """Upgrade to TLS."""
-        if self._came or self._unread():  # whoever sent it has not shown who they are
+        if self._received or self._unread():  # whoever sent it has not shown who they are
             self._transport.abort()
             raise httpcore2.ConnectError("Something came before the connection was private.")
         try:
-            async with _connecting(timeout):
+            async with _connect_timeout(timeout):
                 private = await self._loop.start_tls(
                     self._transport, self, ssl_context, server_hostname=server_hostname
                 )
@@ -393,7 +367,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         """What is known of the connection."""
         match info:
             case "is_readable":  # an idle connection with something to read is of no use
-                return self._ended or bool(self._came) or self._unread()
+                return self._ended or bool(self._received) or self._unread()
             case "client_addr":
                 return self._transport.get_extra_info("sockname")
             case "server_addr":
@@ -404,114 +378,98 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
                 return None
 
 
-def _wake(waiting: asyncio.Future[bool] | None, *, came: bool = True) -> None:
+def _wake(waiting: asyncio.Future[bool] | None, *, value: bool = True) -> None:
     if waiting is not None and not waiting.done():
-        waiting.set_result(came)
-
-
-# A stream of an upstream's, taken event by event.
-
-_BEFORE: Final = frozenset({"response.created", "response.in_progress", "response.queued"})
-"""Events that come before the model was asked: it may still be refused."""
-_REFUSAL: Final = 1_000_000
-"""As many bytes of a refusal are read."""
-_SECONDS: Final = 5
-"""As long is waited for the end of a refusal."""
+        waiting.set_result(value)
 
 
 class UpstreamStream:
-    """Passes on what comes, byte for byte, but for the end: that waits."""
+    """An event stream that is passed on byte for byte, but for its end: that waits."""
 
     def __init__(self, dialect: Dialect, response: httpx2.Response) -> None:
-        self.assembling: Assembling = dialect.assembling()
+        self.assembler: AnswerAssembler = dialect.assembler()
         self.error: bytes | None = None
-        """What the first event says, if it is an error."""
+        """The data of the first error event."""
         self.silent = False
         """The stream ended, and nothing had come."""
         self._response = response
-        self._chunks: AsyncIterator[bytes] = response.aiter_raw()
+        self._raw: AsyncIterator[bytes] = response.aiter_raw()
         self._events = Events()
-        self._unread = False
-        """An event is too large to be read: it passes as it is, and so does all after it."""
+        self._unparsed = False
+        """An event is too large to be parsed: it passes as it is, and so does all after it."""
         self._ready: list[bytes] = []
-        self._held: list[bytes] = []
+        self._ending: list[bytes] = []
 
     @property
-    def taken(self) -> bytes:
-        """What came so far."""
-        return b"".join([*self._ready, *self._held, self._events.rest()])
-
-    @property
-    def held(self) -> bytes:
+    def ending(self) -> bytes:
         """The end, once the stream has come to it."""
-        return b"".join(self._held)
+        return b"".join(self._ending)
 
     async def begin(self) -> None:
         """Wait for the first event that says something."""
-        async for chunk in self._chunks:
+        async for chunk in self._raw:
             if self._take(chunk):
                 return
-        self.silent = not self._held
+        self.silent = not self._ending
 
-    async def passed(self) -> AsyncGenerator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes]:
         """What may be passed on, as it comes."""
         if self._ready:
-            yield self._next()
-        while not self._unread and (chunk := await anext(self._chunks, None)) is not None:
+            yield self._take_ready()
+        while not self._unparsed and (chunk := await anext(self._raw, None)) is not None:
             self._take(chunk)
             if self._ready:
-                yield self._next()
-        if not self._unread or self._held:
-            self._end()
-            return
-        yield self._events.rest()
-        async for chunk in self._chunks:
-            yield chunk
+                yield self._take_ready()
+        if self._unparsed and not self._ending:
+            yield self._events.rest()
+            async for chunk in self._raw:
+                yield chunk
+        elif rest := self._events.rest():
+            # To some clients, an event whose blank line never came is one.
+            self._ending.append(rest)
+            with suppress(EventTooLarge):
+                for event in self._events.feed(b"\n\n"):
+                    self._assemble(event)
 
-    async def refused(self) -> bytes:
+    async def read_refusal(self) -> bytes:
         """All of a stream that is a refusal; where it does not end, as much as came."""
         with suppress(httpx2.HTTPError, TimeoutError):
-            async with asyncio.timeout(_SECONDS):
-                async for chunk in self._chunks:
+            async with asyncio.timeout(_REFUSAL_SECONDS):
+                async for chunk in self._raw:
                     self._take(chunk)
-                    if self._unread or len(self.taken) > _REFUSAL:
+                    if self._unparsed or len(self._so_far()) > _MAX_REFUSAL:
                         break
-        return self.taken
+        return self._so_far()
 
     async def close(self) -> None:
-        """Let go of the connection."""
         with suppress(httpx2.HTTPError, RuntimeError):
             await self._response.aclose()
 
-    def _next(self) -> bytes:
+    def _so_far(self) -> bytes:
+        return b"".join([*self._ready, *self._ending, self._events.rest()])
+
+    def _take_ready(self) -> bytes:
         ready, self._ready = self._ready, []
         return b"".join(ready) if len(ready) > 1 else ready[0]
 
     def _take(self, chunk: bytes) -> bool:
-        """Take what came; whether something was said."""
+        """Take a chunk in; whether an event in it says something."""
         try:
             events = self._events.feed(chunk)
         except EventTooLarge:
-            self._unread = True
+            self._unparsed = True
             return True
-        said = False
+        has_content = False
         for event in events:
-            hold = self._hear(event)
-            (self._held if hold or self._held else self._ready).append(event.raw)
-            said = said or (bool(event.data) and event.name not in _BEFORE)
-        return said
+            hold = self._assemble(event)
+            (self._ending if hold or self._ending else self._ready).append(event.raw)
+            if event.data and event.name not in _PRELIMINARY_EVENTS:
+                has_content = True
+        return has_content
 
-    def _hear(self, event: Event) -> bool:
-        before = self.assembling.failed
-        hold = self.assembling.take(event)
-        if self.assembling.failed and not before:
+    def _assemble(self, event: Event) -> bool:
+        before = self.assembler.failed
+        hold = self.assembler.take(event)
+        if self.assembler.failed and not before:
             self.error = event.data
         return hold
-
-    def _end(self) -> None:
-        """Take an event whose blank line never came for one: to some clients it is."""
-        if rest := self._events.rest():
-            self._held.append(rest)
-            with suppress(EventTooLarge):
-                for event in self._events.feed(b"\n\n"):
-                    self._hear(event)

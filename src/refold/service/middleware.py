@@ -22,13 +22,13 @@ from refold.errors import (
     RequestTooSlow,
     ServiceError,
 )
-from refold.gateway.dialects.bounded_json import TooMuch, value_of
 from refold.gateway.upstream import V1, BrokenOff
 from refold.service.content_coding import BodyDecoder, decoder_for
 from refold.service.keys import without_secrets
 from refold.service.metrics import ServiceMetrics
 from refold.service.uvicorn_compat import request_is_under_way
 from refold.settings.serve import Serve, TimeSettings
+from refold.wire.splice import JsonTooLarge, bounded_json
 
 API: Final = "/api/"
 ACCESS_LOG: Final = logging.getLogger("refold.access")
@@ -208,8 +208,8 @@ class WholeBodyReader:
 def is_too_deep(body: bytes) -> bool:
     """Whether it is JSON that is too deep to parse."""
     try:
-        value_of(body)
-    except TooMuch:
+        bounded_json(body)
+    except JsonTooLarge:
         return True
     except ValueError:
         pass

@@ -28,8 +28,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from refold.errors import LimitReached, OffloadLost
-from refold.gateway.large_requests import LoggedAnswer, PartialBody, UnloggedAnswer
-from refold.gateway.upstream import BrokenOff, Streamed
+from refold.gateway.incoming import LoggedAnswer, PartialBody, UnloggedAnswer
+from refold.gateway.upstream import BrokenOff, ProxiedStream
 from refold.models.catalog import Usage
 from refold.service.callers import Caller
 from refold.service.engines import on_server
@@ -260,11 +260,11 @@ class Offload:
         except BaseException:
             end()
             raise
-        response = Streamed(exchange.body(), head["status"])
+        response = ProxiedStream(exchange.body(), head["status"])
         response.raw_headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]
         ]
-        response.unheard = end
+        response.on_close = end
         return response
 
     async def log_answer(self, answer: UnloggedAnswer) -> LoggedAnswer:

@@ -36,7 +36,7 @@ from refold.view.framing import on_one_line, plain, tool_name
 from refold.view.plan import Gone, Reason
 from refold.view.tokens import Counter
 from refold.wire import Part, Role, Shape, Wire
-from refold.wire.splice import written
+from refold.wire.splice import json_text
 
 # The folds that stand on a sheet, as their summaries have them shown.
 
@@ -164,7 +164,7 @@ def _json(text: str) -> JsonValue:
         value: JsonValue = from_json(text)
     except ValueError:
         return text
-    return value if isinstance(value, dict | list) or written(value) == text else text
+    return value if isinstance(value, dict | list) or json_text(value) == text else text
 
 
 # One message of a sheet: described as parts, and counted.

@@ -1,4 +1,4 @@
-"""Which messages of a history that somebody brings are already in the log, and which are new.
+"""Which messages of a client's history are already in the log, and which are new.
 
 A front end, a program or a coding agent sends its own copy of a conversation with each request. The
 copy is never quite what the log has: clients drop timestamps, usage, thinking and instructions,
@@ -17,20 +17,17 @@ Nothing here reads anything. `align` takes items that the caller has; `Alignment
 whether items from further back could change the answer.
 """
 
-import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from pydantic import JsonValue
-
 from refold.errors import InvalidMessage
+from refold.wire.fingerprint import canonical, digest, media_of, single_spaced
 from refold.wire.part import Shape, Wire
-from refold.wire.splice import parsed
+from refold.wire.splice import json_value, parsed
 
 Verdict = Literal["continues", "diverges", "unknown"]
 """The history goes on from the log's end; it leaves the log's line earlier; or nothing of it is
@@ -46,9 +43,6 @@ _REACH: Final = 6
 """Items that may be missing on either side before two lists agree again."""
 _MAX_PARSED: Final = 1_000_000
 """Longer arguments are compared as they are written: parsing them would take long."""
-_DIGEST_SIZE: Final = 16
-_MEDIA_KEYS: Final = frozenset({"data", "file_data", "file_id", "file_url", "image_url", "url"})
-"""Where message formats have what images and files carry."""
 
 
 class Item(NamedTuple):
@@ -136,11 +130,11 @@ class Alignment:
             what = f" entry {self.log[self.fork].begin}" if self.fork is not None else ""
             return f"The history begins {where}{what}{f', found {by}' if by else ''}."
         index, entry = self.pairs[-1]
-        known, place = self.incoming[index].source, self.log[entry].source
-        found = f"Message {known} of the history is entry {place} of the log, found {by}"
+        message, place = self.incoming[index].source, self.log[entry].source
+        match = f"Message {message} of the history is entry {place} of the log, found {by}"
         if self.fork is None:
-            return f"{found}; that is the log's newest."
-        return f"{found}; entry {self.log[self.fork].begin} of the log follows, not the history."
+            return f"{match}; that is the log's newest."
+        return f"{match}; entry {self.log[self.fork].begin} of the log follows, not the history."
 
     def __str__(self) -> str:
         paired = dict(self.pairs)
@@ -194,10 +188,10 @@ def _close(parts: list[tuple[Piece, int, Shape]], items: list[Item], *, gap: boo
     if not parts:
         return gap
     (first, part, shape), (last, _, _) = parts[0], parts[-1]
-    digest = _digest_of(shape, "".join(one.text for _, _, one in parts), first.payload)
-    ids = tuple(name for piece, nth, _ in parts for name in piece.ids(nth, digest))
+    content = _digest_of(shape, "".join(part.text for _, _, part in parts), first.payload)
+    ids = tuple(name for piece, nth, _ in parts for name in piece.ids(nth, content))
     begun = first.source if first.source != last.source else -1
-    item = Item(last.source, shape.kind, digest, (*_call_ids(shape), *ids), gap, begun, part)
+    item = Item(last.source, shape.kind, content, (*_call_ids(shape), *ids), gap, begun, part)
     items.append(item)
     parts.clear()
     return False
@@ -212,20 +206,6 @@ def align(incoming: Sequence[Item], log: Sequence[Item], *, partial: bool = Fals
         partial: Whether the history has more before `incoming`.
     """
     return _Aligner(incoming, log, partial=partial).alignment()
-
-
-def prefix_keys(seed: bytes, digests: Iterable[bytes], size: int = _DIGEST_SIZE) -> list[bytes]:
-    """A key for each beginning of a history, chained.
-
-    An index of such keys finds the longest beginning that a log has without reading any log. A
-    message that identifies nothing has the key of the message before it.
-    """
-    keys: list[bytes] = []
-    for digest in digests:
-        if digest:
-            seed = blake2b(seed + digest, digest_size=size).digest()
-        keys.append(seed)
-    return keys
 
 
 class _Place(NamedTuple):
@@ -243,11 +223,11 @@ class _Place(NamedTuple):
 
 class _Aligner:
     def __init__(self, incoming: Sequence[Item], log: Sequence[Item], *, partial: bool) -> None:
-        self._given, self._whole_log = incoming, log
+        self._all_incoming, self._all_log = incoming, log
         self._incoming = [item for item in incoming if item.digest]
         self._log = [item for item in log if item.digest]
         self._partial = partial
-        self._ids = _once(self._incoming) & _once(self._log)
+        self._ids = _unique_ids(self._incoming) & _unique_ids(self._log)
         self._places: dict[tuple[str, bytes], list[int]] = {}
         for entry, item in enumerate(self._log):
             self._places.setdefault((item.kind, item.digest), []).append(entry)
@@ -256,27 +236,23 @@ class _Aligner:
             self._indexes.setdefault((item.kind, item.digest), []).append(index)
 
     def alignment(self) -> Alignment:
-        """The answer, in terms of the lists that were given."""
-        edited = None
-        found = self._by_ids()
-        if found is None:
-            edited = self._edited()
-            found = None if edited else self._by_content()
-        if edited is not None:
+        place = self._by_ids()
+        if place is None and (edited := self._edited()) is not None:
             index, entry = edited
             pairs = self._pairs(index - 1, entry - 1)
             return self._result(pairs, entry, "ids", settled=True)
-        if found is None:
+        place = place or self._by_content()
+        if place is None:
             complete = not self._partial and not any(item.gap for item in self._log)
             return self._result([], None, None, settled=complete)
-        index, entry = self._forward(found.brought, found.logged)
+        index, entry = self._forward(place.brought, place.logged)
         pairs = self._pairs(index, entry)
         fork = entry + 1 if entry + 1 < len(self._log) else None
-        agreed = found.agreed + index - found.brought
-        settled = found.by_id or agreed >= ENOUGH or found.ended
+        agreed = place.agreed + index - place.brought
+        settled = place.by_id or agreed >= ENOUGH or place.ended
         if fork is not None and self._log[fork].gap:
             settled = False  # the history may leave the log within the gap
-        return self._result(pairs, fork, "ids" if found.by_id else "content", settled=settled)
+        return self._result(pairs, fork, "ids" if place.by_id else "content", settled=settled)
 
     def _same(self, index: int, entry: int) -> bool:
         mine, logged = self._incoming[index], self._log[entry]
@@ -290,26 +266,27 @@ class _Aligner:
 
     def _by_ids(self) -> _Place | None:
         """The place of the newest item that an id names, where what surrounds it agrees."""
-        entries = {name: entry for entry, item in enumerate(self._log) for name in item.ids}
-        for index in reversed(range(len(self._incoming))):
-            for name in self._ids.intersection(self._incoming[index].ids):
-                entry = entries[name]
-                if self._same(index, entry):
-                    place = self._judged(index, entry)
-                    if place.score > 0:
-                        return place._replace(by_id=True)
+        for index, entry in self._same_ids():
+            if self._same(index, entry):
+                place = self._judge(index, entry)
+                if place.score > 0:
+                    return place._replace(by_id=True)
         return None
 
     def _edited(self) -> tuple[int, int] | None:
         """Where a message has the id of one in the log, and another content."""
+        for index, entry in self._same_ids():
+            agrees = 0 in (index, entry) or self._judge(index - 1, entry - 1).score > 0
+            if agrees and self._incoming[index].kind == self._log[entry].kind:
+                return index, entry
+        return None
+
+    def _same_ids(self) -> Iterator[tuple[int, int]]:
+        """The pairs with an id in common, from the newest message back."""
         entries = {name: entry for entry, item in enumerate(self._log) for name in item.ids}
         for index in reversed(range(len(self._incoming))):
             for name in self._ids.intersection(self._incoming[index].ids):
-                entry = entries[name]
-                known = index == 0 or entry == 0 or self._judged(index - 1, entry - 1).score > 0
-                if known and self._incoming[index].kind == self._log[entry].kind:
-                    return index, entry
-        return None
+                yield index, entries[name]
 
     def _by_content(self) -> _Place | None:
         """The place that most agrees with; of equals, the newest in the log."""
@@ -319,18 +296,16 @@ class _Aligner:
             item = self._incoming[index]
             entries = self._places.get((item.kind, item.digest), ())
             for entry in reversed(entries[-_MAX_PLACES:]):
-                place = self._judged(index, entry)
+                place = self._judge(index, entry)
                 if place.score > 0 and (best is None or place[:3] > best[:3]):
                     best = place
-            if best is not None and best.logged == end and self._leaves_no_doubt(best):
-                break
+            if best is not None and best.logged == end:
+                certain = best.agreed >= ENOUGH or best.ended
+                if certain and best.score == 2 * best.agreed:
+                    break
         return best
 
-    @staticmethod
-    def _leaves_no_doubt(place: _Place) -> bool:
-        return place.score == 2 * place.agreed and (place.agreed >= ENOUGH or place.ended)
-
-    def _judged(self, index: int, entry: int) -> _Place:
+    def _judge(self, index: int, entry: int) -> _Place:
         """How well the two lists agree from there back.
 
         What the log has and the history does not was left out, which clients do. What only the
@@ -346,7 +321,7 @@ class _Aligner:
                 index, entry = index - 1, entry - 1
                 if gap and entry >= 0:  # what the log has there cannot be compared
                     crossed = True
-                    index = self._newest(entry, index)
+                    index = self._last_match(entry, index)
             elif (near := self._near(index, entry)) is not None:
                 missed += index - near[0]
                 index, entry = near
@@ -363,7 +338,7 @@ class _Aligner:
         ended = complete or (index < 0 and not crossed and not self._partial)
         return _Place(2 * agreed - 3 * missed, *place, agreed, ended)
 
-    def _newest(self, entry: int, index: int) -> int:
+    def _last_match(self, entry: int, index: int) -> int:
         """The newest item of the history up to `index` that is this one of the log; -1 if none."""
         item = self._log[entry]
         indexes = self._indexes.get((item.kind, item.digest), [])
@@ -375,14 +350,12 @@ class _Aligner:
         for steps in range(1, _REACH + 1):
             for mine in range(steps + 1):
                 before = index - mine, entry - (steps - mine)
-                if min(before) < 0 or self._gap_within(before[1] + 1, entry):
+                between = self._log[max(before[1], 0) + 1 : entry + 1]
+                if min(before) < 0 or any(item.gap for item in between):
                     continue
                 if self._same(*before):
                     return before
         return None
-
-    def _gap_within(self, first: int, last: int) -> bool:
-        return any(self._log[entry].gap for entry in range(first, last + 1))
 
     def _earlier(self, index: int, entry: int) -> int | None:
         """The newest place before this one for an item of the history."""
@@ -394,10 +367,10 @@ class _Aligner:
     def _forward(self, index: int, entry: int) -> tuple[int, int]:
         """How far the two go on together, over what a client rewrites within a turn."""
         while index + 1 < len(self._incoming) and entry + 1 < len(self._log):
-            found = next(self._further(index, entry), None)
-            if found is None:
+            further = next(self._further(index, entry), None)
+            if further is None:
                 break
-            index, entry = found
+            index, entry = further
         return index, entry
 
     def _further(self, index: int, entry: int) -> Iterator[tuple[int, int]]:
@@ -427,9 +400,9 @@ class _Aligner:
             low += 1
         between: list[tuple[int, int]] = []
         while entry >= low:
-            if (found := self._newest(entry, index)) >= low:
-                between.append((found, entry))
-                index = found - 1
+            if (match := self._last_match(entry, index)) >= low:
+                between.append((match, entry))
+                index = match - 1
             entry -= 1
         return [*first, *reversed(between), *reversed(last)]
 
@@ -446,15 +419,14 @@ class _Aligner:
             while fork > 0 and self._log[fork].begin <= self._log[fork - 1].source:
                 fork -= 1
             pairs = [pair for pair in pairs if pair[1] < fork]
-        mine = [nth for nth, item in enumerate(self._given) if item.digest]
-        logged = [nth for nth, item in enumerate(self._whole_log) if item.digest]
-        told = [(mine[index], logged[entry]) for index, entry in pairs]
-        told = self._with_blanks(told)
+        mine = [nth for nth, item in enumerate(self._all_incoming) if item.digest]
+        logged = [nth for nth, item in enumerate(self._all_log) if item.digest]
+        matched = self._with_blanks([(mine[index], logged[entry]) for index, entry in pairs])
         return Alignment(
-            self._given,
-            self._whole_log,
-            tuple(told),
-            told[-1][0] + 1 if told else 0,
+            self._all_incoming,
+            self._all_log,
+            tuple(matched),
+            matched[-1][0] + 1 if matched else 0,
             None if fork is None else logged[fork],
             evidence,
             settled,
@@ -462,24 +434,24 @@ class _Aligner:
 
     def _with_blanks(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """With what identifies nothing, which is known by what it stands between."""
-        if len(self._incoming) == len(self._given) or len(self._log) == len(self._whole_log):
+        if len(self._incoming) == len(self._all_incoming) or len(self._log) == len(self._all_log):
             return pairs
         blanks: list[tuple[int, int]] = []
-        bounds = [(-1, -1), *pairs, (len(self._given), len(self._whole_log))]
+        bounds = [(-1, -1), *pairs, (len(self._all_incoming), len(self._all_log))]
         for (index, entry), (next_index, next_entry) in pairwise(bounds):
             two = zip(range(index + 1, next_index), range(entry + 1, next_entry), strict=False)
             blanks += (
                 (mine, logged)
                 for mine, logged in two
-                if not self._given[mine].digest and not self._whole_log[logged].digest
+                if not self._all_incoming[mine].digest and not self._all_log[logged].digest
             )
         return sorted([*pairs, *blanks])
 
 
-def _once(items: Sequence[Item]) -> set[str]:
+def _unique_ids(items: Sequence[Item]) -> set[str]:
     """The ids that name one item. Some servers call every call `call_0`."""
-    counted = Counter(name for item in items for name in set(item.ids))
-    return {name for name, times in counted.items() if times == 1}
+    counts = Counter(name for item in items for name in set(item.ids))
+    return {name for name, count in counts.items() if count == 1}
 
 
 def _identifies(shape: Shape, *, loose: bool) -> bool:
@@ -503,51 +475,21 @@ def _call_ids(shape: Shape) -> tuple[str, ...]:
 def _digest_of(shape: Shape, text: str, payload: bytes) -> bytes:
     match shape.kind:
         case "call":
-            content = [shape.tool or "", _canonical(shape.text) or "{}"]
+            return digest("call", shape.tool or "", _canonical(shape.text) or "{}")
         case "return":
-            content = [_canonical(shape.text)]
+            return digest("return", _canonical(shape.text))
         case "text":
-            content = [_spaced(text)]
-        case _:
-            content = [_spaced(shape.text), *(_carried(parsed(payload)) if shape.media else ())]
-    digest = blake2b(digest_size=_DIGEST_SIZE)
-    for value in (shape.kind, *content):
-        data = value.encode(errors="surrogatepass")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
+            return digest("text", single_spaced(text))
+        case kind:
+            media = media_of(parsed(payload)) if shape.media else ()
+            return digest(kind, single_spaced(shape.text), *media)
 
 
 def _canonical(text: str) -> str:
     """Objects and lists as JSON that is the same however it was written; else the words."""
     if text.lstrip()[:1] in {"{", "["} and len(text) <= _MAX_PARSED:
         try:
-            return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
-        except (ValueError, RecursionError):
+            return canonical(json_value(text.encode()))
+        except ValueError:
             pass
-    return _spaced(text)
-
-
-def _number(text: str) -> int | float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _carried(value: JsonValue) -> Iterator[str]:
-    """What images and files carry, wherever a format has it."""
-    match value:
-        case dict():
-            for key in sorted(value):
-                inner = value[key]
-                if key in _MEDIA_KEYS and isinstance(inner, str):
-                    yield inner
-                else:
-                    yield from _carried(inner)
-        case list():
-            for inner in value:
-                yield from _carried(inner)
-        case _:
-            pass
+    return single_spaced(text)

@@ -7,10 +7,8 @@ thinking, the calls and results of its own tools, its own summaries.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import dropwhile, groupby
 from typing import ClassVar, Final, NamedTuple
-
-from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
 from refold.wire.editing import (
@@ -33,11 +31,17 @@ from refold.wire.splice import (
     Value,
     array,
     encoded,
+    json_text,
     objects,
     parsed,
     spliced,
-    written,
+    str_or_none,
 )
+
+_ROLES: Final = {"prompt": "user", "reply": "assistant", "system": "system"}
+_KINDS: Final[dict[Role, Kind]] = {"user": "prompt", "assistant": "text", "system": "system"}
+_RESULT_BLOCKS: Final = frozenset({"text", "image", "document", "search_result"})
+_SERVER_TOOLS: Final = ("server_tool_use", "mcp_tool_use", "_tool_result")
 
 
 class AnthropicMessages:
@@ -50,7 +54,6 @@ class AnthropicMessages:
     systems_last: ClassVar[bool] = True
 
     def describe(self, payload: bytes) -> Described:
-        """The message as parts."""
         message = parsed(payload)
         return Described(_role(message), tuple(place.shape for place in _places(message)))
 
@@ -61,9 +64,9 @@ class AnthropicMessages:
     def make(self, inserts: Sequence[Insert]) -> list[bytes]:
         """The inserts as messages: one each, but returns together."""
         if inserts[0].kind == "return":
-            return [encoded({"role": "user", "content": [_result(one) for one in inserts]})]
+            return [encoded({"role": "user", "content": [_result(insert) for insert in inserts]})]
         role = _ROLES[inserts[0].kind]
-        return [encoded({"role": role, "content": one.text}) for one in inserts]
+        return [encoded({"role": role, "content": insert.text}) for insert in inserts]
 
     def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:
         """The returns in front of what the user says; None where somebody else speaks."""
@@ -72,10 +75,10 @@ class AnthropicMessages:
         content = parsed(payload)["content"]
         tree = Tree(payload)
         where = tree.at(("content",))
-        new = [encoded(_result(one)) for one in returns]
+        new = [encoded(_result(insert)) for insert in returns]
         if isinstance(content, str):
-            said = _text_block(payload[where.start : where.end])
-            data = array([*new, said] if content else new)
+            text = _text_block(payload[where.start : where.end])
+            data = array([*new, text] if content else new)
             return spliced(payload, [Cut(where, data)])
         comma = b"," if tree.items(("content",)) else b""
         start = where.start + 1
@@ -83,10 +86,10 @@ class AnthropicMessages:
 
     def problems(self, messages: Sequence[bytes]) -> list[Problem]:
         """Pairs that are none or are apart, who speaks when, messages and texts without words."""
-        turns = [_Turn.of(at, parsed(payload)) for at, payload in enumerate(messages)]
+        turns = [_Turn.of(index, parsed(payload)) for index, payload in enumerate(messages)]
         calls = [Turn(turn.at, turn.role == "assistant", turn.shapes) for turn in turns]
-        found = (_order(turns), _contents(turns), _late(turns), unpaired(calls), repeated(calls))
-        return list(chain.from_iterable(found))
+        order = *_order(turns), *_contents(turns), *_late_returns(turns)
+        return [*order, *unpaired(calls), *repeated(calls)]
 
 
 class _Turn(NamedTuple):
@@ -106,36 +109,36 @@ def _order(turns: Sequence[_Turn]) -> Iterator[Problem]:
     """The user begins; system messages stand between a user's and a model's."""
     if turns and turns[0].role != "user":
         yield Problem(0, "The first message is not the user's.")
-    for at, turn in enumerate(turns):
-        if turn.role == "system" and at:
-            before, after = turns[at - 1], turns[at + 1 : at + 2]
-            served = bool(before.types) and before.types[-1].endswith(_SERVED)
+    for index, turn in enumerate(turns):
+        if turn.role == "system" and index:
+            before, after = turns[index - 1], turns[index + 1 : index + 2]
+            served = bool(before.types) and before.types[-1].endswith(_SERVER_TOOLS)
             if before.role != "user" and not served:
-                yield Problem(at, "A system message comes after what the user says.")
+                yield Problem(index, "A system message comes after what the user says.")
             if after and after[0].role != "assistant":
-                yield Problem(at, "After a system message, the model speaks.")
+                yield Problem(index, "After a system message, the model speaks.")
 
 
 def _contents(turns: Sequence[_Turn]) -> Iterator[Problem]:
     for turn in turns:
-        empty = not turn.shapes or not all(map(_full, turn.shapes, turn.types))
+        empty = not turn.shapes or not all(map(_has_words, turn.shapes, turn.types))
         if empty and not (turn is turns[-1] and turn.role == "assistant"):
             yield Problem(turn.at, "A message, or a text in it, is empty.")
         if turn.role != "assistant" and any(shape.kind == "call" for shape in turn.shapes):
             yield Problem(turn.at, "Only the model calls tools.")
 
 
-def _late(turns: Sequence[_Turn]) -> Iterator[Problem]:
+def _late_returns(turns: Sequence[_Turn]) -> Iterator[Problem]:
     """Returns come before words; the user's messages in a row are one."""
     for role, run in groupby(turns, key=lambda turn: turn.role):
-        said = [(turn.at, shape) for turn in run for shape in turn.shapes]
-        first = next((nth for nth, (_, one) in enumerate(said) if one.kind != "return"), len(said))
-        for at, shape in said[first:]:
+        shapes = [(turn.at, shape) for turn in run for shape in turn.shapes]
+        words = dropwhile(lambda pair: pair[1].kind == "return", shapes)
+        for index, shape in words:
             if role == "user" and shape.kind == "return":
-                yield Problem(at, f"Words come before the return for {shape.call!r}.")
+                yield Problem(index, f"Words come before the return for {shape.call!r}.")
 
 
-def _full(shape: Shape, name: str) -> bool:
+def _has_words(shape: Shape, name: str) -> bool:
     return name != "text" or bool(shape.text.strip())
 
 
@@ -168,53 +171,57 @@ def _place(block: Object, kind: Kind, home: Path) -> Place:
         case {"type": "thinking", "thinking": str() as text}:
             shape = Shape("thought", text, sealed=block.get("signature") is not None)
             return Place(shape, home, (*home, "thinking"), as_string)
-        case {"type": "tool_use", "input": given}:
-            shape = Shape("call", written(given), _str(block.get("name")), _str(block.get("id")))
+        case {"type": "tool_use", "input": arguments}:
+            shape = Shape(
+                "call",
+                json_text(arguments),
+                str_or_none(block.get("name")),
+                str_or_none(block.get("id")),
+            )
             return Place(shape, home, (*home, "input"), as_object)
         case {"type": "tool_result"}:
-            return _returned(block, home)
+            return _result_part(block, home)
         case {"type": "image" | "document"}:
-            shape = Shape(kind, _read(block) or "", media=_media([block]))
+            shape = Shape(kind, _block_text(block) or "", media=_media([block]))
             return Place(shape, home, home, as_item(_marked(block)))
         case _:
-            return Place(_owned(block), home)
+            return Place(_provider_block(block), home)
 
 
-def _owned(block: Object) -> Shape:
-    """What the provider wrote for itself, or nobody here knows."""
+def _provider_block(block: Object) -> Shape:
     match block:
         case {"type": "redacted_thinking", "data": str() as data}:
             return Shape("thought", data, sealed=True)
         case {"type": "compaction" | "mid_conv_system"}:
-            text = _str(block.get("content")) or written(block)
+            text = str_or_none(block.get("content")) or json_text(block)
             return Shape("other", text, sealed=True, fixed=True)
         case _:
-            return Shape("other", written(block), _str(block.get("name")), sealed=True)
+            return Shape("other", json_text(block), str_or_none(block.get("name")), sealed=True)
 
 
-def _returned(block: Object, home: Path) -> Place:
-    call, path = _str(block.get("tool_use_id")), (*home, "content")
+def _result_part(block: Object, home: Path) -> Place:
+    call, path = str_or_none(block.get("tool_use_id")), (*home, "content")
     content = block.get("content")
     if not isinstance(content, list):
-        return Place(Shape("return", _str(content) or "", call=call), home, path, as_string)
+        return Place(Shape("return", str_or_none(content) or "", call=call), home, path, as_string)
     inner = objects(content)
-    texts = {nth: text for nth, one in enumerate(inner) if (text := _read(one)) is not None}
-    said: dict[int, Path] = {
+    texts = {nth: text for nth, item in enumerate(inner) if (text := _block_text(item)) is not None}
+    paths: dict[int, Path] = {
         nth: ("text",) if inner[nth].get("type") == "text" else () for nth in texts
     }
-    types = {str(one.get("type")) for one in inner}
+    types = {str(item.get("type")) for item in inner}
     shape = Shape(
         "return",
         "\n".join(texts.values()),
         call=call,
-        sealed=not types <= _KNOWN or len(inner) < len(content),
+        sealed=not types <= _RESULT_BLOCKS or len(inner) < len(content),
         fixed="tool_reference" in types,  # it says which tools there are
         media=_media(inner),
     )
-    return Place(shape, home, path, as_list(said, _text_block))
+    return Place(shape, home, path, as_list(paths, _text_block))
 
 
-def _read(block: Object) -> str | None:
+def _block_text(block: Object) -> str | None:
     """What a block says in words; None when it has none."""
     match block:
         case {"type": "text", "text": str() as text}:
@@ -222,17 +229,17 @@ def _read(block: Object) -> str | None:
         case {"type": "document", "source": {"type": "text", "data": str() as text}}:
             return text
         case {"type": "document", "source": {"content": content}}:
-            return written(content)
+            return json_text(content)
         case {"type": "image" | "document"}:
             return None
         case _:
-            return written(block)
+            return json_text(block)
 
 
 def _media(blocks: Sequence[Object]) -> tuple[str, ...]:
     media: list[str] = []
     for block in blocks:
-        if block.get("type") in {"image", "document"} and _read(block) is None:
+        if block.get("type") in {"image", "document"} and _block_text(block) is None:
             match block.get("source"):
                 case {"media_type": str() as kind}:
                     media.append(kind)
@@ -254,13 +261,3 @@ def _text_block(new: bytes, mark: bytes | None = None) -> bytes:
 
 def _result(insert: Insert) -> Object:
     return {"type": "tool_result", "tool_use_id": insert.call or "", "content": insert.text}
-
-
-def _str(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-_ROLES: Final = {"prompt": "user", "reply": "assistant", "system": "system"}
-_KINDS: Final[dict[Role, Kind]] = {"user": "prompt", "assistant": "text", "system": "system"}
-_KNOWN: Final = frozenset({"text", "image", "document", "search_result"})
-_SERVED: Final = ("server_tool_use", "mcp_tool_use", "_tool_result")

@@ -5,7 +5,6 @@ itself is then the same for every format.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from refold.errors import InvalidInput
@@ -14,13 +13,13 @@ from refold.wire.splice import (
     Cut,
     Member,
     Value,
+    compact_json,
     is_object,
     items,
     pairs,
     removed,
     root,
     spliced,
-    string,
 )
 
 Path = tuple[str | int, ...]
@@ -32,28 +31,28 @@ class Tree:
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._found: dict[Path, Value | None] = {(): root(raw)}
+        self._values: dict[Path, Value | None] = {(): root(raw)}
         self._items: dict[Path, list[Value]] = {}
         self._pairs: dict[Path, list[Member]] = {}
 
     def at(self, path: Path) -> Value:
         """Where the value at a path is. The path is one that the message has."""
-        found = self.find(path)
-        if found is None:
+        value = self.find(path)
+        if value is None:
             raise LookupError(path)
-        return found
+        return value
 
     def find(self, path: Path) -> Value | None:
         """Where the value at a path is, if its last key is there; of two equal keys the last."""
-        if path not in self._found:
+        if path not in self._values:
             *start, last = path
             above = tuple(start)
             if isinstance(last, int):
-                self._found[path] = self.items(above)[last]
+                self._values[path] = self.items(above)[last]
             else:
-                named = [one.value for one in self.pairs(above) if one.key == last]
-                self._found[path] = named[-1] if named else None
-        return self._found[path]
+                values = [pair.value for pair in self.pairs(above) if pair.key == last]
+                self._values[path] = values[-1] if values else None
+        return self._values[path]
 
     def items(self, path: Path) -> list[Value]:
         """The values of the array at a path."""
@@ -69,12 +68,12 @@ class Tree:
 
     def put(self, path: Path, data: bytes) -> Cut:
         """The cut that gives a key a value, whether or not it had one."""
-        found = self.find(path)
-        if found is not None:
-            return Cut(found, data)
+        value = self.find(path)
+        if value is not None:
+            return Cut(value, data)
         end = self.at(path[:-1]).end - 1
         comma = b"," if self.pairs(path[:-1]) else b""
-        return Cut(Value(end, end), comma + string(str(path[-1])) + b":" + data)
+        return Cut(Value(end, end), comma + compact_json(str(path[-1])) + b":" + data)
 
 
 Retell = Callable[[Tree, Path, Replace, str], list[Cut]]
@@ -94,12 +93,12 @@ class Place(NamedTuple):
 
 def as_string(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:
     """The text is a JSON string, or becomes one."""
-    return [tree.put(path, string(change.applied(text)))]
+    return [tree.put(path, compact_json(change.applied(text)))]
 
 
 def as_arguments(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:  # noqa: ARG001
     """The arguments of a call, as a string."""
-    return [tree.put(path, string(change.text))]
+    return [tree.put(path, compact_json(change.text))]
 
 
 def as_object(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:  # noqa: ARG001
@@ -111,17 +110,35 @@ def as_object(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]: 
 
 def as_item(make: Callable[[bytes], bytes]) -> Retell:
     """An item without text, such as a picture, becomes one with text."""
-    return partial(_as_item, make)
+
+    def retell(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:
+        return [tree.put(path, make(compact_json(change.applied(text))))]
+
+    return retell
 
 
-def as_list(said: Mapping[int, Path], make: Callable[[bytes], bytes]) -> Retell:
-    """A list of content says something else.
+def as_list(texts: Mapping[int, Path], make: Callable[[bytes], bytes]) -> Retell:
+    """A list of content gets another text.
 
     Where the change keeps some of the text, what came with it stays too: the first item with text
     gets the new one and the other texts go. Otherwise the content becomes the new text alone.
-    `said` has the items with text, and what in each of them makes way for another.
+    `texts` has the items with text, and the path in each of them that is replaced.
     """
-    return partial(_as_list, said, make)
+
+    def retell(tree: Tree, path: Path, change: Replace, text: str) -> list[Cut]:
+        new = compact_json(change.applied(text))
+        listed = tree.items(path)
+        if not (change.head or change.tail) or not listed:
+            return [tree.put(path, new)]
+        if not texts:
+            start = listed[0].start
+            return [Cut(Value(start, start), make(new) + b",")]
+        first, *rest = sorted(texts)
+        inner = texts[first]
+        data = new if inner else make(new)
+        return [Cut(tree.at((*path, first, *inner)), data), *removed(listed, rest)]
+
+    return retell
 
 
 def edited(
@@ -134,7 +151,12 @@ def edited(
 
     A key whose array loses all its items goes, unless `emptied` has another value for it.
     """
-    _refuse(places, changes)
+    for nth, change in changes.items():
+        if not 0 <= nth < len(places):
+            raise InvalidInput(f"The message has no part {nth}, only {len(places)}.")
+        sealed = places[nth].shape.sealed or places[nth].retell is None
+        if isinstance(change, Replace) and sealed:
+            raise InvalidInput(f"Part {nth} is sealed: it stays as it is or goes.")
     dropped = [places[nth] for nth, change in changes.items() if isinstance(change, Drop)]
     if places and len(dropped) == len(places):
         return None
@@ -144,70 +166,32 @@ def edited(
         shape, _, path, retell, _ = places[nth]
         if isinstance(change, Replace) and retell is not None:
             cuts += retell(tree, path, change, shape.text)
-    gone = {path for place in dropped for path in (place.home, *place.also)}
-    return spliced(raw, [*cuts, *_dropped(tree, gone, emptied or {})])
+    paths = {path for place in dropped for path in (place.home, *place.also)}
+    return spliced(raw, [*cuts, *_drop(tree, paths, emptied or {})])
 
 
-def _refuse(places: Sequence[Place], changes: Mapping[int, Change]) -> None:
-    for nth, change in changes.items():
-        if not 0 <= nth < len(places):
-            raise InvalidInput(f"The message has no part {nth}, only {len(places)}.")
-        sealed = places[nth].shape.sealed or places[nth].retell is None
-        if isinstance(change, Replace) and sealed:
-            raise InvalidInput(f"Part {nth} is sealed: it stays as it is or goes.")
-
-
-def _dropped(tree: Tree, gone: Collection[Path], emptied: Mapping[str, bytes]) -> list[Cut]:
+def _drop(tree: Tree, paths: Collection[Path], emptied: Mapping[str, bytes]) -> list[Cut]:
     """Items go from their arrays; keys, and arrays that lose everything, from the message."""
     cuts: list[Cut] = []
-    keys = {str(path[0]) for path in gone if len(path) == 1}
-    for key in {str(path[0]) for path in gone if len(path) > 1}:
+    keys = {str(path[0]) for path in paths if len(path) == 1}
+    for key in {str(path[0]) for path in paths if len(path) > 1}:
         listed = tree.items((key,))
-        lost = {path[1] for path in gone if path[0] == key}
+        lost = {path[1] for path in paths if path[0] == key}
         if len(lost) < len(listed):
             cuts += removed(listed, [nth for nth in range(len(listed)) if nth in lost])
         else:
             keys.add(key)
-    for key in keys & emptied.keys():
-        cuts.append(Cut(tree.at((key,)), emptied[key]))
+    cuts += [Cut(tree.at((key,)), emptied[key]) for key in keys & emptied.keys()]
     keys -= emptied.keys()
-    listed = tree.pairs(()) if keys else []
-    lost = [nth for nth, one in enumerate(listed) if one.key in keys]
-    return [*cuts, *removed([one.where for one in listed], lost)]
-
-
-def _as_item(
-    make: Callable[[bytes], bytes], tree: Tree, path: Path, change: Replace, text: str
-) -> list[Cut]:
-    return [tree.put(path, make(string(change.applied(text))))]
-
-
-def _as_list(  # noqa: PLR0913, PLR0917 - the first two are bound beforehand
-    said: Mapping[int, Path],
-    make: Callable[[bytes], bytes],
-    tree: Tree,
-    path: Path,
-    change: Replace,
-    text: str,
-) -> list[Cut]:
-    new = string(change.applied(text))
-    listed = tree.items(path)
-    if not (change.head or change.tail) or not listed:
-        return [tree.put(path, new)]
-    if not said:
-        start = listed[0].start
-        return [Cut(Value(start, start), make(new) + b",")]
-    first, *rest = sorted(said)
-    inner = said[first]
-    data = new if inner else make(new)
-    return [Cut(tree.at((*path, first, *inner)), data), *removed(listed, rest)]
+    pairs = tree.pairs(()) if keys else []
+    lost_pairs = [nth for nth, pair in enumerate(pairs) if pair.key in keys]
+    return [*cuts, *removed([pair.where for pair in pairs], lost_pairs)]
 
 
 # Which calls have their return, as the strictest provider wants it.
 #
 # After a message with calls come the messages that answer them, and nothing else comes between.
-# Each
-# call is answered once, and each return answers a call.
+# Each call is answered once, and each return answers a call.
 
 
 class Turn(NamedTuple):
@@ -233,7 +217,11 @@ def unpaired(turns: Iterable[Turn]) -> Iterator[Problem]:
             if waiting.pop(shape.call, None) is None:
                 yield Problem(turn.at, f"A return for {shape.call!r} has no call before it.")
         if turn.calls:
-            yield from _called(turn, waiting)
+            for shape in turn.shapes:
+                if shape.kind == "call":
+                    if shape.call in waiting:
+                        yield Problem(turn.at, f"Two calls have the id {shape.call!r}.")
+                    waiting[shape.call] = turn.at
     yield from _unanswered(waiting)
 
 
@@ -247,14 +235,6 @@ def repeated(turns: Iterable[Turn]) -> Iterator[Problem]:
                 yield Problem(turn.at, f"An earlier call has the id {call!r} already.")
 
 
-def _called(turn: Turn, waiting: dict[str | None, int]) -> Iterator[Problem]:
-    for shape in turn.shapes:
-        if shape.kind == "call":
-            if shape.call in waiting:
-                yield Problem(turn.at, f"Two calls have the id {shape.call!r}.")
-            waiting[shape.call] = turn.at
-
-
 def _unanswered(waiting: dict[str | None, int]) -> Iterator[Problem]:
-    for call, at in waiting.items():
-        yield Problem(at, f"The call {call!r} has no return after it.")
+    for call, index in waiting.items():
+        yield Problem(index, f"The call {call!r} has no return after it.")

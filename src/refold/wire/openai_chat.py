@@ -30,7 +30,27 @@ from refold.wire.editing import (
     unpaired,
 )
 from refold.wire.part import Change, Described, Insert, Kind, Problem, Role, Shape
-from refold.wire.splice import Object, encoded, objects, parsed, written
+from refold.wire.splice import Object, encoded, json_text, objects, parsed, plain_text, str_or_none
+
+_LEGACY: Final = "function:"
+"""Begins the ids of calls that have none of their own: a function_call is answered by name."""
+
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_REASONING: Final = ("reasoning_content", "reasoning", "reasoning_details")
+_OTHER_FIELDS: Final = ("refusal", "audio", "function_call", "tool_calls")
+_TEXT_ITEMS: Final = frozenset({"text", "refusal"})
+_MEDIA: Final = {
+    "image_url": "image",
+    "input_audio": "audio",
+    "video_url": "video",
+    "file": "file",
+}
 
 
 class OpenAIChat:
@@ -43,7 +63,6 @@ class OpenAIChat:
     systems_last: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
-        """The message as parts."""
         message = parsed(payload)
         shapes = tuple(place.shape for place in _places(message))
         return Described(_ROLES.get(str(message["role"]), "user"), shapes)
@@ -56,7 +75,7 @@ class OpenAIChat:
 
     def make(self, inserts: Sequence[Insert]) -> list[bytes]:
         """The inserts as messages, one each."""
-        return [encoded(_made(insert)) for insert in inserts]
+        return [encoded(_insert_message(insert)) for insert in inserts]
 
     def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:  # noqa: ARG002
         """Never: a return is a message of its own."""
@@ -65,13 +84,13 @@ class OpenAIChat:
     def problems(self, messages: Sequence[bytes]) -> list[Problem]:
         """Calls without their return, returns without their call, assistants that say nothing."""
         turns: list[Turn] = []
-        found: list[Problem] = []
-        for at, payload in enumerate(messages):
+        problems: list[Problem] = []
+        for index, payload in enumerate(messages):
             message = parsed(payload)
             shapes = tuple(place.shape for place in _places(message))
-            turns.append(Turn(at, message["role"] == "assistant", shapes))
-            found += [Problem(at, what) for what in _faults(message, shapes)]
-        return [*found, *unpaired(turns)]
+            turns.append(Turn(index, message["role"] == "assistant", shapes))
+            problems += [Problem(index, what) for what in _faults(message, shapes)]
+        return [*problems, *unpaired(turns)]
 
 
 def _faults(message: Object, shapes: Sequence[Shape]) -> Iterator[str]:
@@ -88,16 +107,16 @@ def _places(message: Object) -> Iterator[Place]:
     match message.get("role"):
         case "system" | "developer":
             text, media = _text(_content(message))
-            shape = Shape("system", text, fixed=True, sealed=not _known(message), media=media)
-            yield _whole(message, shape)
+            shape = Shape("system", text, fixed=True, sealed=not _is_editable(message), media=media)
+            yield _single_part(message, shape)
         case "user":
-            yield from _said(_content(message), "prompt")
+            yield from _content_parts(_content(message), "prompt")
         case "assistant":
             yield from _assistant(message)
         case "tool" | "function":
-            yield _whole(message, _return(message))
+            yield _single_part(message, _return(message))
         case str():
-            yield Place(Shape("other", written(message), sealed=True), ("role",))
+            yield Place(Shape("other", json_text(message), sealed=True), ("role",))
         case other:
             raise InvalidMessage(f"An OpenAI chat message has a role, not {other!r}.")
 
@@ -109,14 +128,15 @@ def _content(message: Object) -> JsonValue:
     return content
 
 
-def _whole(message: Object, shape: Shape) -> Place:
-    """All of the content is one part."""
+def _single_part(message: Object, shape: Shape) -> Place:
     content = message.get("content")
     if not isinstance(content, list):
         return Place(shape, ("content",), ("content",), as_string)
-    types = [one.get("type") for one in content if isinstance(one, dict)]
-    said: dict[int, Path] = {nth: (str(name),) for nth, name in enumerate(types) if name in _SAID}
-    return Place(shape, ("content",), ("content",), as_list(said, _text_item))
+    types = [item.get("type") for item in objects(content)]
+    texts: dict[int, Path] = {
+        nth: (str(name),) for nth, name in enumerate(types) if name in _TEXT_ITEMS
+    }
+    return Place(shape, ("content",), ("content",), as_list(texts, _text_item))
 
 
 def _assistant(message: Object) -> Iterator[Place]:
@@ -125,21 +145,21 @@ def _assistant(message: Object) -> Iterator[Place]:
         shape = Shape("thought", _reasoning(message), sealed=True)
         yield Place(shape, thoughts[0], also=tuple(thoughts[1:]))
     content = message.get("content")
-    alone = not any(message.get(key) for key in (*_REASONING, *_BESIDE))
+    alone = not any(message.get(key) for key in (*_REASONING, *_OTHER_FIELDS))
     if content or (content == "" and alone):
-        yield from _said(content, "text")
+        yield from _content_parts(content, "text")
     if isinstance(refusal := message.get("refusal"), str):
         yield Place(Shape("text", refusal), ("refusal",), ("refusal",), as_string)
     if message.get("audio"):
         yield Place(Shape("other", "", sealed=True, media=("audio",)), ("audio",))
     if isinstance(call := message.get("function_call"), dict):
-        name = _str(call.get("name"))
+        name = str_or_none(call.get("name"))
         yield _call(call, ("function_call",), ("function_call",), name, f"{_LEGACY}{name}")
     for nth, call in enumerate(_objects(message.get("tool_calls"), "tool_calls")):
         yield _tool_call(call, ("tool_calls", nth))
 
 
-def _said(content: JsonValue, kind: Kind) -> Iterator[Place]:
+def _content_parts(content: JsonValue, kind: Kind) -> Iterator[Place]:
     if isinstance(content, str):
         yield Place(Shape(kind, content), ("content",), ("content",), as_string)
         return
@@ -156,45 +176,46 @@ def _item(item: Object, kind: Kind) -> Shape:
         case {"type": "text" | "refusal" as key} if isinstance(text := item.get(key), str):
             return Shape(kind, text)
         case {"type": "thinking"}:
-            return Shape("thought", written(item.get("thinking")), sealed=True)
+            return Shape("thought", json_text(item.get("thinking")), sealed=True)
         case {"type": str() as key} if key in _MEDIA:
             return Shape(kind, "", media=(_MEDIA[key],))
         case _:
-            return Shape("other", written(item), sealed=True)
+            return Shape("other", json_text(item), sealed=True)
 
 
 def _tool_call(call: Object, home: Path) -> Place:
-    name = _str(call.get("id"))
+    name = str_or_none(call.get("id"))
     match call:
         case {"function": dict() as function}:
-            return _call(function, home, (*home, "function"), _str(function.get("name")), name)
+            return _call(
+                function, home, (*home, "function"), str_or_none(function.get("name")), name
+            )
         case {"type": "custom", "custom": {"name": str() as tool, "input": str() as text}}:
             path = (*home, "custom", "input")
             return Place(Shape("call", text, tool, name), home, path, as_arguments)
         case _:
-            return Place(Shape("call", written(call), call=name, sealed=True), home)
+            return Place(Shape("call", json_text(call), call=name, sealed=True), home)
 
 
 def _call(function: Object, home: Path, path: Path, tool: str | None, name: str | None) -> Place:
-    given = function.get("arguments")
-    text = given if isinstance(given, str) else "" if given is None else written(given)
-    retell = as_object if isinstance(given, dict) else as_arguments
+    arguments = function.get("arguments")
+    text = plain_text(arguments)
+    retell = as_object if isinstance(arguments, dict) else as_arguments
     return Place(Shape("call", text, tool, name), home, (*path, "arguments"), retell)
 
 
 def _return(message: Object) -> Shape:
     text, media = _text(message.get("content"))
-    tool, call = _str(message.get("name")), _str(message.get("tool_call_id"))
+    tool, call = str_or_none(message.get("name")), str_or_none(message.get("tool_call_id"))
     if message["role"] == "function":
         call = f"{_LEGACY}{tool}"
-    return Shape("return", text, tool, call, sealed=not _known(message), media=media)
+    return Shape("return", text, tool, call, sealed=not _is_editable(message), media=media)
 
 
-def _known(message: Object) -> bool:
+def _is_editable(message: Object) -> bool:
     """Whether all that a part's list of content holds is known, so that it may be edited."""
-    content = message.get("content")
-    listed = content if isinstance(content, list) else []
-    return all(_item(one, "prompt").kind == "prompt" for one in listed if isinstance(one, dict))
+    items = objects(message.get("content"))
+    return all(_item(item, "prompt").kind == "prompt" for item in items)
 
 
 def _text(content: JsonValue) -> tuple[str, tuple[str, ...]]:
@@ -202,13 +223,13 @@ def _text(content: JsonValue) -> tuple[str, tuple[str, ...]]:
     if isinstance(content, str) or content is None:
         return content or "", ()
     shapes = [_item(item, "prompt") for item in _objects(content, "content")]
-    media = tuple(one for shape in shapes for one in shape.media)
+    media = tuple(medium for shape in shapes for medium in shape.media)
     return "\n".join(shape.text for shape in shapes if not shape.media), media
 
 
 def _reasoning(message: Object) -> str:
     texts = [text for key in _REASONING if isinstance(text := message.get(key), str) and text]
-    return texts[0] if texts else written([message.get(key) for key in _REASONING])
+    return texts[0] if texts else json_text([message.get(key) for key in _REASONING])
 
 
 def _objects(value: JsonValue, key: str) -> list[Object]:
@@ -219,39 +240,14 @@ def _objects(value: JsonValue, key: str) -> list[Object]:
     return objects(value)
 
 
-def _str(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _text_item(new: bytes) -> bytes:
     return b'{"type":"text","text":' + new + b"}"
 
 
-def _made(insert: Insert) -> Object:
+def _insert_message(insert: Insert) -> Object:
     if insert.kind != "return":
         return {"role": "user" if insert.kind == "prompt" else "assistant", "content": insert.text}
     call = insert.call or ""
     if call.startswith(_LEGACY):
         return {"role": "function", "name": call[len(_LEGACY) :], "content": insert.text}
     return {"role": "tool", "tool_call_id": call, "content": insert.text}
-
-
-_LEGACY: Final = "function:"
-"""Begins the ids of calls that have none of their own: a function_call is answered by name."""
-
-_ROLES: Final[dict[str, Role]] = {
-    "system": "system",
-    "developer": "system",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
-_REASONING: Final = ("reasoning_content", "reasoning", "reasoning_details")
-_BESIDE: Final = ("refusal", "audio", "function_call", "tool_calls")
-_SAID: Final = frozenset({"text", "refusal"})
-_MEDIA: Final = {
-    "image_url": "image",
-    "input_audio": "audio",
-    "video_url": "video",
-    "file": "file",
-}

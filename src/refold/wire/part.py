@@ -67,7 +67,6 @@ class Part(NamedTuple):
 
     @property
     def ref(self) -> PartRef:
-        """Its name."""
         return PartRef(self.seq, self.nth)
 
 
@@ -101,7 +100,6 @@ class Replace:
     sources: tuple[PartRef, ...] = ()
 
     def applied(self, text: str) -> str:
-        """The new text."""
         return text[: self.head] + self.text + (text[-self.tail :] if self.tail else "")
 
 

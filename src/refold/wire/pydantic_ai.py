@@ -26,7 +26,7 @@ from refold.wire.editing import (
     unpaired,
 )
 from refold.wire.part import Change, Described, Insert, Problem, Shape
-from refold.wire.splice import Object, encoded, objects, parsed, written
+from refold.wire.splice import Object, encoded, objects, parsed, plain_text, str_or_none
 
 
 class PydanticAI:
@@ -39,30 +39,29 @@ class PydanticAI:
     systems_last: ClassVar[bool] = False
 
     def describe(self, payload: bytes) -> Described:
-        """The message as parts."""
         message = parsed(payload)
-        known = _known(message)
-        shapes = tuple(_reader(part, known)(part)[0] for part in _parts(message))
-        if known is _RESPONSE:
+        readers = _readers(message)
+        shapes = tuple(_reader(part, readers)(part)[0] for part in _parts(message))
+        if readers is _RESPONSE:
             return Described("assistant", shapes)
-        return Described("user", shapes, _str(message.get("instructions")))
+        return Described("user", shapes, str_or_none(message.get("instructions")))
 
     def edit(self, payload: bytes, changes: Mapping[int, Change]) -> bytes | None:
         """The message with these parts changed."""
         message = parsed(payload)
-        known = _known(message)
+        readers = _readers(message)
         places: list[Place] = []
         for nth, part in enumerate(_parts(message)):
-            shape, key, retell = _reader(part, known)(part)
+            shape, key, retell = _reader(part, readers)(part)
             places.append(Place(shape, ("parts", nth), ("parts", nth, key), retell))
         return edited(payload, places, changes)
 
     def make(self, inserts: Sequence[Insert]) -> list[bytes]:
         """The inserts as messages: prompts and replies one each, returns together."""
         if inserts[0].kind == "return":
-            return [_message("request", *map(_made, inserts))]
-        kind, part = _SPOKEN[inserts[0].kind]
-        return [_message(kind, {"content": one.text, "part_kind": part}) for one in inserts]
+            return [_message("request", *map(_return_part, inserts))]
+        kind, part = _INSERT_PARTS[inserts[0].kind]
+        return [_message(kind, {"content": insert.text, "part_kind": part}) for insert in inserts]
 
     def join(self, returns: Sequence[Insert], payload: bytes) -> bytes | None:  # noqa: ARG002
         """Never: the framework itself puts adjacent requests together."""
@@ -71,23 +70,25 @@ class PydanticAI:
     def problems(self, messages: Sequence[bytes]) -> list[Problem]:
         """Calls without their return, returns without their call, prompts before returns."""
         described = [self.describe(payload) for payload in messages]
-        joined = [_joined(*two) for two in pairwise(described)]
+        joined = [_is_one_request(*two) for two in pairwise(described)]
         turns = [
-            Turn(at, one.role == "assistant", one.shapes, patient)
-            for at, (one, patient) in enumerate(zip(described, [*joined, False], strict=False))
+            Turn(index, message.role == "assistant", message.shapes, patient)
+            for index, (message, patient) in enumerate(
+                zip(described, [*joined, False], strict=False)
+            )
         ]
         alone = [
-            Problem(at, "A prompt comes before a return in the same request.")
-            for at, one in enumerate(described)
-            if not any(joined[max(at - 1, 0) : at + 1]) and _prompts_first(one.shapes)
+            Problem(index, "A prompt comes before a return in the same request.")
+            for index, message in enumerate(described)
+            if not any(joined[max(index - 1, 0) : index + 1]) and _prompts_first(message.shapes)
         ]
         return [*alone, *unpaired(turns)]
 
 
-def _joined(one: Described, two: Described) -> bool:
+def _is_one_request(first: Described, second: Described) -> bool:
     """Whether the framework makes one request of these: not when their instructions differ."""
-    asked = {one.instructions, two.instructions} - {None, ""}
-    return (one.role, two.role) == ("user", "user") and len(asked) <= 1
+    instructions = {first.instructions, second.instructions} - {None, ""}
+    return first.role == second.role == "user" and len(instructions) <= 1
 
 
 def _prompts_first(shapes: Sequence[Shape]) -> bool:
@@ -100,7 +101,7 @@ _Read = tuple[Shape, str, Retell | None]
 _Reader = Callable[[Object], _Read]
 
 
-def _known(message: Object) -> "Mapping[str, _Reader]":
+def _readers(message: Object) -> "Mapping[str, _Reader]":
     match message.get("kind"):
         case "request":
             return _REQUEST
@@ -117,12 +118,12 @@ def _parts(message: Object) -> list[Object]:
     return objects(parts)
 
 
-def _reader(part: Object, known: Mapping[str, _Reader]) -> _Reader:
-    return known.get(str(part.get("part_kind")), _foreign)
+def _reader(part: Object, readers: Mapping[str, _Reader]) -> _Reader:
+    return readers.get(str(part.get("part_kind")), _unknown)
 
 
 def _system(part: Object) -> _Read:
-    return Shape("system", _plain(part.get("content")), fixed=True), "content", as_string
+    return Shape("system", plain_text(part.get("content")), fixed=True), "content", as_string
 
 
 def _prompt(part: Object) -> _Read:
@@ -130,91 +131,80 @@ def _prompt(part: Object) -> _Read:
     return Shape("prompt", text, media=media), "content", retell
 
 
-def _heard(part: Object) -> _Read:
-    text = _plain(part.get("transcript"))
+def _user_speech(part: Object) -> _Read:
+    text = plain_text(part.get("transcript"))
     return Shape("prompt", text, sealed=True, media=("audio",)), "", None
 
 
-def _spoken_aloud(part: Object) -> _Read:
-    text = _plain(part.get("transcript"))
+def _model_speech(part: Object) -> _Read:
+    text = plain_text(part.get("transcript"))
     return Shape("text", text, sealed=True, media=("audio",)), "", None
 
 
-def _returned(part: Object) -> _Read:
+def _tool_return(part: Object) -> _Read:
     content = part.get("content")
     own = part.get("tool_kind") is not None
     if isinstance(content, list) and any(map(_is_media, content)):
         text, media, retell = _content(content)
     else:
-        found: list[str] = []
-        text, media, retell = _plain(_shown(content, found)), tuple(found), as_string
-    tool, call = _str(part.get("tool_name")), _str(part.get("tool_call_id"))
+        files: list[str] = []
+        text, media, retell = plain_text(_without_files(content, files)), tuple(files), as_string
+    tool, call = str_or_none(part.get("tool_name")), str_or_none(part.get("tool_call_id"))
     return Shape("return", text, tool, call, own, own, media), "content", retell
 
 
 def _retry(part: Object) -> _Read:
     if part.get("tool_name") is not None:
-        return _returned(part)
-    return Shape("other", _plain(part.get("content"))), "content", as_string
+        return _tool_return(part)
+    return Shape("other", plain_text(part.get("content"))), "content", as_string
 
 
-def _spoken(part: Object) -> _Read:
-    shape = Shape("text", _plain(part.get("content")), sealed=_signed(part))
+def _text(part: Object) -> _Read:
+    shape = Shape("text", plain_text(part.get("content")), sealed=_signed(part))
     return shape, "content", as_string
 
 
 def _thought(part: Object) -> _Read:
     owned = part.get("id") not in {None, *_FIELDS}  # an item that the provider keeps
-    shape = Shape("thought", _plain(part.get("content")), sealed=owned or _signed(part))
+    shape = Shape("thought", plain_text(part.get("content")), sealed=owned or _signed(part))
     return shape, "content", as_string
 
 
-def _called(part: Object) -> _Read:
+def _tool_call(part: Object) -> _Read:
     own = part.get("tool_kind") is not None
     args = part.get("args")
-    tool, call = _str(part.get("tool_name")), _str(part.get("tool_call_id"))
-    shape = Shape("call", _plain(args), tool, call, own or _signed(part), own)
+    tool, call = str_or_none(part.get("tool_name")), str_or_none(part.get("tool_call_id"))
+    shape = Shape("call", plain_text(args), tool, call, own or _signed(part), own)
     return shape, "args", as_object if isinstance(args, dict) else as_arguments
 
 
 def _state(part: Object) -> _Read:
     """What the framework or a provider keeps between requests: hidden tools, its own summary."""
-    return _foreign(part)[0]._replace(fixed=True), "", None
+    return _unknown(part)[0]._replace(fixed=True), "", None
 
 
-def _foreign(part: Object) -> _Read:
+def _unknown(part: Object) -> _Read:
     media: list[str] = []
-    shown = _shown({key: value for key, value in part.items() if value is not None}, media)
-    text = _str(part.get("content")) or ("" if media else _plain(shown))
-    tool = _str(part.get("tool_name"))
+    shown = _without_files({key: value for key, value in part.items() if value is not None}, media)
+    text = str_or_none(part.get("content")) or ("" if media else plain_text(shown))
+    tool = str_or_none(part.get("tool_name"))
     return Shape("other", text, tool, sealed=True, media=tuple(media)), "", None
 
 
 def _signed(part: Object) -> bool:
-    """Signatures of some providers hide in the details."""
     return part.get("signature") is not None or part.get("provider_details") is not None
 
 
-def _str(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _plain(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else written(value)
-
-
-def _shown(value: JsonValue, media: list[str]) -> JsonValue:
+def _without_files(value: JsonValue, media: list[str]) -> JsonValue:
     """A value as the model reads it: files go beside it, and their types into `media`."""
     match value:
         case dict() if _is_media(value):
             media.append(_medium(value))
             return f"See file {value.get('identifier') or value.get('file_id') or ''}.".strip()
         case dict():
-            return {key: _shown(one, media) for key, one in value.items()}
+            return {key: _without_files(inner, media) for key, inner in value.items()}
         case list():
-            return [_shown(one, media) for one in value]
+            return [_without_files(inner, media) for inner in value]
         case _:
             return value
 
@@ -224,44 +214,43 @@ def _is_media(value: JsonValue) -> bool:
 
 
 def _medium(value: Object) -> str:
-    return _str(value.get("media_type")) or str(value["kind"])
+    return str_or_none(value.get("media_type")) or str(value["kind"])
 
 
 def _content(content: JsonValue) -> tuple[str, tuple[str, ...], Retell]:
     """The text of a content value, the media types it carries, and how it is replaced."""
     if not isinstance(content, list):
-        return _plain(content), (), as_string
-    said: dict[int, Path] = {}
+        return plain_text(content), (), as_string
+    paths: dict[int, Path] = {}
     texts: list[str] = []
     media: list[str] = []
-    for nth, one in enumerate(content):
-        match one:
+    for nth, item in enumerate(content):
+        match item:
             case {"kind": "cache-point"}:
                 pass
             case {"kind": "text-content", "content": str() as text}:
-                said[nth] = ("content",)
+                paths[nth] = ("content",)
                 texts.append(text)
             case {"kind": "structured-content", "content": str() as text}:
-                said[nth] = ()  # another text is no longer that of its value
+                paths[nth] = ()  # another text is no longer that of its value
                 texts.append(text)
-            case dict() if _is_media(one):
-                media.append(_medium(one))
+            case dict() if _is_media(item):
+                media.append(_medium(item))
             case _:
-                said[nth] = ()
-                texts.append(_plain(_shown(one, media)))
-    return "\n".join(texts), tuple(media), as_list(said, _same)
-
-
-def _same(new: bytes) -> bytes:
-    """An item with text is the text itself."""
-    return new
+                paths[nth] = ()
+                texts.append(plain_text(_without_files(item, media)))
+    return (
+        "\n".join(texts),
+        tuple(media),
+        as_list(paths, lambda new: new),
+    )  # an item with text is the text itself
 
 
 def _message(kind: str, *parts: Object) -> bytes:
     return encoded({"parts": list(parts), "kind": kind})
 
 
-def _made(insert: Insert) -> Object:
+def _return_part(insert: Insert) -> Object:
     return {
         "tool_name": insert.tool or "",
         "content": insert.text,
@@ -270,7 +259,7 @@ def _made(insert: Insert) -> Object:
     }
 
 
-_SPOKEN: Final = {"prompt": ("request", "user-prompt"), "reply": ("response", "text")}
+_INSERT_PARTS: Final = {"prompt": ("request", "user-prompt"), "reply": ("response", "text")}
 _FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
 """Where servers put thoughts; the framework keeps the name as the thought's id."""
 _MEDIA: Final = frozenset(
@@ -279,8 +268,8 @@ _MEDIA: Final = frozenset(
 _REQUEST: Final[dict[str, _Reader]] = {
     "system-prompt": _system,
     "user-prompt": _prompt,
-    "speech": _heard,
-    "tool-return": _returned,
+    "speech": _user_speech,
+    "tool-return": _tool_return,
     "retry-prompt": _retry,
     "retry-feedback": _retry,
     "compaction": _state,
@@ -291,9 +280,9 @@ _REQUEST: Final[dict[str, _Reader]] = {
     "instruction-baseline": _state,
 }
 _RESPONSE: Final[dict[str, _Reader]] = {
-    "text": _spoken,
+    "text": _text,
     "thinking": _thought,
-    "tool-call": _called,
-    "speech": _spoken_aloud,
+    "tool-call": _tool_call,
+    "speech": _model_speech,
     "compaction": _state,
 }

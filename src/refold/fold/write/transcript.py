@@ -16,7 +16,7 @@ from refold.fold.write.written import Said
 from refold.view import Counter
 from refold.view.framing import lines_of
 from refold.wire import Kind, Shape
-from refold.wire.harness import users_words
+from refold.wire.fingerprint import users_words
 
 BAR: Final = "| "
 """What each line begins with that somebody else wrote."""

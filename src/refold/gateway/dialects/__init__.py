@@ -12,9 +12,9 @@ from refold.gateway.dialects.dialect import Dialect, ParsedRequest, Unreadable
 from refold.gateway.dialects.openai_chat import OPENAI_CHAT
 from refold.gateway.dialects.openai_responses import OPENAI_RESPONSES
 
-_KNOWN: Final = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES)
-
-DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({one.path: one for one in _KNOWN})
+DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
+    {dialect.path: dialect for dialect in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES)}
+)
 """The dialects by the path that clients send to."""
 
 __all__ = [

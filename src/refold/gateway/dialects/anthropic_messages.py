@@ -1,6 +1,11 @@
-"""Anthropic's messages."""
+"""Anthropic's Messages API, and servers that speak it.
 
-from collections.abc import Iterator, Sequence
+A block of a streamed answer is made of its start and its deltas. Its input comes as pieces of JSON;
+if the model had to end in the middle of it, the input is what can be read of it, as in the
+provider's own clients.
+"""
+
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,53 +14,39 @@ from pydantic_core import from_json
 from refold.gateway.dialects.dialect import (
     Answer,
     Dialect,
-    Form,
     anthropic_refusal,
     anthropic_usage,
-    joined,
-    read,
+    join_text,
+    read_object,
     without_nulls,
 )
 from refold.gateway.dialects.events import Event
-from refold.gateway.dialects.fingerprint import (
-    FingerprintCache,
-    Told,
-    alike,
-    arguments,
-    contents,
-    item,
-    named,
-)
 from refold.wire import wire_for
-from refold.wire.splice import Object, encoded, is_object, objects
+from refold.wire.fingerprint import FingerprintCache
+from refold.wire.splice import Object, encoded, is_object, objects, str_or_empty
 
-# Answers of Anthropic's Messages API, and of servers that speak it.
-#
-# A block is made of its start and its deltas. Its input comes as pieces of JSON; if the model had
-# to
-# end in the middle of it, what can be read of it is the input, as in the provider's own clients.
-
-_BEGUN_BY: Final = {"text_delta": "text", "thinking_delta": "thinking"}
-_GROWING: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+_NAME: Final = "anthropic-messages"
+_DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 def answer(body: bytes) -> Answer | None:
     """The answer in a whole response; None if there is none."""
-    told = read(body)
-    if told is None or told.get("role") != "assistant":
+    message = read_object(body)
+    if message is None or message.get("role") != "assistant":
         return None
-    if not isinstance(told.get("content"), list):
+    if not isinstance(message.get("content"), list):
         return None
-    usage = told.get("usage")
+    usage = message.get("usage")
     return Answer(
-        (_message([without_nulls(block) for block in objects(told["content"])]),),
+        (_message([without_nulls(block) for block in objects(message["content"])]),),
         anthropic_usage(usage) if isinstance(usage, dict) else None,
-        _str(told.get("stop_reason")),
+        str_or_empty(message.get("stop_reason")),
         complete=True,
     )
 
 
-class AssemblingMessages:
+class MessagesAssembler:
     """Makes one message of a stream's events."""
 
     def __init__(self) -> None:
@@ -69,21 +60,27 @@ class AssemblingMessages:
         """Take one event in; from the reason for ending on, they are held back."""
         if not event.data or event.name == "ping":
             return False
-        told = read(event.data)
-        kind = (told or {}).get("type") or event.name
+        data = read_object(event.data)
+        kind = (data or {}).get("type") or event.name
         if kind == "error" or event.name == "error":
             self.failed = True
-        if told is None or self.failed:
+        if data is None or self.failed:
             return False
         match kind:
+            case "content_block_start":
+                self._start(data)
             case "content_block_delta":
-                self._grow(told)
-            case "content_block_start" | "content_block_stop":
-                self._bound(told, begins=kind == "content_block_start")
+                self._grow(data)
+            case "content_block_stop":
+                self._stop(data)
             case "message_start":
-                self._begin(told)
+                self._start_message(data)
             case "message_delta":
-                return self._end(told)
+                self._count(data)
+                delta = data.get("delta")
+                finish = str_or_empty(delta.get("stop_reason")) if isinstance(delta, dict) else ""
+                self._finish = finish or self._finish
+                return bool(finish)
             case "message_stop":
                 self._stopped = True
                 return True
@@ -94,67 +91,62 @@ class AssemblingMessages:
     def answer(self) -> Answer:
         """The message so far, or whole."""
         complete = bool(self._finish or self._stopped) and not self.failed
-        blocks = [self._blocks[at] for at in sorted(self._blocks)]
-        content = [one.block() for one in blocks] if complete else _whole(blocks)
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        content = [block.fields() for block in blocks] if complete else _usable(blocks)
         payloads = (_message(content),) if complete or content else ()
         return Answer(payloads, anthropic_usage(self._usage), self._finish, complete)
 
-    def _begin(self, told: Object) -> None:
-        message = told.get("message")
-        if not isinstance(message, dict):
-            return
-        self._count(message)
-        for block in objects(message.get("content")):
-            self._blocks[len(self._blocks)] = _Block(block)
+    def _start_message(self, data: Object) -> None:
+        message = data.get("message")
+        if isinstance(message, dict):
+            self._count(message)
+            for block in objects(message.get("content")):
+                self._blocks[len(self._blocks)] = _Block(block)
 
-    def _bound(self, told: Object, *, begins: bool) -> None:
-        index, block = told.get("index"), told.get("content_block")
-        if begins and isinstance(block, dict):
+    def _start(self, data: Object) -> None:
+        block, index = data.get("content_block"), data.get("index")
+        if isinstance(block, dict):
             self._blocks[index if isinstance(index, int) else len(self._blocks)] = _Block(block)
-        elif not begins and isinstance(index, int) and index in self._blocks:
+
+    def _stop(self, data: Object) -> None:
+        index = data.get("index")
+        if isinstance(index, int) and index in self._blocks:
             self._blocks[index].stopped = True
 
-    def _grow(self, told: Object) -> None:
-        delta, index = told.get("delta"), told.get("index")
+    def _grow(self, data: Object) -> None:
+        delta, index = data.get("delta"), data.get("index")
         if not isinstance(delta, dict):
             return
-        at = index if isinstance(index, int) else max(self._blocks, default=0)
-        block = self._blocks.get(at)
+        index = index if isinstance(index, int) else max(self._blocks, default=0)
+        block = self._blocks.get(index)
         if block is None:
-            kind = _BEGUN_BY.get(_str(delta.get("type")))
+            kind = _DELTAS.get(str_or_empty(delta.get("type")))
             if kind is None:
                 return
-            block = self._blocks[at] = _Block({"type": kind, kind: ""})
+            block = self._blocks[index] = _Block({"type": kind, kind: ""})
         block.add(delta)
 
-    def _end(self, told: Object) -> bool:
-        self._count(told)
-        delta = told.get("delta")
-        finish = _str(delta.get("stop_reason")) if isinstance(delta, dict) else ""
-        self._finish = finish or self._finish
-        return bool(finish)
-
-    def _count(self, told: Object) -> None:
-        """The counts are totals: later ones stand, those that are not told again stay."""
-        usage = told.get("usage")
+    def _count(self, data: Object) -> None:
+        """Counts are totals: later ones replace earlier ones, and those not repeated stay."""
+        usage = data.get("usage")
         if isinstance(usage, dict):
             self._usage |= without_nulls(usage)
 
 
 class _Block:
-    def __init__(self, begun: Object) -> None:
+    def __init__(self, start: Object) -> None:
         self.stopped = False
-        self._fields = without_nulls(begun)
+        self._fields = without_nulls(start)
         self._pieces: dict[str, list[str]] = {}
         self._input: list[str] = []
 
     @property
-    def _called(self) -> bool:
-        return _str(self._fields.get("type")).endswith("tool_use")
+    def _is_call(self) -> bool:
+        return str_or_empty(self._fields.get("type")).endswith("tool_use")
 
     def add(self, delta: Object) -> None:
-        kind = _str(delta.get("type"))
-        key = _GROWING.get(kind)
+        kind = str_or_empty(delta.get("type"))
+        key = _DELTAS.get(kind)
         if key is not None:
             if isinstance(piece := delta.get(key), str):
                 self._pieces.setdefault(key, []).append(piece)
@@ -162,65 +154,57 @@ class _Block:
             if isinstance(piece := delta.get("partial_json"), str):
                 self._input.append(piece)
         elif kind == "citations_delta":
-            cited = self._fields.setdefault("citations", [])
-            if isinstance(cited, list):
-                cited.append(delta.get("citation"))
+            citations = self._fields.setdefault("citations", [])
+            if isinstance(citations, list):
+                citations.append(delta.get("citation"))
         elif kind in {"signature_delta", "compaction_delta"}:
             self._fields |= {k: v for k, v in without_nulls(delta).items() if k != "type"}
 
-    def block(self) -> Object:
+    def fields(self) -> Object:
         fields = dict(self._fields)
         for key, pieces in self._pieces.items():
-            fields[key] = joined([_str(fields.get(key)), *pieces])
-        if self._called:
-            text = joined(self._input)
-            fields["input"] = _read(text) if text else fields.get("input", {})
+            fields[key] = join_text([str_or_empty(fields.get(key)), *pieces])
+        if self._is_call:
+            text = join_text(self._input)
+            fields["input"] = _partial_json(text) if text else fields.get("input", {})
         return fields
 
-    def whole(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether it can be sent back although the answer was cut off."""
-        if self._called:
-            text = joined(self._input)
+        if self._is_call:
+            text = join_text(self._input)
             return is_object(text) if text else self.stopped or bool(self._fields.get("input"))
         if self._fields.get("type") == "text":
-            return bool(self.block().get("text"))
+            return bool(self.fields().get("text"))
         return self.stopped
 
 
-def _whole(blocks: Sequence[_Block]) -> list[Object]:
-    """What is whole of an answer that was cut off; thoughts alone are none."""
-    content = list(_answered([one.block() for one in blocks if one.whole()]))
-    thought = {"thinking", "redacted_thinking"}
-    return content if any(block.get("type") not in thought for block in content) else []
+def _usable(blocks: Sequence[_Block]) -> list[Object]:
+    """What can be sent back of an answer that was cut off; thoughts alone cannot.
 
-
-def _answered(content: Sequence[Object]) -> Iterator[Object]:
-    """All but the calls of the provider's own tools that have no result."""
-    results = {_str(block.get("tool_use_id")) for block in content}
-    for block in content:
-        its_own = _str(block.get("type")).endswith("_tool_use")
-        if not its_own or _str(block.get("id")) in results:
-            yield block
+    Calls of the provider's own tools go with their result or not at all.
+    """
+    content = [block.fields() for block in blocks if block.is_usable()]
+    results = {str_or_empty(block.get("tool_use_id")) for block in content}
+    content = [
+        block
+        for block in content
+        if not str_or_empty(block.get("type")).endswith("_tool_use")
+        or str_or_empty(block.get("id")) in results
+    ]
+    return content if any(block.get("type") not in _THOUGHTS for block in content) else []
 
 
 def _message(content: Sequence[Object]) -> bytes:
     return encoded({"role": "assistant", "content": list[JsonValue](content)})
 
 
-def _read(text: str) -> JsonValue:
+def _partial_json(text: str) -> JsonValue:
     """The input, or as much of it as came."""
     try:
         return from_json(text, allow_partial=True)
     except ValueError:
-        return read(text.encode(errors="replace")) or {}
-
-
-def _str(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _elsewhere(body: Object) -> str:  # noqa: ARG001 - the conversation is always in the request
-    return ""
+        return read_object(text.encode(errors="replace")) or {}
 
 
 def _identifiers(body: Object) -> tuple[JsonValue, ...]:
@@ -230,41 +214,17 @@ def _identifiers(body: Object) -> tuple[JsonValue, ...]:
     return ([metadata],)  # that is nobody
 
 
-def _looked(message: Object) -> tuple[bytes, bool]:
-    answers = message.get("role") == "assistant"
-    told = contents(message.get("content"), _block)
-    if answers and not told:
-        return b"", True
-    return alike((named(message.get("role")), told)), answers
-
-
-def _block(block: Object) -> Told | None:
-    match block.get("type"):
-        case "tool_use" | "server_tool_use" | "mcp_tool_use" as kind:
-            told = arguments(block.get("input"))
-            return (kind, named(block.get("id")), named(block.get("name")), told)
-        case "tool_result":
-            failed = "failed" if block.get("is_error") is True else ""
-            told = contents(block.get("content"), item)
-            return ("tool_result", named(block.get("tool_use_id")), failed, told)
-        case _:
-            return item(block)
-
-
-_NAME: Final = "anthropic-messages"
 ANTHROPIC_MESSAGES: Final = Dialect(
-    _NAME,
-    "/v1/messages",
-    Form(
-        conversation="messages",
-        instructions="system",
-        tools=("tools",),
-        elsewhere=_elsewhere,
-        identifiers=_identifiers,
-        seen=FingerprintCache(wire_for(_NAME), _looked),
+    name=_NAME,
+    path="/v1/messages",
+    conversation="messages",
+    instructions="system",
+    tools=("tools",),
+    identifiers=_identifiers,
+    fingerprint=FingerprintCache(
+        wire_for(_NAME), lambda message: message.get("role") == "assistant"
     ),
     answer=answer,
-    assembling=AssemblingMessages,
+    assembler=MessagesAssembler,
     refusal=anthropic_refusal,
 )
-"""The dialect of messages."""

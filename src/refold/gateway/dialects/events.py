@@ -38,7 +38,7 @@ class Events:
 
     def __init__(self, limit: int = _LIMIT) -> None:
         self._limit = limit
-        self._held = bytearray()
+        self._pending = bytearray()
         self._searched = 0
         self._first = True
         self._returns = False
@@ -49,14 +49,14 @@ class Events:
         Raises:
             EventTooLarge: An event is larger than the limit. `rest` has what was not returned.
         """
-        held = self._held
+        pending = self._pending
         self._returns = self._returns or b"\r" in chunk
-        if held:
-            held += chunk
-            if self._end(held, 0) is None:
-                self._wait(held)
+        if pending:
+            pending += chunk
+            if self._end(pending, 0) is None:
+                self._wait(pending)
                 return []
-            chunk = bytes(held)
+            chunk = bytes(pending)
         events: list[Event] = []
         start = 0
         while (end := self._end(chunk, start)) is not None:
@@ -67,30 +67,30 @@ class Events:
             self._searched = 0
         if len(chunk) - start > self._limit:
             self._wait(bytearray(chunk))
-        if start < len(chunk) or held:
+        if start < len(chunk) or pending:
             self._wait(bytearray(chunk[start:]))
         return events
 
     def rest(self) -> bytes:
         """What came and belongs to no event yet."""
-        return bytes(self._held)
+        return bytes(self._pending)
 
-    def _wait(self, held: bytearray) -> None:
-        self._held = held
-        self._searched = max(0, len(held) - _LONGEST_BLANK)
-        if len(held) > self._limit:
+    def _wait(self, pending: bytearray) -> None:
+        self._pending = pending
+        self._searched = max(0, len(pending) - _LONGEST_BLANK)
+        if len(pending) > self._limit:
             raise EventTooLarge
 
     def _end(self, chunk: bytes | bytearray, start: int) -> int | None:
         if not self._returns:  # then a search for bytes does, which is much faster
             if chunk.startswith(b"\n", start):
                 return start + 1
-            blank = chunk.find(b"\n\n", max(start, self._searched))
-            return blank + 2 if blank >= 0 else None
-        found = _LEADING.match(chunk, start)
-        if found is None and not chunk.startswith(b"\r", start):
-            found = _BLANK.search(chunk, max(start, self._searched))
-        return None if found is None else found.end()
+            end = chunk.find(b"\n\n", max(start, self._searched))
+            return end + 2 if end >= 0 else None
+        blank = _LEADING.match(chunk, start)
+        if blank is None and not chunk.startswith(b"\r", start):
+            blank = _BLANK.search(chunk, max(start, self._searched))
+        return None if blank is None else blank.end()
 
     def _event(self, raw: bytes) -> Event:
         lines = raw.splitlines()
@@ -108,5 +108,5 @@ class Events:
                 data.append(value.removeprefix(b" "))
             elif field == b"event":
                 name = value.removeprefix(b" ")
-        said = data[0] if len(data) == 1 else b"\n".join(data)
-        return Event(raw, name.decode(errors="replace") if name else "", said)
+        joined = data[0] if len(data) == 1 else b"\n".join(data)
+        return Event(raw, name.decode(errors="replace") if name else "", joined)

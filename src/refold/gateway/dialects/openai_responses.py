@@ -1,4 +1,9 @@
-"""OpenAI's responses, as long as the client holds the conversation."""
+"""OpenAI's Responses API, as long as the client holds the conversation, and servers that speak it.
+
+A message is one item of the input or the output. The last event of a stream has the whole answer.
+If it never comes, the answer is what the events before it brought: items that are done, and of the
+last one the text so far.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,289 +13,229 @@ from pydantic import JsonValue
 from refold.gateway.dialects.dialect import (
     Answer,
     Dialect,
-    Form,
-    joined,
+    join_text,
     openai_refusal,
     openai_usage,
-    read,
+    read_object,
     without_nulls,
 )
 from refold.gateway.dialects.events import Event
-from refold.gateway.dialects.fingerprint import (
-    FingerprintCache,
-    Told,
-    alike,
-    arguments,
-    contents,
-    item,
-    named,
-    other,
-)
 from refold.gateway.dialects.openai_chat import openai_identifiers
 from refold.wire import wire_for
-from refold.wire.splice import Object, encoded, is_object, objects
+from refold.wire.fingerprint import FingerprintCache
+from refold.wire.splice import Object, encoded, is_object, objects, str_or_empty
 
-# Answers of OpenAI's Responses API, and of servers that speak it.
-#
-# The last event has the whole answer. If it never comes, the answer is what the events before it
-# told: items that are done, and of the last one the text so far.
-
-_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
-_ITEMS: Final = frozenset({"response.output_item.added", "response.output_item.done"})
-_GROWS: Final = {
+_NAME: Final = "openai-responses"
+_END_EVENTS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_ITEM_EVENTS: Final = frozenset({"response.output_item.added", "response.output_item.done"})
+_DELTA_EVENTS: Final = {
     "response.output_text.delta": "output_text",
     "response.refusal.delta": "refusal",
     "response.function_call_arguments.delta": "arguments",
 }
-_HEARD: Final = _ENDS | _ITEMS | frozenset(_GROWS)
-_UNDER_WAY: Final = frozenset({"in_progress", "queued"})
-_BROKEN: Final = frozenset({"failed", "cancelled"})
-
-
-def answer(body: bytes) -> Answer | None:
-    """The answer in a whole response; None if there is none, or none yet."""
-    told = read(body)
-    if told is None or not isinstance(told.get("output"), list):
-        return None
-    status, output = _str(told.get("status")), objects(told["output"])
-    if status in _UNDER_WAY:
-        return None
-    if status in _BROKEN:
-        items = [_Item(at, one, done=_done(one)) for at, one in enumerate(output)]
-        return _cut(told, items)
-    return _answer(told, output)
-
-
-class AssemblingResponses:
-    """Makes items of a stream's events."""
-
-    def __init__(self) -> None:
-        self.failed = False
-        self._ended: Object | None = None
-        self._items: list[_Item] = []
-        self._numbers: dict[int, _Item] = {}
-        self._names: dict[str, _Item] = {}
-
-    def take(self, event: Event) -> bool:
-        """Take one event in; the one that has the whole answer is held back."""
-        name = event.name
-        # Most of the others repeat what came, and the first ones repeat the request.
-        if not event.data or (name.startswith("response.") and name not in _HEARD):
-            return False
-        told = read(event.data)
-        kind = _str((told or {}).get("type")) or name
-        if kind == "error" or name == "error" or (told and told.get("error")):
-            self.failed = True
-        if told is None or self.failed:
-            return False
-        if kind in _ENDS:
-            response = told.get("response")
-            self._ended = response if isinstance(response, dict) else {}
-            self.failed = kind == "response.failed"
-            return True
-        if kind in _GROWS:
-            self._grow(told, _GROWS[kind])
-        elif kind in _ITEMS:
-            self._set(told, done=kind == "response.output_item.done")
-        return False
-
-    def answer(self) -> Answer:
-        """The items so far, or all."""
-        told = self._ended
-        if told is not None and not self.failed:
-            # Some servers do not say again at the end what was done.
-            output = objects(told.get("output")) or [one.item() for one in self._ordered()]
-            return _answer(told, output)
-        return _cut(told or {}, self._ordered())
-
-    def _ordered(self) -> list["_Item"]:
-        return sorted(self._items, key=lambda one: one.at)
-
-    def _set(self, told: Object, *, done: bool) -> None:
-        item = told.get("item")
-        if not isinstance(item, dict):
-            return
-        found = self._find(told, item.get("id"))
-        if found is None:
-            index = told.get("output_index")
-            at = index if isinstance(index, int) else len(self._items)
-            found = _Item(at, item, done=done)
-            self._items.append(found)
-            if isinstance(index, int):
-                self._numbers[index] = found
-        if name := _str(item.get("id")):
-            self._names[name] = found
-        found.fields, found.done = item, done
-
-    def _grow(self, told: Object, kind: str) -> None:
-        found, piece = self._find(told, told.get("item_id")), told.get("delta")
-        if found is not None and isinstance(piece, str):
-            nth = told.get("content_index")
-            at = nth if isinstance(nth, int) and kind != "arguments" else 0
-            found.pieces.setdefault((at, kind), []).append(piece)
-
-    def _find(self, told: Object, name: JsonValue) -> "_Item | None":
-        """By its number; servers that give none have names for items."""
-        index = told.get("output_index")
-        return self._numbers.get(index) if isinstance(index, int) else self._names.get(_str(name))
-
-
-class _Item:
-    def __init__(self, at: int, fields: Object, *, done: bool) -> None:
-        self.at = at
-        self.done = done
-        self.fields = fields
-        self.pieces: dict[tuple[int, str], list[str]] = {}
-
-    def item(self) -> Object:
-        """The item; if it is not done, as far as it came, and without the name it would have."""
-        if self.done:
-            return self.fields
-        item = {key: self.fields[key] for key in self.fields if key not in {"id", "status"}}
-        if item.get("type") == "function_call":
-            item["arguments"] = self.arguments()
-        if item.get("type") == "message":
-            item["content"] = list(self._content())
-        return item
-
-    def whole(self) -> bool:
-        """Whether it can be sent back although the answer was cut off."""
-        kind = self.fields.get("type")
-        if kind == "function_call" and not self.done:
-            return is_object(self.arguments())
-        return self.done or (kind == "message" and any(self._content()))
-
-    def arguments(self) -> str:
-        """Those that came."""
-        begun = _str(self.fields.get("arguments"))
-        return joined([begun, *self.pieces.get((0, "arguments"), ())])
-
-    def _content(self) -> Iterator[JsonValue]:
-        for (_, kind), pieces in sorted(self.pieces.items()):
-            if text := joined(pieces):
-                said: Object = {"type": kind, "refusal" if kind == "refusal" else "text": text}
-                yield said | ({} if kind == "refusal" else {"annotations": []})
-
-
-def _whole(items: Sequence[_Item]) -> Iterator[Object]:
-    """What is whole of an answer that was cut off; a thought only with what it led to."""
-    thoughts: list[Object] = []
-    for one in items:
-        if not one.whole():
-            thoughts = []
-        elif one.fields.get("type") == "reasoning":
-            thoughts.append(one.item())
-        else:
-            yield from thoughts if one.done else ()
-            thoughts = []
-            yield one.item()
-
-
-def _answer(told: Object, output: Sequence[Object]) -> Answer:
-    return Answer(_payloads(output), openai_usage(told.get("usage")), _finish(told), complete=True)
-
-
-def _cut(told: Object, items: Sequence[_Item]) -> Answer:
-    usage = openai_usage(told.get("usage"))
-    return Answer(_payloads(list(_whole(items))), usage, _finish(told), complete=False)
-
-
-def _done(item: Object) -> bool:
-    return _str(item.get("status")) in {"", "completed"}
-
-
-def _finish(told: Object) -> str:
-    details = told.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
-    return _str(reason) or _str(told.get("status"))
-
-
-def _payloads(items: Sequence[Object]) -> tuple[bytes, ...]:
-    return tuple(encoded(without_nulls(item)) for item in items)
-
-
-def _str(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _elsewhere(body: Object) -> str:
-    for field, why in _HELD.items():
-        if body.get(field):
-            return why
-    items = objects(body.get("input"))
-    if any(map(_refers, items)):
-        return "an item refers to one that the provider holds"
-    if any(one.get("type") == "compaction_trigger" for one in items):
-        return "it has the provider shorten the conversation"
-    return ""
-
-
-def _refers(given: Object) -> bool:
-    """The type of a reference may be left out."""
-    kind = given.get("type")
-    return kind == "item_reference" or (kind is None and "id" in given and "role" not in given)
-
-
-def _looked(given: Object) -> tuple[bytes, bool]:
-    kind = given.get("type") or "message"
-    if kind == "reasoning":
-        return b"", True
-    if kind == "message":
-        answers = given.get("role") == "assistant"
-        told = contents(given.get("content"), item)
-        if answers and not told:
-            return b"", True
-        return alike(("message", named(given.get("role")), told)), answers
-    kind = named(kind)
-    made = kind.endswith("_call") or kind in _MADE
-    return alike((kind, _item(kind, given))), made
-
-
-def _item(kind: str, given: Object) -> list[Told]:
-    call, name = named(given.get("call_id")), named(given.get("name"))
-    match kind:
-        case "function_call":
-            return [call, name, arguments(given.get("arguments"))]
-        case "custom_tool_call":
-            return [call, name, named(given.get("input"))]
-        case "function_call_output" | "custom_tool_call_output":
-            return [call, contents(given.get("output"), item)]
-        case _:
-            return [other({key: one for key, one in given.items() if key not in _PASSING})]
-
-
-_HELD: Final = {
+_EVENTS: Final = _END_EVENTS | _ITEM_EVENTS | frozenset(_DELTA_EVENTS)
+_UNFINISHED: Final = frozenset({"in_progress", "queued"})
+_FAILED: Final = frozenset({"failed", "cancelled"})
+_STATEFUL: Final = {
     "previous_response_id": "previous_response_id refers to what the provider holds",
     "conversation": "conversation refers to what the provider holds",
     "prompt": "prompt refers to what the provider holds",
     "background": "it is answered in the background",
 }
-_MADE: Final = frozenset(
+"""Fields of requests whose conversation the client does not hold."""
+_ANSWER_ITEMS: Final = frozenset(
     {
         *("compaction", "mcp_list_tools", "mcp_approval_request"),
-        *("program", "tool_search_output"),
+        *("program", "reasoning", "tool_search_output"),
     }
 )
-"""What the model's side makes, other than calls."""
+"""What the model's side makes, other than messages and calls."""
 
-_PASSING: Final = frozenset({"id", "status"})
-"""Clients leave them out when they send an item again."""
 
-_NAME: Final = "openai-responses"
+def answer(body: bytes) -> Answer | None:
+    """The answer in a whole response; None if there is none, or none yet."""
+    response = read_object(body)
+    if response is None or not isinstance(response.get("output"), list):
+        return None
+    status, output = str_or_empty(response.get("status")), objects(response["output"])
+    if status in _UNFINISHED:
+        return None
+    if status in _FAILED:
+        items = [
+            _Item(index, item, done=str_or_empty(item.get("status")) in {"", "completed"})
+            for index, item in enumerate(output)
+        ]
+        return _answer(response, [*_usable(items)], complete=False)
+    return _answer(response, output, complete=True)
+
+
+class ResponsesAssembler:
+    """Makes items of a stream's events."""
+
+    def __init__(self) -> None:
+        self.failed = False
+        self._response: Object | None = None
+        self._items: list[_Item] = []
+        self._by_index: dict[int, _Item] = {}
+        self._by_id: dict[str, _Item] = {}
+
+    def take(self, event: Event) -> bool:
+        """Take one event in; the one that has the whole answer is held back."""
+        name = event.name
+        # Most of the others repeat what came, and the first ones repeat the request.
+        if not event.data or (name.startswith("response.") and name not in _EVENTS):
+            return False
+        data = read_object(event.data)
+        kind = str_or_empty((data or {}).get("type")) or name
+        if kind == "error" or name == "error" or (data and data.get("error")):
+            self.failed = True
+        if data is None or self.failed:
+            return False
+        if kind in _END_EVENTS:
+            response = data.get("response")
+            self._response = response if isinstance(response, dict) else {}
+            self.failed = kind == "response.failed"
+            return True
+        if kind in _DELTA_EVENTS:
+            self._grow(data, _DELTA_EVENTS[kind])
+        elif kind in _ITEM_EVENTS:
+            self._set(data, done=kind == "response.output_item.done")
+        return False
+
+    def answer(self) -> Answer:
+        """The items so far, or all."""
+        items = sorted(self._items, key=lambda item: item.index)
+        if self._response is not None and not self.failed:
+            # Some servers do not repeat the items at the end.
+            output = objects(self._response.get("output")) or [item.value() for item in items]
+            return _answer(self._response, output, complete=True)
+        return _answer(self._response or {}, [*_usable(items)], complete=False)
+
+    def _set(self, data: Object, *, done: bool) -> None:
+        fields = data.get("item")
+        if not isinstance(fields, dict):
+            return
+        item = self._find(data, fields.get("id"))
+        if item is None:
+            index = data.get("output_index")
+            item = _Item(index if isinstance(index, int) else len(self._items), fields, done=done)
+            self._items.append(item)
+            if isinstance(index, int):
+                self._by_index[index] = item
+        if item_id := str_or_empty(fields.get("id")):
+            self._by_id[item_id] = item
+        item.fields, item.done = fields, done
+
+    def _grow(self, data: Object, kind: str) -> None:
+        item, piece = self._find(data, data.get("item_id")), data.get("delta")
+        if item is not None and isinstance(piece, str):
+            index = data.get("content_index")
+            index = index if isinstance(index, int) and kind != "arguments" else 0
+            item.pieces.setdefault((index, kind), []).append(piece)
+
+    def _find(self, data: Object, item_id: JsonValue) -> "_Item | None":
+        """By its index; servers that send none have ids."""
+        index = data.get("output_index")
+        if isinstance(index, int):
+            return self._by_index.get(index)
+        return self._by_id.get(str_or_empty(item_id))
+
+
+class _Item:
+    def __init__(self, index: int, fields: Object, *, done: bool) -> None:
+        self.index = index
+        self.done = done
+        self.fields = fields
+        self.pieces: dict[tuple[int, str], list[str]] = {}
+
+    def value(self) -> Object:
+        """The item; if it is not done, as far as it came, and without the id it would have."""
+        if self.done:
+            return self.fields
+        item = {key: self.fields[key] for key in self.fields if key not in {"id", "status"}}
+        if item.get("type") == "function_call":
+            item["arguments"] = self._arguments()
+        if item.get("type") == "message":
+            item["content"] = list(self._content())
+        return item
+
+    def is_usable(self) -> bool:
+        """Whether it can be sent back although the answer was cut off."""
+        kind = self.fields.get("type")
+        if kind == "function_call" and not self.done:
+            return is_object(self._arguments())
+        return self.done or (kind == "message" and any(self._content()))
+
+    def _arguments(self) -> str:
+        first = str_or_empty(self.fields.get("arguments"))
+        return join_text([first, *self.pieces.get((0, "arguments"), ())])
+
+    def _content(self) -> Iterator[JsonValue]:
+        for (_, kind), pieces in sorted(self.pieces.items()):
+            text = join_text(pieces)
+            if text and kind == "refusal":
+                yield {"type": kind, "refusal": text}
+            elif text:
+                yield {"type": kind, "text": text, "annotations": []}
+
+
+def _usable(items: Sequence[_Item]) -> Iterator[Object]:
+    """What can be sent back of an answer that was cut off; a thought only with what it led to."""
+    thoughts: list[Object] = []
+    for item in items:
+        if not item.is_usable():
+            thoughts = []
+        elif item.fields.get("type") == "reasoning":
+            thoughts.append(item.value())
+        else:
+            yield from thoughts if item.done else ()
+            thoughts = []
+            yield item.value()
+
+
+def _answer(response: Object, items: Sequence[Object], *, complete: bool) -> Answer:
+    details = response.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    return Answer(
+        tuple(encoded(without_nulls(item)) for item in items),
+        openai_usage(response.get("usage")),
+        str_or_empty(reason) or str_or_empty(response.get("status")),
+        complete,
+    )
+
+
+def _unsupported(body: Object) -> str:
+    for field, why in _STATEFUL.items():
+        if body.get(field):
+            return why
+    for item in objects(body.get("input")):
+        kind = item.get("type")
+        # The type of a reference may be left out.
+        if kind == "item_reference" or (kind is None and "id" in item and "role" not in item):
+            return "an item refers to one that the provider holds"
+    if any(item.get("type") == "compaction_trigger" for item in objects(body.get("input"))):
+        return "it has the provider shorten the conversation"
+    return ""
+
+
+def _is_answer(item: Object) -> bool:
+    kind = item.get("type") or "message"
+    if kind == "message":
+        return item.get("role") == "assistant"
+    return isinstance(kind, str) and (kind.endswith("_call") or kind in _ANSWER_ITEMS)
+
+
 OPENAI_RESPONSES: Final = Dialect(
-    _NAME,
-    "/v1/responses",
-    Form(
-        conversation="input",
-        instructions="instructions",
-        tools=("tools",),
-        elsewhere=_elsewhere,
-        identifiers=openai_identifiers,
-        seen=FingerprintCache(wire_for(_NAME), _looked),
-        lone_text=True,
-    ),
+    name=_NAME,
+    path="/v1/responses",
+    conversation="input",
+    instructions="instructions",
+    tools=("tools",),
+    accepts_text=True,
+    unsupported=_unsupported,
+    identifiers=openai_identifiers,
+    fingerprint=FingerprintCache(wire_for(_NAME), _is_answer),
     answer=answer,
-    assembling=AssemblingResponses,
+    assembler=ResponsesAssembler,
     refusal=openai_refusal,
 )
-"""The dialect of responses; a message is one item of the input."""

@@ -13,7 +13,7 @@ from refold.view.framing import tool_name
 from refold.view.plan_builder import PlanBuilder
 from refold.view.profiles import Archive, Arguments, Trim
 from refold.wire import Part, Replace
-from refold.wire.splice import Cut, Value, is_object, items, pairs, root, spliced, string
+from refold.wire.splice import Cut, Value, compact_json, is_object, items, pairs, root, spliced
 
 # The names that a text mentions: what a model needs to know that it has seen something.
 
@@ -174,7 +174,7 @@ def _cuts(raw: bytes, where: Value, part: Part, values: Arguments) -> Iterator[C
             value: str = json.loads(raw[where.start : where.end])
             clipped = _clip(value, part, values)
             if len(clipped) < len(value):
-                yield Cut(where, string(clipped))
+                yield Cut(where, compact_json(clipped))
         case _:
             pass
 

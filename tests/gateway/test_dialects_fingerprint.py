@@ -7,25 +7,25 @@ from amounts import amount
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.fingerprint import FingerprintCache, alike, canonical
 from refold.testing.gateway import FORMATS, changed, conversation, sent_again, source
 from refold.wire import wire_for
+from refold.wire.fingerprint import FingerprintCache, canonical, digest
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)
 SEEDS = range(amount(few=10, quick=50, ci=500, thorough=20_000))
 
 
-def like(dialect, message):
-    return dialect.likeness(json.dumps(message).encode())
+def content(dialect, message):
+    return dialect.fingerprint(json.dumps(message).encode()).content
 
 
-def likenesses(dialect, messages):
-    return [like(dialect, message) for message in messages]
+def contents(dialect, messages):
+    return [content(dialect, message) for message in messages]
 
 
 def identity(dialect, messages):
-    return [one for one in likenesses(dialect, messages) if one]
+    return [one for one in contents(dialect, messages) if one]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -35,7 +35,7 @@ def test_clients_that_send_the_same_again_are_recognised(name):
         random = source(seed)
         messages = conversation(name, random)
         again = sent_again(name, random, messages)
-        assert likenesses(dialect, again) == likenesses(dialect, messages), seed
+        assert contents(dialect, again) == contents(dialect, messages), seed
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -75,7 +75,7 @@ def used(given):
     ],
 )
 def test_arguments_are_alike_by_value(one, other):
-    assert like(CHAT, call(one)) == like(CHAT, call(other))
+    assert content(CHAT, call(one)) == content(CHAT, call(other))
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_arguments_are_alike_by_value(one, other):
     ],
 )
 def test_arguments_of_other_values_differ(one, other):
-    assert like(CHAT, call(one)) != like(CHAT, call(other))
+    assert content(CHAT, call(one)) != content(CHAT, call(other))
 
 
 def test_inputs_are_alike_by_value():
-    assert like(MESSAGES, used({"a": 1.0, "b": 2})) == like(MESSAGES, used({"b": 2, "a": 1}))
-    assert like(MESSAGES, used({"a": None})) != like(MESSAGES, used({}))
-    assert like(MESSAGES, used({"cache_control": 1})) != like(MESSAGES, used({}))
+    assert content(MESSAGES, used({"a": 1.0, "b": 2})) == content(MESSAGES, used({"b": 2, "a": 1}))
+    assert content(MESSAGES, used({"a": None})) != content(MESSAGES, used({}))
+    assert content(MESSAGES, used({"cache_control": 1})) != content(MESSAGES, used({}))
 
 
 def text(*texts):
@@ -120,12 +120,12 @@ def text(*texts):
     ],
 )
 def test_words_put_together_are_not_the_same_words(one, other):
-    assert like(CHAT, one) != like(CHAT, other)
-    assert like(MESSAGES, one) != like(MESSAGES, other)
+    assert content(CHAT, one) != content(CHAT, other)
+    assert content(MESSAGES, one) != content(MESSAGES, other)
 
 
-def test_told_lists_have_no_likeness_in_common():
-    told = [
+def test_nested_lists_have_no_digest_in_common():
+    nested = [
         "",
         "a",
         [],
@@ -138,36 +138,38 @@ def test_told_lists_have_no_likeness_in_common():
         ["a", ["a"]],
         "1:a",
     ]
-    told += [["ab", "c"], ["a", "bc"], ["abc", ""], ["", "abc"]]
-    assert len({alike(one) for one in told}) == len(told)
+    nested += [["ab", "c"], ["a", "bc"], ["abc", ""], ["", "abc"]]
+    assert len({digest(canonical(value)) for value in nested}) == len(nested)
 
 
 def test_the_index_of_a_call_does_not_count():
     odd = {"role": "assistant", "tool_calls": [{"id": "1", "type": "odd"}]}
     again = {"role": "assistant", "tool_calls": [{"id": "1", "type": "odd", "index": 3}]}
-    assert like(CHAT, odd) == like(CHAT, again)
+    assert content(CHAT, odd) == content(CHAT, again)
 
 
 def test_empty_texts_say_nothing():
     for dialect in (CHAT, MESSAGES):
-        assert like(dialect, text("", "a")) == like(dialect, {"role": "user", "content": "a"})
-        assert like(dialect, text("")) == like(dialect, {"role": "user", "content": ""})
+        assert content(dialect, text("", "a")) == content(dialect, {"role": "user", "content": "a"})
+        assert content(dialect, text("")) == content(dialect, {"role": "user", "content": ""})
 
 
 def test_who_speaks_and_which_call_is_answered_count():
     said = {"role": "user", "content": "hi"}
-    assert like(CHAT, said) != like(CHAT, {**said, "name": "ada"})
-    assert like(CHAT, said) == like(CHAT, {**said, "name": None})
+    assert content(CHAT, said) != content(CHAT, {**said, "name": "ada"})
+    assert content(CHAT, said) == content(CHAT, {**said, "name": None})
     answer = {"role": "assistant", "content": "hi"}
-    assert like(CHAT, answer) == like(CHAT, {**answer, "name": "agent"})
+    assert content(CHAT, answer) == content(CHAT, {**answer, "name": "agent"})
     result = {"role": "tool", "tool_call_id": "1", "content": "ok"}
-    assert like(CHAT, result) != like(CHAT, {**result, "tool_call_id": "2"})
+    assert content(CHAT, result) != content(CHAT, {**result, "tool_call_id": "2"})
     output = {"type": "function_call_output", "call_id": "1", "output": "ok"}
-    assert like(RESPONSES, output) == like(RESPONSES, {**output, "id": "x", "status": "completed"})
-    assert like(RESPONSES, output) != like(RESPONSES, {**output, "call_id": "2"})
+    assert content(RESPONSES, output) == content(
+        RESPONSES, {**output, "id": "x", "status": "completed"}
+    )
+    assert content(RESPONSES, output) != content(RESPONSES, {**output, "call_id": "2"})
     failed = {"type": "tool_result", "tool_use_id": "1", "content": "ok", "is_error": True}
     fine = {**failed, "is_error": False}
-    assert like(MESSAGES, {"role": "user", "content": [failed]}) != like(
+    assert content(MESSAGES, {"role": "user", "content": [failed]}) != content(
         MESSAGES, {"role": "user", "content": [fine]}
     )
 
@@ -177,16 +179,16 @@ def test_images_are_what_they_carry():
         item = {"type": "image_url", "image_url": {"url": url, **beside}}
         return {"role": "user", "content": [item]}
 
-    assert like(CHAT, image("u", detail="low")) == like(CHAT, image("u"))
-    assert like(CHAT, image("u")) != like(CHAT, image("v"))
+    assert content(CHAT, image("u", detail="low")) == content(CHAT, image("u"))
+    assert content(CHAT, image("u")) != content(CHAT, image("v"))
 
     def block(data, **beside):
         source = {"type": "base64", "media_type": "image/png", "data": data}
         return {"role": "user", "content": [{"type": "image", "source": source, **beside}]}
 
     marked = block("aa", cache_control={"type": "ephemeral"})
-    assert like(MESSAGES, marked) == like(MESSAGES, block("aa"))
-    assert like(MESSAGES, block("aa")) != like(MESSAGES, block("ab"))
+    assert content(MESSAGES, marked) == content(MESSAGES, block("aa"))
+    assert content(MESSAGES, block("aa")) != content(MESSAGES, block("ab"))
 
 
 @pytest.mark.parametrize(
@@ -199,8 +201,8 @@ def test_images_are_what_they_carry():
     ],
 )
 def test_thoughts_alone_identify_nothing(dialect, message):
-    assert like(dialect, message) == b""
-    assert dialect.answers(json.dumps(message).encode())
+    assert content(dialect, message) == b""
+    assert dialect.fingerprint(json.dumps(message).encode()).answers
 
 
 @pytest.mark.parametrize(
@@ -222,14 +224,14 @@ def test_thoughts_alone_identify_nothing(dialect, message):
     ],
 )
 def test_what_the_model_says_is_known(dialect, message, answers):
-    assert dialect.answers(json.dumps(message).encode()) is answers
-    assert like(dialect, message)
+    assert dialect.fingerprint(json.dumps(message).encode()).answers is answers
+    assert content(dialect, message)
 
 
 def test_what_is_not_known_counts_whole():
     item = {"type": "hologram", "id": "h_1", "data": {"x": [1.0, None]}, "status": "done"}
-    assert like(RESPONSES, item) == like(RESPONSES, {**item, "id": "h_2", "status": None})
-    assert like(RESPONSES, item) != like(RESPONSES, {**item, "data": {"x": [2]}})
+    assert content(RESPONSES, item) == content(RESPONSES, {**item, "id": "h_2", "status": None})
+    assert content(RESPONSES, item) != content(RESPONSES, {**item, "data": {"x": [2]}})
 
 
 def test_no_payload_fails():
@@ -238,8 +240,8 @@ def test_no_payload_fails():
     odd += [b'{"role":"user","content":[7,null,[],{"type":{}}]}', b'{"type":"function_call"}']
     for payload in odd:
         for dialect in DIALECTS.values():
-            assert isinstance(dialect.likeness(payload), bytes)
-            assert isinstance(dialect.answers(payload), bool)
+            assert isinstance(dialect.fingerprint(payload).content, bytes)
+            assert isinstance(dialect.fingerprint(payload).answers, bool)
 
 
 def test_canonical_json_is_bounded_by_nothing_but_its_size():
@@ -249,11 +251,11 @@ def test_canonical_json_is_bounded_by_nothing_but_its_size():
 
 def test_what_is_very_long_is_taken_as_it_is_written():
     long = json.dumps({"a": [1.0] * 300_000})
-    assert like(CHAT, call(long)) == like(CHAT, call(long))
-    assert like(CHAT, call(long)) != like(CHAT, call(long + " "))
+    assert content(CHAT, call(long)) == content(CHAT, call(long))
+    assert content(CHAT, call(long)) != content(CHAT, call(long + " "))
     item = {"type": "hologram", "data": [1.0, None] * 200_000}
-    assert like(RESPONSES, item) == like(RESPONSES, {**item, "id": "h"})
-    assert like(RESPONSES, item) != like(RESPONSES, {**item, "data": item["data"][:-1]})
+    assert content(RESPONSES, item) == content(RESPONSES, {**item, "id": "h"})
+    assert content(RESPONSES, item) != content(RESPONSES, {**item, "data": item["data"][:-1]})
 
 
 class Counting:
@@ -269,15 +271,15 @@ class Counting:
 
 def test_messages_seen_before_are_not_looked_at_again_and_few_are_kept():
     wire = Counting()
-    seen = FingerprintCache(wire, lambda message: (alike(message["content"]), False), most=10)  # type: ignore[arg-type]
+    cache = FingerprintCache(wire, lambda _message: False, max_messages=10)
     payloads = [json.dumps({"role": "user", "content": f"{n}"}).encode() for n in range(100)]
     for payload in payloads:
-        assert seen(payload).likeness == alike(json.loads(payload)["content"])
-        assert seen(payloads[0]).likeness == alike("0")
+        assert cache(payload).content == CHAT.fingerprint(payload).content
+        assert cache(payloads[0]).content == CHAT.fingerprint(payloads[0]).content
     assert wire.parsed_request == len(payloads)
-    assert len(seen._now) + len(seen._before) <= 20
-    assert seen(b'{"role":7,"content":"x"}').fault
-    assert seen(b"7").fault
+    assert len(cache._recent) + len(cache._older) <= 20
+    assert cache(b'{"role":7,"content":"x"}').fault
+    assert cache(b"7").fault
 
 
 def test_a_wire_says_why_it_does_not_take_a_message():
