@@ -127,7 +127,7 @@ class Thread:
 
     @property
     def live(self):
-        return self.session._following
+        return self.session._live
 
     @property
     def inputs(self):
@@ -245,7 +245,7 @@ class Acting:
             for session in filter(None, (thread.session, thread.other)):
                 while works := self.engines[session]._at_work:
                     await asyncio.wait({work.task for work in works.values()})
-                await session._following.catch_up()
+                await session._live.catch_up()
         await self.read_on()
 
     def payloads(self, *said):

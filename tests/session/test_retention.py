@@ -9,7 +9,7 @@ from pydantic_ai.models.test import TestModel
 from refold import Refold
 from refold.errors import SessionForgotten
 from refold.log import Author, Message, Note, Opened
-from refold.session.retention import MOST, retain
+from refold.session.retention import MAX_FORGOTTEN, retain
 from refold.stores import open_store
 from refold.view.profiles import PROFILES
 
@@ -59,9 +59,9 @@ async def test_after_thirty_days_in_cowagent_and_never_in_balanced(log):
 
 
 async def test_so_many_at_once_the_oldest_first(log):
-    for nth in range(MOST + 3):
+    for nth in range(MAX_FORGOTTEN + 3):
         await used(log, f"s{nth:02}", 100 - nth)
-    assert await retain(log, THIRTY, now=NOW) == [f"s{nth:02}" for nth in range(MOST)]
+    assert await retain(log, THIRTY, now=NOW) == [f"s{nth:02}" for nth in range(MAX_FORGOTTEN)]
     assert len(await retain(log, THIRTY, now=NOW)) == 3
 
 

@@ -56,7 +56,7 @@ async def test_a_fold_that_ends_while_another_is_opened_is_opened_too(log, monke
     monkeypatch.setattr(type(log), "read", busy)
     await talk.session.unfold(span)
     assert not meanwhile
-    assert not talk.session._following.folded(span)
+    assert not talk.session._live.is_folded(span)
     await talk.all_rebuilt()
 
 

@@ -10,7 +10,7 @@ from shown import Talk, turn, used
 
 from refold.errors import ViewTooLarge
 from refold.testing.wire import Asked, Call, Responded, Told
-from refold.view.events import Truncation, UsageInfo, events
+from refold.view.plan import Truncation, UsageInfo, events
 from refold.view.profiles import BALANCED, COPILOT, STATIC_MARKER
 from refold.wire import WIRES
 

@@ -14,7 +14,7 @@ from refold.view.budget import Budget
 from refold.view.explanation import (
     Disposition,
     Line,
-    Told,
+    PartLine,
     clipped,
     columns,
     first_words,
@@ -129,7 +129,7 @@ def test_figures_give_way_where_there_is_little_room(made):
         Disposition("drop", "folded"),
     ]
     parts = [
-        Told(
+        PartLine(
             PartRef(100_000, n),
             "call",
             "a_tool_with_quite_a_name",

@@ -10,7 +10,7 @@ from refold.log import PartRef, Pinned
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Told
 from refold.view.budget import PER_MESSAGE
 from refold.view.plan_builder import PlanBuilder
-from refold.view.policies.fit import fit, marked
+from refold.view.policies.fit import fit, mark_fitted
 from refold.view.profiles import Profile
 from refold.wire import Drop, Insert, Replace
 
@@ -44,8 +44,8 @@ def shown(builder):
     """What is left, by the first letters of what was said."""
     texts = [
         builder.inputs.text(part)[:1]
-        for row in builder.shown_rows()
-        for part in builder.shown(row)
+        for row in builder.visible_rows()
+        for part in builder.visible_parts(row)
         if part.kind != "call"
     ]
     return "".join(texts)
@@ -106,15 +106,17 @@ def test_without_a_prompt_the_past_goes_and_the_newest_results_last():
 
     assert in_ever_smaller_rooms(builder) == ["bc", "c", ""]
     # The calls go with what answers them.
-    assert [row.seq for row in fitted(builder(), builder().total - 1).shown_rows()] == [4, 5]
-    assert not [*fitted(builder(), 1).shown_rows()]
+    assert [row.seq for row in fitted(builder(), builder().total - 1).visible_rows()] == [4, 5]
+    assert not [*fitted(builder(), 1).visible_rows()]
 
 
 def test_a_call_goes_with_its_results_where_they_came_with_the_only_prompt():
     asked = Responded(None, (Call("c", "read", {}),))
     answered = Answered((Return("c", "read", "g" * LONG),), "Now?")
     builder = fitted(desk_of(asked, answered, format="anthropic-messages"), 1)
-    assert [part.kind for row in builder.shown_rows() for part in builder.shown(row)] == ["prompt"]
+    assert [part.kind for row in builder.visible_rows() for part in builder.visible_parts(row)] == [
+        "prompt"
+    ]
 
 
 def test_once_something_goes_the_past_goes_down_to_the_aim():
@@ -202,7 +204,7 @@ def test_system_content_within_a_step_stays_and_does_not_hold_the_step():
     builder = fitted(PlanBuilder(talk.inputs()), 10)
     assert [*builder.inputs.step(1)] == [1, 2]
     assert shown(builder) == "GB"
-    assert len([*builder.shown_rows()]) == 2
+    assert len([*builder.visible_rows()]) == 2
 
 
 def test_all_that_is_left_out_says_why():
@@ -273,17 +275,17 @@ def test_summaries_outlast_all_but_the_newest_results():
 
 def test_one_marker_stands_where_the_first_message_was_left_out():
     builder = desk_of(*TALK)
-    assert list(marked(builder, "{count} gone")) == []
+    assert list(mark_fitted(builder, "{count} gone")) == []
     fitted(builder, builder.total - 150)
     assert [one.seq for one in builder.inputs.rows if builder.lost(one, "fitted")] == [3, 4, 5]
-    assert list(marked(builder, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
-    assert list(marked(builder, "")) == []
+    assert list(mark_fitted(builder, "{count} gone")) == [Insert(3, "prompt", "3 gone", "fitted")]
+    assert list(mark_fitted(builder, "")) == []
 
 
 def test_a_marker_tells_only_of_what_was_left_out_to_fit():
     builder = desk_of(*TALK)
     builder.apply([(part, Drop("window")) for part in builder.inputs.rows[0].parts])
-    assert list(marked(builder, "{count} gone")) == []
+    assert list(mark_fitted(builder, "{count} gone")) == []
 
 
 def test_nothing_said_and_too_much_told_leaves_nothing():

@@ -121,7 +121,7 @@ def test_a_call_id_that_was_used_before_is_no_second_call_where_ids_are_unique()
 def test_a_call_twice_in_one_response_is_one_call():
     builder = desk_of(Asked("Go."), Responded(None, (A, A)), Answered((A_FOUND,)))
     assert paired(builder) == ([(3, "orphan")], [])
-    assert [part.nth for part in builder.shown(builder.inputs.rows[1])] == [0]
+    assert [part.nth for part in builder.visible_parts(builder.inputs.rows[1])] == [0]
 
 
 def test_only_what_comes_after_the_start_is_repaired():

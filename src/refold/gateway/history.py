@@ -244,7 +244,7 @@ def rendered(
 
 def _untouched(layout: Layout, inputs: ViewInput) -> bool:
     """Whether nothing is shortened. Calls without answers and the like are the client's affair."""
-    reasons = {one.reason for one in (*layout.gone, *layout.changes.values(), *layout.inserts)}
+    reasons = {one.reason for one in (*layout.omissions, *layout.changes.values(), *layout.inserts)}
     return not inputs.foldings and reasons <= _LEFT_ALONE
 
 

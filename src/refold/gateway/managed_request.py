@@ -171,7 +171,7 @@ class ManagedRequest:
                 check_theirs(incoming.dialect, incoming.parsed_request, session.inputs)
             self._request = await session.request(
                 forced=forced,
-                beside=incoming.parsed_request.beside,
+                extras=incoming.parsed_request.beside,
                 hashes=self._rendered,
                 caught_up=self._lease.said and not forced,
             )

@@ -92,7 +92,7 @@ _COMPACTED: Final = Note(
 
 
 async def _cleared(session: Session, note: Note | None = None) -> None:
-    if session.said:
+    if session.messages:
         await session.clear()
     if note is not None:
         await session.note(note)

@@ -18,7 +18,7 @@ from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, SessionInfo, Span
 from refold.view import Profile
 
-MOST = 20
+MAX_FORGOTTEN = 20
 """How many sessions go at once: who opens a chat does not wait for the rest."""
 _PAGE = 500
 _PROOF = timedelta(days=1)
@@ -53,7 +53,7 @@ async def retain(
     going: list[str] = []
     async with AsyncExitStack() as held:
         for one in sorted(old, key=lambda one: one.updated_at):
-            if len(going) == MOST:
+            if len(going) == MAX_FORGOTTEN:
                 break
             if one.session not in keep and await _take(held, log, one.session):
                 going.append(one.session)

@@ -12,37 +12,6 @@ from pydantic.fields import FieldInfo
 
 from refold.errors import InvalidSetting
 
-__all__ = [
-    "BALANCED",
-    "COPILOT",
-    "COWAGENT",
-    "CO_CLI",
-    "INKEEP",
-    "PROFILES",
-    "STATIC_MARKER",
-    "Archive",
-    "Arguments",
-    "Emergency",
-    "Fit",
-    "Fold",
-    "Keep",
-    "Policy",
-    "Profile",
-    "ProjectRight",
-    "Retention",
-    "Rewrite",
-    "Trigger",
-    "Trim",
-    "Values",
-    "Watch",
-    "Window",
-    "profile",
-    "project_right",
-]
-
-
-# The values that policies go by, in groups: what each means, and what it is unless told.
-
 T = TypeVar("T")
 
 
@@ -69,7 +38,7 @@ Shipped = Annotated[T, ProjectRight.PROFILE]
 
 def project_right(field: FieldInfo) -> ProjectRight:
     """What a project's files may do about this setting."""
-    declared = (one for one in field.metadata if isinstance(one, ProjectRight))
+    declared = (item for item in field.metadata if isinstance(item, ProjectRight))
     return next(declared, ProjectRight.NONE)
 
 
@@ -307,7 +276,6 @@ class Window(Values):
 
     @property
     def limits(self) -> bool:
-        """Whether any limit is set."""
         return any((self.max_messages, self.max_turns, self.max_tokens, self.rolling))
 
     @property
@@ -476,7 +444,7 @@ COWAGENT = Profile(
     max_steps=15,
 )
 
-PROFILES = {one.name: one for one in (BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP)}
+PROFILES = {each.name: each for each in (BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP)}
 """The profiles that come with Refold, by name."""
 
 

@@ -22,7 +22,7 @@ from refold.errors import HistoryDiffers
 from refold.log import CODEC, Log, Message, Span
 from refold.log.entry import intersect, newest, spans_of, subtract, union
 from refold.session import Session
-from refold.view.view_input import seen
+from refold.view.view_input import visibility
 from refold.wire import PydanticAI
 from refold.wire.alignment import Alignment, Item, Piece, align, items_of
 
@@ -253,7 +253,7 @@ class _LogTail:
                 if entry.kind != Message.KIND or entry.forgotten:
                     continue
                 match CODEC.decode(entry):
-                    case Message(payload) if seen(entry.scope, self._scope) == "native":
+                    case Message(payload) if visibility(entry.scope, self._scope) == "native":
                         self._payloads[entry.seq] = payload
                     case _:
                         pass
@@ -346,7 +346,7 @@ async def _contradicts(session: Session, alignment: Alignment) -> bool:
     prompts = [item for item in prompts if item.kind == "prompt"]
     if not prompts:
         return False
-    shown = keys_of(await session.shown())
+    shown = keys_of(await session.next_messages())
     return any((item.kind, item.digest) not in shown for item in prompts)
 
 
@@ -359,7 +359,7 @@ async def _fresh(
     stand_ins: dict[int, set[int]] = {}
     if any(item.kind == "return" for item in new):
         # The context closes calls that were interrupted; that is not something a tool returned.
-        shown = keys_of(await session.shown())
+        shown = keys_of(await session.next_messages())
         for item in new:
             if item.kind == "return" and (item.kind, item.digest) in shown:
                 stand_ins.setdefault(item.source, set()).add(item.part)

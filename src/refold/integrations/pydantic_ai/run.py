@@ -102,16 +102,18 @@ class Run:
         prompt: nothing that a user says may be lost.
         """
         try:
-            return await self.session.shown()
+            return await self.session.next_messages()
         except ViewTooLarge:
-            return self.session.said
+            return self.session.messages
 
     def _entering(self, shown: Sequence[bytes], ctx: RunContext[Any]) -> list[ModelMessage]:
         """The history. Calls that were never answered are closed, unless the run may make them."""
         messages = self.session.reading(shown)
         if ctx.prompt is not None:
             return messages
-        if self.session.said and isinstance(message_of(self.session.said[-1]), ModelResponse):
+        if self.session.messages and isinstance(
+            message_of(self.session.messages[-1]), ModelResponse
+        ):
             while messages and not isinstance(messages[-1], ModelResponse):
                 messages.pop()
         return messages

@@ -28,7 +28,7 @@ from refold.service.api import schemas as answers
 from refold.service.api.routing import OfLog, Reader, Route, SessionName
 from refold.service.api.schemas import After, Limit, Seq, moment
 from refold.service.api.sessions import listed, read_page, with_raw
-from refold.session.explain import explained_at
+from refold.session.explain import explain_past
 
 router = APIRouter(tags=["requests"], route_class=Route)
 
@@ -61,7 +61,7 @@ async def get_request(_: Reader, log: OfLog, session: SessionName, seq: Seq) -> 
             "GET /api/v1/sessions/{session}/requests lists them.",
         )
     messages = await rebuilt(log, session, seq)
-    told = (await explained_at(log, session, seq)).as_json()
+    told = (await explain_past(log, session, seq)).as_json()
     about = _record(entries[0]).model_dump(mode="json")
     about["explanation"] = answers.Explanation.model_validate(told).model_dump(mode="json")
     body = with_raw(about, "messages", listed(messages))

@@ -24,7 +24,7 @@ from refold.cli.chat.commands.parts import Seen, Shown, parts_shown, seen
 from refold.cli.chat.commands.undo import clear
 from refold.cli.output import STYLES, coloured
 from refold.view import Explanation
-from refold.view.explanation import Piece, Told, Tone
+from refold.view.explanation import PartLine, Piece, Tone
 from refold.wire import Described
 
 # The window as a grid: each cell a share of it, by what fills it.
@@ -119,12 +119,12 @@ def _folds(found: Explanation) -> int:
     return own + sum(map(_merged, _sent(found)))
 
 
-def _merged(part: Told) -> int:
+def _merged(part: PartLine) -> int:
     """What a summary takes up that stands in front of this prompt."""
     return max(0, part.after - part.before) if part.disposition.reason == "summary" else 0
 
 
-def _sent(found: Explanation) -> Iterator[Told]:
+def _sent(found: Explanation) -> Iterator[PartLine]:
     return (part for line in found.lines for part in line.parts if part.after)
 
 

@@ -13,7 +13,7 @@ from refold.log.entry import spans_of, subtract, up_to
 from refold.models.experience import Setup
 from refold.recall.text import last_record
 from refold.view import Explanation, Plan, Profile, ViewInput, explain, project
-from refold.view.explanation import Told, sentence
+from refold.view.explanation import PartLine, sentence
 from refold.view.view import assemble
 from refold.wire import Described, Replace, Shape, wire_for
 
@@ -63,7 +63,7 @@ async def seen(talk: Talk, *, every: bool = False) -> Seen | None:
     before = await last_record(log, name, visible.outline.record)
     wire = wire_for(visible.info.format)
     apart = setup.profile.delegates == "apart"
-    inputs = ViewInput.of(visible, wire, setup.counter, apart=apart)
+    inputs = ViewInput.of(visible, wire, setup.counter, isolated=apart)
     values = _followed(setup.profile)
     plan = project(inputs, values, setup.budget, before and before.plan)
     others = await _others(log, visible) if every else []
@@ -145,7 +145,7 @@ def _said(found: Seen) -> Iterator[Shown]:
             yield from (_part(found, part, shapes[part.ref.index]) for part in sent)
 
 
-def _part(found: Seen, part: Told, shape: Shape) -> Shown:
+def _part(found: Seen, part: PartLine, shape: Shape) -> Shown:
     change = found.plan.layout.changes.get(part.ref)
     text = shape.text
     if isinstance(change, Replace):
