@@ -77,7 +77,7 @@ WAITS: Final = Instrumented(_wait_histogram)
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The result of `Session.compact`."""
+    """What `Session.compact` did, and with which summary."""
 
     fold: UUID
     messages_removed: int
@@ -89,7 +89,6 @@ class Compacted:
 
 
 def fold_values(setup: Setup) -> Fold:
-    """What a fold keeps and shows, for this model."""
     limit = effective_limit(setup.profile, setup.budget)
     return sized(setup.profile.fold, limit - setup.budget.floor)
 
@@ -191,7 +190,6 @@ class Folds:
         await self._recovery.recover()
 
     def decide(self, *, forced: bool = False) -> Decision:
-        """Whether to fold before the next request, and why."""
         return self._schedule.decide(running=self.running is not None, forced=forced)
 
     async def make_room(self, *, forced: bool = False) -> None:
@@ -253,7 +251,6 @@ class Folds:
         )
 
     async def preview(self) -> Preview:
-        """What `compact` would do, with an extractive summary, and what requests would cost."""
         live = self._live
         await live.catch_up()
         where = self._manual_boundary(MANUAL)
@@ -294,12 +291,10 @@ class Folds:
             await live.catch_up()
 
     def switch(self, setup: Setup) -> None:
-        """Measure summaries by another model's counter from now on."""
         if self._compactor is not None:
             self._compactor.counter = setup.counter
 
     async def cancel(self) -> bool:
-        """Cancel the running fold; whether there was one to cancel."""
         await self._live.catch_up()
         fold = self.running
         if fold is None:
@@ -309,7 +304,6 @@ class Folds:
         return ended is not None and not ended.completed
 
     def hold(self) -> None:
-        """A fold was undone: do not make it again at once."""
         self._schedule.hold()
 
     async def observe(self, entries: Sequence[Entry]) -> None:
@@ -472,7 +466,6 @@ class Emergencies:
         return self._live.setup.profile.emergency.on and self._live.scope == MAIN_SCOPE
 
     async def refused(self, times: int) -> None:
-        """React to the provider's refusal, which was so many in a row."""
         if times == 1:
             await self._remember_all()
         elif times == LAST_REFUSAL:
@@ -514,7 +507,6 @@ class Emergencies:
 
 
 def _cleared(inputs: ViewInput) -> list[Value]:
-    """A fold that shows nothing, over all but the latest prompt: it can be undone."""
     where = everything(inputs)
     prompt = inputs.rows[inputs.prompt] if inputs.prompt is not None else None
     stays = (Span(prompt.seq, prompt.seq),) if prompt else ()

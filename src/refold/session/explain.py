@@ -200,7 +200,6 @@ async def forecast(live: LiveView, spans: Sequence[Span], said: bytes, *, unfold
 
 
 async def _read_unfolded(live: LiveView, unfolded: Iterable[Span]) -> ViewInput:
-    """The session's input, read separately, as if these spans were not folded."""
     log, name = live.log, live.name
     read = live.setup.profile.window.read or None
     visible = await log.visible(name, last=read)
@@ -231,7 +230,6 @@ class Filled(NamedTuple):
 
 
 def filled(live: LiveView) -> Filled:
-    """What the next request would hold now."""
     inputs, budget, view = live.view.inputs, live.setup.budget, live.view
     summaries = (text for fold in inputs.foldings for _, text in fold.shown)
     folds = sum(inputs.counter.text(text) + PER_MESSAGE for text in summaries)

@@ -79,7 +79,6 @@ class Guards:
         return False
 
     def failed(self, reason: str) -> None:
-        """Count a fold that failed."""
         kind = reason.partition(";")[0]  # what it cost differs each time
         before, times = self._failures
         times = times + 1 if kind == before else 1
@@ -214,7 +213,6 @@ class RereadGuard:
         await self._append(decide)
 
     async def _append(self, decide: Callable[[], Pins]) -> None:
-        """Append what is decided; if somebody else pinned something in between, decide again."""
         live = self._live
         for _ in range(_PIN_ATTEMPTS):
             pin, unpin = decide()
@@ -240,7 +238,6 @@ class RereadGuard:
 
 
 def _line(inputs: ViewInput) -> _Line:
-    """What changes when earlier reads must be collected again."""
     outline = inputs.outline
     return tuple(fold.seq for fold in inputs.foldings), outline.line, outline.since
 

@@ -71,7 +71,6 @@ def opening_entry(
     title: str | Title | None,
     owner: str | None = None,
 ) -> Opened:
-    """The first entry of a session."""
     match title:
         case Title(text, source):
             return Opened(format, profile, text, source, owner)
@@ -80,7 +79,6 @@ def opening_entry(
 
 
 def check_format(name: str, actual: str, expected: str | None) -> None:
-    """Raise InvalidInput if a session does not hold messages of the expected format."""
     if expected not in (None, actual):
         raise InvalidInput(
             f"Session {name!r} holds {actual} messages, not {expected}.",
@@ -121,7 +119,6 @@ class LiveView:
 
     @property
     def head(self) -> int:
-        """The newest entry that the view has taken in."""
         return self.view.inputs.head
 
     @property
@@ -144,7 +141,6 @@ class LiveView:
         return sum(map(self.setup.counter.part, shapes)) + PER_MESSAGE
 
     def is_folded(self, span: Span) -> bool:
-        """Whether a fold stands for any entry of the span."""
         return any(intersect(fold.spans, (span,)) for fold in self.view.inputs.outline.folds)
 
     async def open(self) -> None:
@@ -205,7 +201,6 @@ class LiveView:
         return replace(appended, first=appended.first + 1) if opened else appended
 
     async def catch_up(self) -> None:
-        """Take in what others appended."""
         async with self._taking_in:  # tasks that share a session take in each entry once
             await self._catch_up()
 
@@ -233,7 +228,6 @@ class LiveView:
         await self._notify(entries)
 
     async def _since(self, seq: int) -> list[Entry]:
-        """The entries after this one, up to the head of the view."""
         return await self.log.read(self.name, Span(seq + 1, self.head)) if self.head > seq else []
 
     async def _notify(self, entries: Sequence[Entry]) -> None:

@@ -17,7 +17,7 @@ APART = 0.1
 
 
 class Budget(NamedTuple):
-    """What limits one request."""
+    """The limits of one request, in tokens."""
 
     window: int | None = None
     """The model's window; None when it is unknown."""
@@ -73,7 +73,6 @@ class Account(NamedTuple):
 
     @property
     def free(self) -> int:
-        """What is left below the limit."""
         return max(0, self.limit - self.headroom - self.sent)
 
 
@@ -179,12 +178,10 @@ def _soft(profile: Profile, limit: int, hard: int, left_alone: int) -> int:
 
 
 def _tokens(share: float, limit: int) -> int:
-    """The first count that reaches the share."""
     return ceil(round(share * limit, 6))  # 0.55 of 100,000 is a little more than 55,000
 
 
 def _share(steps: tuple[tuple[int, float], ...], budget: Budget) -> float:
-    """The share for a window of this size: that of the last step it reaches."""
     window = ASSUMED_WINDOW if budget.window is None else budget.window
     return next((share for size, share in sorted(steps, reverse=True) if window >= size), 0)
 

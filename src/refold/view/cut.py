@@ -24,7 +24,6 @@ class Cut(NamedTuple):
 
 
 def cut(inputs: ViewInput, keep: Keep) -> Cut:
-    """The rows that go, and what stays before and after them."""
     tail = _tail(inputs, keep)
     head = min(_head(inputs, keep), tail)
     head = inputs.steps[head] if head < len(inputs.rows) else head

@@ -152,12 +152,10 @@ class _Share(NamedTuple):
 
 
 def causes(cause: str) -> str:
-    """Why what had been sent before is changed, for people."""
     return _CAUSES.get(cause, cause)
 
 
 def pieces(found: Findings, width: int, *, every: bool = False) -> Iterator[Text]:
-    """The lines of the explanation, as wide as `width` at most."""
     width = max(NARROWEST, width)
     yield from _head(found, width)
     yield ()
@@ -241,7 +239,6 @@ def _shares(found: Findings) -> Iterator[_Share]:
 
 
 def _bar(shares: Sequence[_Share], width: int) -> Text:
-    """The whole width, divided up; each share that has tokens gets a column at least."""
     used = [share for share in shares if share.tokens]
     whole = sum(share.tokens for share in used) or 1
     cells = [max(1, share.tokens * width // whole) for share in used]

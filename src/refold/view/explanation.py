@@ -27,8 +27,6 @@ WORDS = 160
 
 
 class Disposition(NamedTuple):
-    """What happens, and why."""
-
     edit: Edit
     reason: str
 
@@ -79,14 +77,11 @@ class Line(NamedTuple):
 
     @property
     def dispositions(self) -> tuple[Disposition, ...]:
-        """What happens to its parts, each once."""
         dispositions = {part.disposition for part in self.parts}
         return tuple(sorted(dispositions or {Disposition("drop", self.reason)}))
 
 
 class Inserted(NamedTuple):
-    """A message that is sent and not in the log."""
-
     before: int
     """The entry it stands in front of."""
     kind: InsertKind
@@ -97,8 +92,6 @@ class Inserted(NamedTuple):
 
 
 class Total(NamedTuple):
-    """All parts that have one disposition."""
-
     disposition: Disposition
     parts: int
     messages: int
@@ -108,8 +101,6 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Messages that follow one another and share one fate."""
-
     lines: tuple[Line, ...]
 
     @property
@@ -149,8 +140,6 @@ def totals(lines: Iterable[Line]) -> tuple[Total, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that is known of one request."""
-
     session: str | None
     title: str | None
     format: str
@@ -216,14 +205,11 @@ _SELECTORS: dict[int, None] = dict.fromkeys((0xFE0E, 0xFE0F))
 
 
 class Piece(NamedTuple):
-    """Some text of one line."""
-
     text: str
     tone: Tone = ""
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -274,7 +260,6 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _prefix(line: str, room: int) -> str:
-    """The longest beginning that fits."""
     for end, character in enumerate(line):
         room -= _width(character)
         if room < 0:
@@ -306,7 +291,6 @@ def lines_of(inputs: ViewInput, plan: Plan, entries: Iterable[Entry] = ()) -> tu
 
 
 def inserts_of(inputs: ViewInput, plan: Plan) -> tuple[Inserted, ...]:
-    """The messages that are sent and not in the log."""
     builder = PlanBuilder(inputs)
     return tuple(
         Inserted(
@@ -334,14 +318,11 @@ def unlisted(
 
 
 def runs_of(lines: Iterable[Line]) -> tuple[Run, ...]:
-    """The messages in runs that share their dispositions."""
     grouped = groupby(lines, key=lambda line: line.dispositions)
     return tuple(Run(tuple(run)) for _, run in grouped)
 
 
 class _LineBuilder:
-    """Makes lines; knows what the plan does to whole messages."""
-
     def __init__(self, inputs: ViewInput, plan: Plan, seqs: list[int]) -> None:
         self._inputs = inputs
         self._changes = plan.layout.changes

@@ -21,7 +21,6 @@ def lines_of(text: str) -> list[str]:
 
 
 def quoted(text: str, mark: str = "> ") -> str:
-    """The text with a mark before each of its lines."""
     return "\n".join(f"{mark}{line}" for line in lines_of(text))
 
 

@@ -25,8 +25,6 @@ _DECISIONS: Final = ("changes", "inserts", "_tokens", "_parts_left", "_placehold
 
 
 class Withdraw(NamedTuple):
-    """Proposes to remove an insert."""
-
     insert: Insert
 
 
@@ -55,7 +53,6 @@ class PlanBuilder:
         self._placeholders: dict[_Key, Insert] = {}
 
     def copy(self) -> "PlanBuilder":
-        """A second builder that starts with the same decisions."""
         builder = copy(self)
         for name in _DECISIONS:
             setattr(builder, name, copy(getattr(self, name)))
@@ -90,18 +87,15 @@ class PlanBuilder:
                 self.changes[source.seq, source.index] = Drop("fitted")
 
     def tokens(self, part: Part) -> int:
-        """What a part costs after the decision on it."""
         return self._tokens.get((part.seq, part.nth), part.tokens)
 
     def cost(self, insert: Insert) -> int:
-        """What an inserted message costs."""
         counter = self.inputs.counter
         if insert.kind == "return":  # it is sent with its tool's name, like any return
             return counter.part(Shape("return", insert.text, insert.tool)) + PER_MESSAGE
         return counter.text(insert.text) + PER_MESSAGE
 
     def change(self, part: Part) -> Change | None:
-        """The decision on a part, if there is one."""
         return self.changes.get((part.seq, part.nth))
 
     def must_stay(self, part: Part) -> bool:
@@ -118,7 +112,6 @@ class PlanBuilder:
         return not (part.sealed or part.fixed or key in self.changes or key in self.pinned)
 
     def visible_parts(self, row: Row) -> list[Part]:
-        """The parts of a row that are not dropped."""
         left = self._parts_left.get(row.seq)
         if left is None:
             return list(row.parts)
@@ -127,7 +120,6 @@ class PlanBuilder:
         return [part for part in row.parts if not isinstance(self.change(part), Drop)]
 
     def visible_rows(self) -> Iterator[Row]:
-        """The rows with at least one part that is not dropped."""
         return (row for row in self.inputs.rows[self.start :] if self.visible_parts(row))
 
     def lost(self, row: Row, reason: Reason) -> bool:
@@ -138,7 +130,6 @@ class PlanBuilder:
         return any(change and change.reason == reason for change in changes)
 
     def weight(self, row: Row) -> int:
-        """The tokens of a message after the decisions on it."""
         parts = self.visible_parts(row)
         return sum(map(self.tokens, parts)) + PER_MESSAGE if parts else 0
 
@@ -174,7 +165,6 @@ class PlanBuilder:
 
 
 def _without_surrogates(insert: Insert) -> Insert:
-    """The insert without lone surrogates, which are no text and could not be recorded."""
     if insert.text.isascii():
         return insert
     text = insert.text.encode(errors="replace").decode()

@@ -152,7 +152,6 @@ def _terms(inputs: ViewInput, profile: Profile) -> Terms:
 
 
 def _repeats(before: Plan, inputs: ViewInput, profile: Profile, budget: Budget) -> bool:
-    """Whether this is the request before once more: nothing is new."""
     return (
         before.closed is not None
         and before.head == inputs.head
@@ -162,7 +161,6 @@ def _repeats(before: Plan, inputs: ViewInput, profile: Profile, budget: Budget) 
 
 
 def _continues(closed: Closed, inputs: ViewInput, profile: Profile) -> bool:
-    """Whether the plan before is the beginning of this one."""
     return (
         profile.rewrite.sticky
         and not profile.window.limits
@@ -268,7 +266,6 @@ def _plan_sticky(
 
 
 def _apply_rules(builder: PlanBuilder, profile: Profile, marks: Thresholds) -> bool:
-    """Apply each rule to the letter, whatever it changes of what was sent."""
     changed = builder.apply(trim(builder, profile.trim))
     inputs = builder.inputs
     turn = inputs.turn()
@@ -359,7 +356,6 @@ def _rewrite(
 
 
 def _fit(builder: PlanBuilder, profile: Profile, room: int) -> LeftOut:
-    """Leave out what must be, mark it, and return how much that was."""
     whole = builder.copy()
     builder.apply(fit(builder, room, int(profile.fit.low_water * room)))
     dropped = _messages(whole) - _messages(builder)

@@ -67,7 +67,6 @@ class Difference:
     """How many inserts of the earlier layout come first; None: all of them."""
 
     def hashes(self) -> set[str]:
-        """The artifacts that hold its long texts."""
         replaced = {edit.text for edit in self.replaces if edit.hashed}
         return replaced | {edit.insert.text for edit in self.inserts if edit.hashed}
 
@@ -144,8 +143,6 @@ def patched(before: Layout, difference: Difference, texts: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A plan as a record keeps it."""
-
     wire: str
     wire_version: int
     profile: str
@@ -218,7 +215,6 @@ def record(
 
 
 def shown_spans(plan: Plan) -> tuple[Span, ...]:
-    """The entries that the plan shows something of."""
     return subtract(up_to(plan.head), (omission.span for omission in plan.layout.omissions))
 
 

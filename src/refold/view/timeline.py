@@ -67,12 +67,10 @@ class Stretch(NamedTuple):
 
     @property
     def before(self) -> int:
-        """The tokens of its messages."""
         return sum(line.before for line in self.lines)
 
     @property
     def after(self) -> int:
-        """The tokens that are sent of it, and of its inserts."""
         return sum(line.after for line in self.lines) + sum(x.tokens for x in self.inserts)
 
     @property
@@ -141,7 +139,6 @@ _Steps = tuple[str, list[tuple[Line, ...]]]
 
 
 def _step_fate(step: Sequence[Line]) -> str:
-    """Why nothing of a step is sent; else "touched" if not all is sent as it is, else nothing."""
     untouched = all(part.disposition.edit == "keep" for line in step for part in line.parts)
     return _common_reason(step) or ("" if untouched else "touched")
 
@@ -200,7 +197,6 @@ def _place(insert: Inserted) -> int:
 
 
 def fate_of(disposition: Disposition) -> Fate:
-    """What became of something, in one word of the legend."""
     edit, reason = disposition
     if edit == "keep":
         return "kept"
@@ -210,7 +206,6 @@ def fate_of(disposition: Disposition) -> Fate:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun."""
     return f"{number:,} {one if number == 1 else many}"
 
 
@@ -246,7 +241,6 @@ class _Row(NamedTuple):
 
 
 def timeline(found: Findings, width: int) -> Iterator[Sequence[Piece]]:
-    """The session in stretches, a line each."""
     rows = [
         _insert_row(item) if isinstance(item, Inserted) else _stretch_row(item)
         for item in stretches(found.lines, found.inserts, MAX_LINES)
@@ -357,7 +351,6 @@ def _work(stretch: Stretch) -> tuple[str, str]:
 
 
 def _fates(stretch: Stretch) -> tuple[Piece, ...]:
-    """How many parts had which fate."""
     parts = (part for line in stretch.lines for part in line.parts)
     counts = Counter(fate_of(part.disposition) for part in parts)
     counts["dropped"] += sum(not line.parts for line in stretch.lines)
@@ -383,7 +376,6 @@ class _PartRow(NamedTuple):
 
 
 def every_part(found: Findings, width: int) -> Iterator[Sequence[Piece]]:
-    """Each part of each message, a line each."""
     rows: list[_PartRow] = []
     for span, reason in found.unlisted:
         disposition = Disposition("drop", reason)

@@ -58,7 +58,6 @@ class Marks(NamedTuple):
     """An image of full size."""
 
     def weighed(self, counted: int, kind: Kind) -> int:
-        """The tokens of this family for as many counted."""
         own = self.return_factor if kind == "return" else None
         return round(counted * (own or self.factor))
 
@@ -165,8 +164,6 @@ class Calibration(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A counter whose counts are corrected."""
-
     counter: Counter
     factor: float
     spread: float
@@ -183,7 +180,7 @@ class Calibrated:
 
 
 def calibrated(counter: Counter, calibration: Calibration) -> Calibrated:
-    """The counter, corrected."""
+    """A counter whose counts are corrected by a calibration."""
     return Calibrated(counter, calibration.factor, calibration.spread)
 
 

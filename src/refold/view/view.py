@@ -126,16 +126,12 @@ class View:
 
 
 class _Continuation(NamedTuple):
-    """A plan that continues the one before, and what it was made of."""
-
     facts: tuple[int, Budget, bool]
     bases: tuple[ViewInput, Profile, Plan | None]
     plan: Plan | None
 
 
 class _Rendered:
-    """The messages of the closed rows, and the digest so far."""
-
     def __init__(self, edits: "Edits | None" = None) -> None:
         self.edits: Edits = {} if edits is None else edits
         self.rows = 0
@@ -169,8 +165,6 @@ class _Rendered:
 
 
 class Edited(NamedTuple):
-    """A message, the changes that were made to it, and the result."""
-
     payload: bytes
     changes: dict[int, Change]
     message: bytes | None
@@ -209,8 +203,6 @@ def assemble(
 
 
 class _Assembly:
-    """The messages so far, and the inserts that wait for their place."""
-
     def __init__(self, wire: Wire, changes: Mapping[PartRef, Change], edits: Edits) -> None:
         self.messages: list[bytes] = []
         self._wire = wire
@@ -248,11 +240,9 @@ class _Assembly:
             self._in_calls = False
 
     def end(self) -> None:
-        """Append all that waits: the model speaks next."""
         self._flush(None, speaks=True)
 
     def _flush(self, payload: bytes | None, *, speaks: bool) -> None:
-        """Append what waits, and then the message."""
         messages: list[bytes] = []
         for kind, group in groupby(self._waiting, key=lambda insert: insert.kind):
             messages += self._take_systems() if kind == "reply" else ()

@@ -179,7 +179,6 @@ class Row(NamedTuple):
 
 
 def weight(row: Row) -> int:
-    """The tokens of a message that is sent whole."""
     return row.tokens + PER_MESSAGE if row.parts else 0
 
 
@@ -309,7 +308,6 @@ class ViewInput:
         return bisect_left(self.rows, seq, key=attrgetter("seq"))
 
     def step(self, start: int) -> range:
-        """The rows of the step that begins with this row."""
         end = start + 1
         while end < len(self.rows) and self.steps[end] == start:
             end += 1
@@ -323,17 +321,14 @@ class ViewInput:
         return self.rows[end - 1].seq + 1 if end > start else seq
 
     def turn(self) -> int:
-        """The row that the current turn begins with."""
         return self.turns[-1] if self.turns else len(self.rows)
 
     @property
     def system_tokens(self) -> int:
-        """The tokens of system content in the messages."""
         parts = (part for row in self.rows for part in row.parts)
         return sum(part.tokens for part in parts if part.kind == "system")
 
     def absent(self) -> tuple[Omission, ...]:
-        """The entries that are no rows, and why."""
         on_line = self.outline.on_line(self.head)
         reasons: list[tuple[Reason, tuple[Span, ...]]] = [
             ("off the line", subtract(up_to(self.head), on_line))

@@ -55,7 +55,6 @@ def fit(builder: PlanBuilder, room: int, aim: int) -> Iterator[Proposal]:
 
 
 def mark_fitted(builder: PlanBuilder, marker: str) -> Iterator[Insert]:
-    """One marker where fitting first left a message out."""
     lost = [row.seq for row in builder.inputs.rows if builder.lost(row, "fitted")]
     if lost and marker:
         yield Insert(lost[0], "prompt", marker.replace("{count}", str(len(lost))), "fitted")
@@ -173,7 +172,6 @@ def _drop(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Dro
 def _cut_prompts(
     builder: PlanBuilder, max_chars: int, values: Trim
 ) -> Iterator[tuple[Part, Replace]]:
-    """Long prompts except the latest, cut to both of their ends."""
     latest, half = builder.inputs.prompt, max_chars // 2
     for index, row in enumerate(builder.inputs.rows):
         for part in row.parts if index != latest else ():

@@ -60,7 +60,6 @@ def _cut(part: Part, values: Trim) -> Replace | None:
 
 
 def _ends(values: Trim) -> tuple[int, int]:
-    """How much is kept of the beginning and of the end."""
     tail = values.max_chars // 2 if values.style == "head-tail" else 0
     return values.max_chars - tail, tail
 
@@ -92,7 +91,6 @@ def archive(
 
 
 def reference(part: Part, text: str, values: Archive) -> Replace:
-    """The reference to an archived result."""
     # A reference to a result of recall would lead to a copy, away from the original.
     if part.tool and part.tool.startswith(READ_BACK):
         return Replace(0, _AGAIN.replace("{tool}", tool_name(part.tool)), 0, "archived")

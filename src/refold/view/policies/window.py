@@ -119,12 +119,10 @@ def _drop(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Dro
 
 
 def _withdraw_quotes(builder: PlanBuilder, end: int) -> Iterator[Withdraw]:
-    """No longer quote what was delegated before row `end`."""
     return (Withdraw(insert) for insert in _quotes(builder, 0, end) if end)
 
 
 def _quotes(builder: PlanBuilder, start: int, end: int) -> list[Insert]:
-    """The quotes of delegated work between two rows."""
     rows = builder.inputs.rows
     first = rows[start].seq if 0 < start < len(rows) else 0
     last = rows[end].seq if end < len(rows) else builder.inputs.head + 1
