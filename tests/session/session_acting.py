@@ -200,13 +200,13 @@ class Acting:
     def later(self, work):
         """Begin it and go on."""
 
-        async def begun():
+        async def start():
             self.asked.append(asyncio.ensure_future(work))
             await self._turns(self.asked[-1])
 
         self.sound = False
         # Not by `run`: two that wait until nothing goes on keep each other going.
-        self.runner.get_loop().run_until_complete(begun())
+        self.runner.get_loop().run_until_complete(start())
 
     async def opened(self, name):
         engine = LocalEngine(self.log, Compactor(self.log, COUNTER, self.writer))
