@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from letters import Talk, turn, used
+from shown import Talk, turn, used
 
 from refold.log import PartRef, Pinned
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Told

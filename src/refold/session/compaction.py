@@ -255,15 +255,15 @@ class Folds:
         await live.catch_up()
         where = self._manual_boundary(MANUAL)
         view, setup, inputs = live.view, live.setup, live.view.inputs
-        given = context(fold_values(setup), self.host(), where.whole)
-        job = Job(live.name, uuid4(), where.spans, MANUAL, context=given)
+        job_context = context(fold_values(setup), self.host(), where.whole)
+        job = Job(live.name, uuid4(), where.spans, MANUAL, context=job_context)
         summary = parse(await Compactor(live.log, setup.counter)(job, LocalSteps()))
         size = view.size(setup.budget, prompt_follows=True)
         sent = where._replace(tokens=where.tokens - view.omitted(where.spans, setup.budget))
-        found = preview(sent, summary, size, len(inputs.rows), setup.counter)
+        result = preview(sent, summary, size, len(inputs.rows), setup.counter)
         extras = setup.budget.tools + max(setup.budget.instructions, inputs.instructions)
-        before, after = found.before + extras, found.after + extras
-        return found._replace(
+        before, after = result.before + extras, result.after + extras
+        return result._replace(
             cost_before=cost_of(Usage(before, cache_read=before), setup.prices),
             cost_after=cost_of(Usage(after, cache_read=after), setup.prices),
             cost_once=cost_of(Usage(after, cache_write=after), setup.prices),
@@ -387,7 +387,7 @@ class Folds:
     ) -> UUID | None:
         live, setup = self._live, self._live.setup
         fold = uuid4()
-        given = context(
+        job_context = context(
             values,
             self.host(),
             where.whole,
@@ -396,7 +396,7 @@ class Folds:
             at_once=at_once,
         )
         needs = needed(where.spans, live.view.inputs.outline) if self.running is None else None
-        job = Job(live.name, fold, where.spans, cause, focus, given, live.head, needs)
+        job = Job(live.name, fold, where.spans, cause, focus, job_context, live.head, needs)
         self._events.report_start(fold, cause)
         omitted = live.view.omitted(where.spans, setup.budget)
         self._tokens_before = {fold: where.tokens - omitted}
@@ -487,9 +487,9 @@ class Emergencies:
             return
         live, setup = self._live, self._live.setup
         values, summariser = fold_values(setup), setup.profile.summariser
-        given = context(values, self._folds.host(), model=setup.model, summariser=summariser)
+        job_context = context(values, self._folds.host(), model=setup.model, summariser=summariser)
         try:
-            await self._leaving.all_of(live.view.inputs, given, setup.profile.fold.wait)
+            await self._leaving.all_of(live.view.inputs, job_context, setup.profile.fold.wait)
         except Exception as error:  # noqa: BLE001 - reported; the request goes on
             self._report(error)
 

@@ -1,4 +1,4 @@
-"""The view of a session, kept in step with its log, whoever appends to it."""
+"""The view of a session, kept in step with its log, which other processes may append to."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -12,7 +12,7 @@ out as leases and counts their users:
   is canceled fails alone, and the next one tries.
 - At most `max_idle` sessions without users stay open, the most recently used ones.
 - An evicted session first finishes the fold that it is making, then the pool forgets it. It is not
-  closed: a session at rest holds nothing but memory, so whoever still has it in hand may go on
+  closed: a session at rest holds nothing but memory, so a caller that still has it may go on
   using it, and gets the same one by the next lease.
 - Sessions belong to the event loop that opened them. Those of a closed loop are dropped as they
   are: nothing of them can run any more.
@@ -177,7 +177,7 @@ class SessionPool(Generic[S]):
         return slot.session if slot is not None else shard.evicted.get(key)
 
     def discard(self, key: SessionKey, session: S | None = None) -> None:
-        """Open the key anew at its next lease: its log was forgotten, or begun again.
+        """Reopen the key at its next lease: its log was forgotten, or begun again.
 
         Those who use it now keep it until they release it.
 
@@ -215,7 +215,7 @@ class SessionPool(Generic[S]):
             return Closed(0, ())
         if shard.closing is None:
             shard.closing = loop.create_task(self._close(shard, grace))
-        # Shielded: whoever is canceled while closing must not leave half of them open.
+        # Shielded: a caller that is canceled while closing must not leave half of them open.
         return await asyncio.shield(shard.closing)
 
     async def _acquire(
@@ -274,7 +274,7 @@ class SessionPool(Generic[S]):
     @staticmethod
     async def _drain(shard: _Shard[S], slot: _Slot[S], session: S) -> None:
         try:
-            with suppress(Exception):  # the log says how the fold ended, or whoever opens it next
+            with suppress(Exception):  # the log says how the fold ended, or the next open
                 await session.drain()
         finally:
             del shard.draining[slot]

@@ -51,6 +51,7 @@ class Budget(NamedTuple):
 
     @property
     def shown_window(self) -> str:
+        """The window as text, also when it is unknown."""
         if self.window is None:
             return f"unknown (assuming {ASSUMED_WINDOW:,})"
         return f"{self.window:,}"
@@ -69,10 +70,12 @@ class Account(NamedTuple):
 
     @property
     def sent(self) -> int:
+        """The tokens of everything that is sent."""
         return self.system + self.conversation + self.tools
 
     @property
     def free(self) -> int:
+        """The tokens that are left below the limit."""
         return max(0, self.limit - self.headroom - self.sent)
 
 
@@ -117,6 +120,7 @@ class Thresholds:
 
     @property
     def gain(self) -> int:
+        """The tokens that a rewrite must free."""
         return int(GAIN * self.target)
 
     def rewrite_due(self, total: int, tried: int) -> bool:
@@ -124,6 +128,7 @@ class Thresholds:
         return total > self.room or (total > self.target and total >= tried + self.gain)
 
     def as_json(self) -> dict[str, int]:
+        """All thresholds, by their names."""
         return asdict(self)
 
 

@@ -155,46 +155,46 @@ def causes(cause: str) -> str:
     return _CAUSES.get(cause, cause)
 
 
-def pieces(found: Findings, width: int, *, every: bool = False) -> Iterator[Text]:
+def pieces(findings: Findings, width: int, *, every: bool = False) -> Iterator[Text]:
     width = max(NARROWEST, width)
-    yield from _head(found, width)
+    yield from _head(findings, width)
     yield ()
-    yield from _window(found, width)
+    yield from _window(findings, width)
     yield ()
-    yield from _left_out(found, width)
-    if found.inserts:
+    yield from _left_out(findings, width)
+    if findings.inserts:
         yield ()
-        yield from _added(found, width)
+        yield from _added(findings, width)
     yield ()
-    yield from _legend(found, width)
-    yield from (every_part if every else timeline)(found, width)
+    yield from _legend(findings, width)
+    yield from (every_part if every else timeline)(findings, width)
 
 
-def _head(found: Findings, width: int) -> Iterator[Text]:
-    name = first_words(found.session or "This session", width)
-    title = first_words(found.title, width) if found.title else ""
+def _head(findings: Findings, width: int) -> Iterator[Text]:
+    name = first_words(findings.session or "This session", width)
+    title = first_words(findings.title, width) if findings.title else ""
     if title and title != name:
         name = clipped(f"{name} · {title}", width)
     yield (Piece(name, "strong"),)
     facts = [
-        counted(len(found.lines), "message", "messages"),
-        found.format,
-        f"profile {found.profile}",
-        f"model {found.model or 'not named'}",
+        counted(len(findings.lines), "message", "messages"),
+        findings.format,
+        f"profile {findings.profile}",
+        f"model {findings.model or 'not named'}",
     ]
-    if found.scope != "/":
-        facts.append(f"scope {found.scope}")
+    if findings.scope != "/":
+        facts.append(f"scope {findings.scope}")
     yield from _sentences(" · ".join(first_words(fact, width) for fact in facts), width, "faint")
 
 
-def _window(found: Findings, width: int) -> Iterator[Text]:
-    account, window = found.account, found.window
-    shown = found.budget.shown_window
-    of = f" of {shown}" if found.budget.window is not None else f", which is {shown}"
+def _window(findings: Findings, width: int) -> Iterator[Text]:
+    account, window = findings.account, findings.window
+    shown = findings.budget.shown_window
+    of = f" of {shown}" if findings.budget.window is not None else f", which is {shown}"
     full = f"The next request takes {account.sent:,} tokens: "
     full += f"{_percent(account.sent, window)} of the window{of}."
     yield from _sentences(full, width, "strong")
-    shares = [share for share in _shares(found) if share.tokens or not share.note]
+    shares = [share for share in _shares(findings) if share.tokens or not share.note]
     yield _bar(shares, width)
     names = max(len(share.name) for share in shares)
     digits = max(len(f"{share.tokens:,}") for share in shares)
@@ -206,26 +206,26 @@ def _window(found: Findings, width: int) -> Iterator[Text]:
             Piece(figures),
             Piece(f"  {clipped(note, room)}" if note else "", "faint"),
         )
-    sent = f"It sends {found.sent:,} of {counted(len(found.lines), 'message', 'messages')}"
-    added = len(found.inserts)
+    sent = f"It sends {findings.sent:,} of {counted(len(findings.lines), 'message', 'messages')}"
+    added = len(findings.inserts)
     are = "is" if added == 1 else "are"
     sent += f", and {added:,} that {are} not in the log." if added else "."
-    spread = f", up to {100 * found.spread:.0f}% too low" if found.spread else ""
-    how = f"{sent} {_rewrite_sentence(found)} Counted by {found.counter}{spread}."
+    spread = f", up to {100 * findings.spread:.0f}% too low" if findings.spread else ""
+    how = f"{sent} {_rewrite_sentence(findings)} Counted by {findings.counter}{spread}."
     yield from _sentences(how, width, "")
 
 
-def _rewrite_sentence(found: Findings) -> str:
-    changed = any(total.disposition.edit != "keep" for total in found.totals) or found.inserts
-    if not found.cause and not changed:
+def _rewrite_sentence(findings: Findings) -> str:
+    changed = any(total.disposition.edit != "keep" for total in findings.totals) or findings.inserts
+    if not findings.cause and not changed:
         return "Nothing is changed."
-    repeated = found.cause and found.rewrites > 1
-    times = f" (rewrite {found.rewrites} of this session)" if repeated else ""
-    return f"{causes(found.cause)[:-1]}{times}."
+    repeated = findings.cause and findings.rewrites > 1
+    times = f" (rewrite {findings.rewrites} of this session)" if repeated else ""
+    return f"{causes(findings.cause)[:-1]}{times}."
 
 
-def _shares(found: Findings) -> Iterator[_Share]:
-    account = found.account
+def _shares(findings: Findings) -> Iterator[_Share]:
+    account = findings.account
     yield _Share("system", account.system, "▓", "system")
     yield _Share("tools", account.tools, "▒", "tools")
     yield _Share("conversation", account.conversation, "█", "conversation")
@@ -234,7 +234,7 @@ def _shares(found: Findings) -> Iterator[_Share]:
     )
     yield _Share("free", account.free, "·", "free")
     yield _Share("reserve", account.reserve, "▚", "reserve", "kept free for the answer")
-    above = found.window - account.reserve - account.limit
+    above = findings.window - account.reserve - account.limit
     yield _Share("above", max(0, above), "-", "faint", f"the limit is set to {account.limit:,}")
 
 
@@ -256,11 +256,11 @@ class _Row(NamedTuple):
     more: str = ""
 
 
-def _left_out(found: Findings, width: int) -> Iterator[Text]:
-    changed = [total for total in found.totals if total.disposition.edit != "keep"]
-    before = sum(total.before for total in found.totals)
+def _left_out(findings: Findings, width: int) -> Iterator[Text]:
+    changed = [total for total in findings.totals if total.disposition.edit != "keep"]
+    before = sum(total.before for total in findings.totals)
     saved = sum(total.before - total.after for total in changed)
-    if not changed and not found.unlisted:
+    if not changed and not findings.unlisted:
         yield (Piece("Nothing is left out: every message is sent as it is.", "strong"),)
         return
     title = f"Left out or shortened: {saved:,} of {before:,} tokens"
@@ -272,17 +272,17 @@ def _left_out(found: Findings, width: int) -> Iterator[Text]:
         )
         change = f"{tokens:,} → {after:,}"
         rows.append(_Row(fate_of(disposition), disposition.reason, size, change))
-    for span, reason in found.unlisted:
+    for span, reason in findings.unlisted:
         rows.append(_Row("dropped", reason, f"entries {span_text(span)}", "?"))
     yield from _table(rows, width)
 
 
-def _added(found: Findings, width: int) -> Iterator[Text]:
-    tokens = sum(insert.tokens for insert in found.inserts)
-    title = f"Added, though not in the log: {counted(len(found.inserts), 'message', 'messages')}"
+def _added(findings: Findings, width: int) -> Iterator[Text]:
+    tokens = sum(insert.tokens for insert in findings.inserts)
+    title = f"Added, though not in the log: {counted(len(findings.inserts), 'message', 'messages')}"
     yield (Piece(f"{title}, {tokens:,} tokens", "strong"),)
     by_reason: dict[str, list[Inserted]] = {}
-    for insert in found.inserts:
+    for insert in findings.inserts:
         by_reason.setdefault(insert.reason, []).append(insert)
     rows: list[_Row] = []
     for reason, inserts in by_reason.items():
@@ -314,9 +314,9 @@ def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
             yield (Piece(" " * (used if wide else 4) + line, "faint"),)
 
 
-def _legend(found: Findings, width: int) -> Iterator[Text]:
-    fates = {fate_of(total.disposition) for total in found.totals}
-    fates |= {"inserted"} if found.inserts else set()
+def _legend(findings: Findings, width: int) -> Iterator[Text]:
+    fates = {fate_of(total.disposition) for total in findings.totals}
+    fates |= {"inserted"} if findings.inserts else set()
     line = [Piece("Timeline", "strong")]
     room = width - len("Timeline")
     for fate, mark in SYMBOLS.items():

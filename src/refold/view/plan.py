@@ -213,6 +213,7 @@ class UsageInfo:
     is_initial: bool
 
     def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent, by its public names."""
         return {
             "type": self.NAME,
             "tokenLimit": self.token_limit,
@@ -241,13 +242,16 @@ class Truncation:
 
     @property
     def tokens_removed(self) -> int:
+        """How many tokens were left out."""
         return self.pre_tokens - self.post_tokens
 
     @property
     def messages_removed(self) -> int:
+        """How many messages were left out."""
         return self.pre_messages - self.post_messages
 
     def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent, by its public names."""
         return {
             "type": self.NAME,
             "tokenLimit": self.token_limit,

@@ -134,7 +134,7 @@ class Fold(Values):
     )
     writer: Shipped[Literal["log", "model"]] = Field(
         default="model",
-        description="Who writes summaries where no summariser is named: the log itself, without a "
+        description="Who writes summaries where no summarizer is named: the log itself, without a "
         "model, or the primary model.",
     )
     ground: Shipped[Literal["check", "report"]] = Field(
@@ -150,7 +150,7 @@ class Fold(Values):
         "log would hold; else that one is used.",
     )
     call_limit: Policy[float] = Field(
-        default=120, gt=0, description="Seconds that one call of the summariser may take."
+        default=120, gt=0, description="Seconds that one call of the summarizer may take."
     )
     references: Policy[bool] = Field(
         default=False,
@@ -242,7 +242,7 @@ class Arguments(Values):
 
 
 class Window(Values):
-    """Fixed limits, for when nothing summarises."""
+    """Fixed limits, for when nothing summarizes."""
 
     max_messages: Policy[int] = Field(
         default=0,
@@ -280,7 +280,7 @@ class Window(Values):
 
     @property
     def rolling(self) -> bool:
-        """Whether only the newest are seen, at each request anew."""
+        """Whether each request sees only the newest messages."""
         return bool(self.recent_messages or self.recent_tokens)
 
 
@@ -311,7 +311,7 @@ class Emergency(Values):
     """What happens after a provider refused a request for its length: it is cut hard, at once.
 
     Before that, everything is remembered, where there is a memory. When the provider refuses that
-    too, only the latest prompt is sent, and the view begins anew with it.
+    too, only the latest prompt is sent, and the view starts afresh with it.
     """
 
     result_chars: Policy[int] = Field(
@@ -375,7 +375,7 @@ class Profile(Values):
     )
     summariser: str = Field(
         default="",
-        description="The model that summarises; empty: the primary one, where `fold.writer` says "
+        description="The model that summarizes; empty: the primary one, where `fold.writer` says "
         "that a model does.",
     )
 

@@ -177,11 +177,11 @@ def _fewer(turns: Sequence[Stretch], room: int) -> Iterator[Stretch]:
 
 
 def _with_inserts(
-    found: Sequence[Stretch], inserts: Iterable[Inserted]
+    ordered: Sequence[Stretch], inserts: Iterable[Inserted]
 ) -> Iterator[Stretch | Inserted]:
     """Each insert in front of the stretch it leads, within the one it belongs to, or after it."""
     waiting = sorted(inserts, key=_place)
-    for stretch in found:
+    for stretch in ordered:
         here = [insert for insert in waiting if _place(insert) <= stretch.last]
         waiting = waiting[len(here) :]
         own = [insert for insert in here if insert.reason not in _WITHIN]
@@ -240,12 +240,12 @@ class _Row(NamedTuple):
         return [Piece(left, self.tone), Piece(" " * gap + work, "faint")]
 
 
-def timeline(found: Findings, width: int) -> Iterator[Sequence[Piece]]:
+def timeline(findings: Findings, width: int) -> Iterator[Sequence[Piece]]:
     rows = [
         _insert_row(item) if isinstance(item, Inserted) else _stretch_row(item)
-        for item in stretches(found.lines, found.inserts, MAX_LINES)
+        for item in stretches(findings.lines, findings.inserts, MAX_LINES)
     ]
-    rows += [_unread_row(omission) for omission in found.unlisted]
+    rows += [_unread_row(omission) for omission in findings.unlisted]
     rows.sort(key=lambda row: row.first)
     if not rows:
         return
@@ -375,14 +375,14 @@ class _PartRow(NamedTuple):
     words: str
 
 
-def every_part(found: Findings, width: int) -> Iterator[Sequence[Piece]]:
+def every_part(findings: Findings, width: int) -> Iterator[Sequence[Piece]]:
     rows: list[_PartRow] = []
-    for span, reason in found.unlisted:
+    for span, reason in findings.unlisted:
         disposition = Disposition("drop", reason)
         fate, words = fate_of(disposition), disposition.sentence
         rows.append(_PartRow(span_text(span), "entries", reason, "?", fate, words))
-    inserts = sorted(found.inserts, key=lambda insert: insert.before)
-    for line in found.lines:
+    inserts = sorted(findings.inserts, key=lambda insert: insert.before)
+    for line in findings.lines:
         while inserts and inserts[0].before <= line.seq:
             rows.append(_inserted_part(inserts.pop(0)))
         rows += map(_part_row, line.parts)

@@ -18,20 +18,16 @@ class Counter(Protocol):
     @property
     def name(self) -> str:
         """What counts: the tokenizer, or the estimate. The same name counts the same."""
-        ...
 
     @property
     def spread(self) -> float:
         """How far the truth may lie above a count, as a share of it: the headroom."""
-        ...
 
     def text(self, text: str, kind: Kind = "text") -> int:
         """The tokens of a text that stands in a part of this kind."""
-        ...
 
     def part(self, shape: Shape) -> int:
         """The tokens of a whole part, with its names, marks and media."""
-        ...
 
 
 class Marks(NamedTuple):
@@ -150,10 +146,12 @@ class Calibration(BaseModel):
         return [reported / estimated for estimated, reported in self.pairs]
 
     def to_json(self) -> str:
+        """The calibration as JSON, for `from_json`."""
         return self.model_dump_json()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Calibration":
+        """The calibration that `to_json` wrote. Raises InvalidInput."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:

@@ -42,6 +42,7 @@ MOVING: Final = frozenset(
     kind.KIND for kind in (Cleared, FoldCompleted, FoldUndone, Pinned, Rewound, Unpinned)
 )
 """The kinds of entries that change what a view is made of."""
+_seq: Final = attrgetter("seq")
 
 
 class Folding(NamedTuple):
@@ -141,8 +142,10 @@ class Delegation:
                 case "return":
                     call, source = self._calls.pop((scope, shape.call), (None, None))
                     tool = shape.tool or (call.tool if call else None) or ""
-                    given = _json(call.text if call else "")
-                    text = render_tool_result(tool and tool_name(tool), given, _json(shape.text))
+                    arguments = _json(call.text if call else "")
+                    text = render_tool_result(
+                        tool and tool_name(tool), arguments, _json(shape.text)
+                    )
                     sources = (source, ref) if source else (ref,)
                     yield Quote(seq, f"[{on_one_line(scope)}]\n{plain(text)}", sources)
                 case "prompt" | "text" if shape.text:
@@ -175,6 +178,7 @@ class Row(NamedTuple):
     """Whether it belongs to the same response as the row before it."""
 
     def has(self, kind: str) -> bool:
+        """Whether one of its parts is of this kind."""
         return any(part.kind == kind for part in self.parts)
 
 
@@ -305,7 +309,7 @@ class ViewInput:
 
     def at(self, seq: int) -> int:
         """The index of an entry's row, or of the next one."""
-        return bisect_left(self.rows, seq, key=attrgetter("seq"))
+        return bisect_left(self.rows, seq, key=_seq)
 
     def step(self, start: int) -> range:
         end = start + 1
@@ -329,6 +333,7 @@ class ViewInput:
         return sum(part.tokens for part in parts if part.kind == "system")
 
     def absent(self) -> tuple[Omission, ...]:
+        """The entries that are no rows, and why."""
         on_line = self.outline.on_line(self.head)
         reasons: list[tuple[Reason, tuple[Span, ...]]] = [
             ("off the line", subtract(up_to(self.head), on_line))
