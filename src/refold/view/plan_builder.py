@@ -122,6 +122,20 @@ class PlanBuilder:
     def visible_rows(self) -> Iterator[Row]:
         return (row for row in self.inputs.rows[self.start :] if self.visible_parts(row))
 
+    def visible_turns(self) -> list[int]:
+        """The turns whose prompt is shown; of some others, system content may be left."""
+        rows = self.inputs.rows
+        return [
+            turn
+            for turn, start in enumerate(self.inputs.turns)
+            if any(part.kind == "prompt" for part in self.visible_parts(rows[start]))
+        ]
+
+    def drop(self, rows: Iterable[Row], reason: Reason) -> Iterator[tuple[Part, Drop]]:
+        """Propose to drop what may be dropped of these rows."""
+        parts = (part for row in rows for part in row.parts)
+        return ((part, Drop(reason)) for part in parts if self.may_drop(part))
+
     def lost(self, row: Row, reason: Reason) -> bool:
         """Whether all of a row is dropped, some of it for this reason."""
         if self._parts_left.get(row.seq) != 0:

@@ -5,7 +5,7 @@ prompts; then earlier steps of the current turn; then the newest results are cut
 go; last the newest results. System content, pins and the latest prompt never.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
@@ -138,16 +138,14 @@ def emergency(builder: PlanBuilder, profile: Profile, refused: int) -> Iterator[
     """
     values, rows, latest = profile.emergency, builder.inputs.rows, builder.inputs.prompt
     if refused > 1:
-        yield from _drop(builder, (row for index, row in enumerate(rows) if index != latest))
+        others = (row for index, row in enumerate(rows) if index != latest)
+        yield from builder.drop(others, "emergency")
         return
     if values.turns:
-        starts = [
-            start
-            for start in builder.inputs.turns
-            if any(part.kind == "prompt" for part in builder.visible_parts(rows[start]))
-        ]
-        if len(starts) > values.turns:
-            yield from _drop(builder, rows[: starts[-values.turns]])
+        turns = builder.visible_turns()
+        if len(turns) > values.turns:
+            start = builder.inputs.turns[turns[-values.turns]]
+            yield from builder.drop(rows[:start], "emergency")
     if values.result_chars:
         update = {"max_chars": values.result_chars, "protect": "last", "last": 0}
         for part, change in trim(builder, profile.trim.model_copy(update=update)):
@@ -162,11 +160,6 @@ def withdraw_lost(builder: PlanBuilder) -> list[Withdraw]:
     last = lost[-1] if lost else 0
     quotes = (insert for insert in builder.inserts if insert.reason == "delegated")
     return [Withdraw(insert) for insert in quotes if insert.before <= last]
-
-
-def _drop(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
-    parts = (part for row in rows for part in row.parts)
-    return ((part, Drop("emergency")) for part in parts if builder.may_drop(part))
 
 
 def _cut_prompts(

@@ -32,7 +32,7 @@ def middle(builder: PlanBuilder, limit: int, marker: str) -> Iterator[Proposal]:
     lost = [row.seq for row in rows if builder.lost(row, "window")]
     if sum(1 for _ in builder.visible_rows()) + bool(lost) > limit:
         where = cut(inputs, Keep(head="first run", unit="messages", amount=limit // 2, least=4))
-        yield from _drop(builder, (rows[index] for index in where.rows))
+        yield from builder.drop((rows[index] for index in where.rows), "window")
         if where.rows:
             yield from _withdraw_quotes(builder, where.tail)
         lost = [row.seq for row in rows if builder.lost(row, "window")]
@@ -43,30 +43,20 @@ def middle(builder: PlanBuilder, limit: int, marker: str) -> Iterator[Proposal]:
 
 def turns(builder: PlanBuilder, values: Window) -> Iterator[Proposal]:
     """Too many turns: the older half goes. Too many tokens: again, or few turns become text."""
-    if values.max_turns and len(visible := _visible_turns(builder)) > values.max_turns:
+    if values.max_turns and len(visible := builder.visible_turns()) > values.max_turns:
         yield from _halve(builder, visible)
     if values.max_tokens and builder.total > values.max_tokens:
-        visible = _visible_turns(builder)
+        visible = builder.visible_turns()
         if len(visible) < values.text_below:
             yield from _reduce_to_text(builder, visible)
         elif values.halve:
             yield from _halve(builder, visible)
 
 
-def _visible_turns(builder: PlanBuilder) -> list[int]:
-    """The turns whose prompt is shown; of some others, system content may be left."""
-    rows, starts = builder.inputs.rows, builder.inputs.turns
-    return [
-        turn
-        for turn, start in enumerate(starts)
-        if any(part.kind == "prompt" for part in builder.visible_parts(rows[start]))
-    ]
-
-
 def _halve(builder: PlanBuilder, visible: list[int]) -> Iterator[Proposal]:
     """The older half of the turns goes; of an odd number, the smaller half."""
     newer = builder.inputs.turns[visible[len(visible) // 2]]
-    yield from _drop(builder, builder.inputs.rows[:newer])
+    yield from builder.drop(builder.inputs.rows[:newer], "window")
     yield from _withdraw_quotes(builder, newer)
 
 
@@ -87,7 +77,7 @@ def recent(builder: PlanBuilder, values: Window) -> Iterator[Proposal]:
         if values.recent_tokens and tokens > values.recent_tokens:
             break
         first = start
-    yield from _drop(builder, inputs.rows[:first])
+    yield from builder.drop(inputs.rows[:first], "window")
     yield from _withdraw_quotes(builder, first)
 
 
@@ -112,10 +102,6 @@ def _reply_parts(inputs: ViewInput, index: int) -> Iterator[PartRef]:
     for part in _parts(rows):
         if len(rows) > 1 or part.kind == "text" or (part.kind == "thought" and part.sealed):
             yield part.ref
-
-
-def _drop(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
-    return ((part, Drop("window")) for part in _parts(rows) if builder.may_drop(part))
 
 
 def _withdraw_quotes(builder: PlanBuilder, end: int) -> Iterator[Withdraw]:
