@@ -18,16 +18,20 @@ class Counter(Protocol):
     @property
     def name(self) -> str:
         """What counts: the tokenizer, or the estimate. The same name counts the same."""
+        ...
 
     @property
     def spread(self) -> float:
         """How far the truth may lie above a count, as a share of it: the headroom."""
+        ...
 
     def text(self, text: str, kind: Kind = "text") -> int:
         """The tokens of a text that stands in a part of this kind."""
+        ...
 
     def part(self, shape: Shape) -> int:
         """The tokens of a whole part, with its names, marks and media."""
+        ...
 
 
 class Marks(NamedTuple):
