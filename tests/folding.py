@@ -38,7 +38,7 @@ def session_of(*said, format="pydantic-ai"):  # noqa: A002 - as above
 
 
 def sheet_of(session, wire=None):
-    """Its sheet."""
+    """Its view input."""
     return ViewInput.of(session.visible(), wire or wire_for(session.format), Quarter())
 
 

@@ -95,7 +95,7 @@ class Talk:
         request = await self.session.request(**how)
         assert request.wire.problems(request.messages) == []
         assert request.plan.account.sent <= request.plan.account.limit
-        record = self.session._following.previous  # where its record is
+        record = self.session._live.previous  # where its record is
         self.sent[record.seq] = tuple(request.messages)
         return request
 

@@ -55,7 +55,7 @@ def true_summary(prompt, *, most=8, times=1):
     return "\n".join(["## Decisions", *(claims or ["- Work went on."]) * times])
 
 
-class Asking(NamedTuple):
+class SummarizerCall(NamedTuple):
     """One call of a summariser."""
 
     model: str
@@ -70,7 +70,7 @@ class Model:
     name: str
     fault: str
     random: Random
-    calls: list[Asking]
+    calls: list[SummarizerCall]
     structured: bool = False
     counter: Quarter = COUNTER
 
@@ -85,7 +85,7 @@ class Model:
 
     async def ask(self, guard, prompt, job):  # noqa: ARG002 - as asked
         at = len(self.calls)
-        self.calls.append(Asking(self.name, job.fold, answered=False))
+        self.calls.append(SummarizerCall(self.name, job.fold, answered=False))
         slow = self.fault == "slow"
         await asyncio.sleep(self.random.uniform(20, 110) if slow else self.random.uniform(1, 10))
         if self.fault == "hangs":
@@ -146,7 +146,7 @@ class Process:
     def __init__(self, seed, sessions=100, models=4, turns=(6, 14)):
         self.turns = turns
         self.random = Random(seed)  # noqa: S311 - a world, not a secret
-        self.calls: list[Asking] = []
+        self.calls: list[SummarizerCall] = []
         self.freed: dict[object, int] = {}
         faults = _dealt(seed, models)
         self.models = [

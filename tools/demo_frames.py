@@ -8,7 +8,7 @@ from refold.cli.demo.play import SESSION, Played, play
 from refold.cli.demo.script import PROMPTS
 from refold.log import CODEC, Entry, Log, Message, Requested, Used
 from refold.recall.text import tell, wire_of
-from refold.session.explain import explained_at
+from refold.session.explain import explain_past
 from refold.stores import MemoryStore
 from refold.view.explain import Explanation
 
@@ -63,7 +63,7 @@ async def _each(log: Log, entries: Sequence[Entry], kinds: dict[int, str]) -> li
         turn += kinds.get(entry.seq) == "prompt"
         if entry.kind != Requested.KIND:
             continue
-        told = await explained_at(log, SESSION, entry.seq)
+        told = await explain_past(log, SESSION, entry.seq)
         for line in told.lines:
             sizes.setdefault(line.seq, line.before)
         said = tuple(Cell(f"m{seq}", kinds[seq], sizes[seq]) for seq in sorted(sizes))

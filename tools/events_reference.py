@@ -20,7 +20,7 @@ from refold.fold.events import (
     Guard,
 )
 from refold.fold.watchdog import ReadAgain
-from refold.view.events import Event, Truncation, UsageInfo
+from refold.view.plan import Event, Truncation, UsageInfo
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "events.md"
 

@@ -142,7 +142,7 @@ class FakeChat:
     async def model_context(self):
         """What the model would be sent: the words of each message."""
         session = await self.conversation.session()
-        messages = map(message_of, await session.shown())
+        messages = map(message_of, await session.next_messages())
         return [str(getattr(m.parts[-1], "content", m.parts[-1])) for m in messages]
 
 

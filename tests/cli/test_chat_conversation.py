@@ -171,7 +171,7 @@ async def test_an_interrupt_in_the_middle_of_a_call_leaves_no_call_without_its_r
         wire = wire_for("pydantic-ai")
         session = await talk.session()
         assert session is not None
-        assert wire.problems(await session.shown()) == []
+        assert wire.problems(await session.next_messages()) == []
 
 
 async def test_a_provider_that_fails_ends_the_turn_and_not_the_chat():

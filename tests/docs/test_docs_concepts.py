@@ -36,14 +36,14 @@ def page(name):
 async def test_folding_changes_the_view_and_no_message(log):
     talk = await Talk.open(log, setup(window=8_000), write=Writer())
     await talk.go(*work(*range(10)))
-    before, shown = await log.read("s"), list(await talk.session.shown())
+    before, shown = await log.read("s"), list(await talk.session.next_messages())
     await talk.session.compact()
     after = await log.read("s")
     assert after[: len(before)] == before
-    assert list(await talk.session.shown()) != shown
+    assert list(await talk.session.next_messages()) != shown
     assert talk.events("session.truncation") == []
     await talk.session.take_back()
-    assert list(await talk.session.shown()) == shown
+    assert list(await talk.session.next_messages()) == shown
 
 
 @pytest.mark.req("R011")

@@ -47,7 +47,7 @@ async def main() -> None:
     assert_type(other.output, str)
     session = await memory.session("c", TestModel())
     assert_type(session, Session)
-    if len(session.said) > 100:  # never, here
+    if len(session.messages) > 100:  # never, here
         assert_type(await session.compact(), Compacted)
     async with agent.run_stream("again", deps=Deps("x"), conversation_id="c") as stream:
         assert_type(await stream.get_output(), Weather)

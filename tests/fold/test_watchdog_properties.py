@@ -54,7 +54,7 @@ async def _played(format, script):  # noqa: A002 - the glossary's word
                     await session.pin(part)
                 case "rewind":
                     await session.rewind(max(3, session.head - which))
-                    people &= {*session._following.view.inputs.outline.pins}
+                    people &= {*session._live.view.inputs.outline.pins}
                 case "other":
                     session = await Session.open(log, "s", given, format=None)
                 case tool:
@@ -66,7 +66,7 @@ async def _played(format, script):  # noqa: A002 - the glossary's word
                             await session.answer(*spelled(format, one))
                         else:
                             await session.say(*spelled(format, one))
-            outline = session._following.view.inputs.outline
+            outline = session._live.view.inputs.outline
             assert people <= {*outline.pins}
             assert not people & {*outline.watched}
             assert {*outline.watched} <= {*outline.pins}
@@ -77,7 +77,7 @@ async def _played(format, script):  # noqa: A002 - the glossary's word
 
 def _kept(session, parts):
     """What the pinned parts themselves cost, however they are shown."""
-    inputs = session._following.view.inputs
+    inputs = session._live.view.inputs
     rows = {row.seq: row for row in inputs.rows}
     shown = [rows[one.seq].parts[one.index].tokens for one in parts if one.seq in rows]
     quoted = [quote for quote in inputs.pinned if quote.sources[0] in parts]

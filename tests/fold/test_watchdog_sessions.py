@@ -113,7 +113,7 @@ async def test_pinning_changes_nothing_that_was_sent(log):
 
 async def test_a_session_without_folds_does_nothing(log):
     talk = await Talk.open(log, setup(balanced(), window=WIDE))
-    watching = talk.session._watching
+    watching = talk.session._rereads
     read = log.read
 
     async def never(*_, **__):
@@ -124,7 +124,7 @@ async def test_a_session_without_folds_does_nothing(log):
     log.read = read
     assert talk.events("session.reread") == []
     assert await state(talk) == ((), ())
-    assert watching._dog.reads == ()
+    assert watching._watchdog.reads == ()
 
 
 async def test_each_message_is_looked_at_once(log, monkeypatch):
@@ -225,7 +225,7 @@ async def test_a_person_who_pins_in_between_is_not_overruled(log):
     await talk.go(*reading("c2"))
     other = await Talk.open(log, setup(balanced(), window=WIDE), format=None)
     _, watched = await state(talk)
-    live = talk.session._following
+    live = talk.session._live
     append = live.append
 
     async def late(*values, **how):
@@ -308,7 +308,7 @@ async def test_a_summary_of_a_model_remembers_too(log):
 
 async def test_what_goes_wrong_costs_a_pin_and_no_message(log, monkeypatch):
     talk = await folded(log, *reading("c1"))
-    live = talk.session._following
+    live = talk.session._live
     append = live.append
 
     async def refused(*values, **how):

@@ -277,12 +277,12 @@ async def test_a_session_that_was_forgotten_and_begun_anew_knows_nothing_of_the_
     mine = {"refold-session": "mine"}
     await w.ask(CHAT, body_of(CHAT, "my secret"), **mine)
     async with w.gateway.sessions.using("default", "mine") as session:
-        assert "secret" in str(session.said)
+        assert "secret" in str(session.messages)
     await w.log.forget("mine")
     await w.ask(CHAT, body_of(CHAT, "hi"), **mine)
     async with w.gateway.sessions.using("default", "mine") as session:
-        assert len(session.said) == 2
-        assert "secret" not in str(session.said)
+        assert len(session.messages) == 2
+        assert "secret" not in str(session.messages)
     await w.log.forget("mine")
     other = World(lambda _: Reply("Well."), store=w.store)
     for said in (["hi"], ["hi", "Well.", "on"], ["hi", "Well.", "on", "Well.", "on"]):

@@ -267,7 +267,7 @@ async def steer(world, session, random):
                     first = random.randint(1, head)
                     await one.unfold(Span(first, min(head, first + 3)))
                 case _:
-                    await one.shown()
+                    await one.next_messages()
         except (FoldError, InvalidInput):
             pass
 

@@ -243,7 +243,7 @@ async def test_the_same_limits_after_a_crash_are_noted_once(log, tmp_path):
     async def dies(*_, **__):
         raise KeyboardInterrupt
 
-    real, talk.session._following.append = talk.session._following.append, dies
+    real, talk.session._live.append = talk.session._live.append, dies
     with pytest.raises(KeyboardInterrupt):
         await talk.request()
     again = await opened(log, sink)

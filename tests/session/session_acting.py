@@ -127,7 +127,7 @@ class Thread:
 
     @property
     def live(self):
-        return self.session._following
+        return self.session._live
 
     @property
     def inputs(self):
@@ -200,13 +200,13 @@ class Acting:
     def later(self, work):
         """Begin it and go on."""
 
-        async def begun():
+        async def start():
             self.asked.append(asyncio.ensure_future(work))
             await self._turns(self.asked[-1])
 
         self.sound = False
         # Not by `run`: two that wait until nothing goes on keep each other going.
-        self.runner.get_loop().run_until_complete(begun())
+        self.runner.get_loop().run_until_complete(start())
 
     async def opened(self, name):
         engine = LocalEngine(self.log, Compactor(self.log, COUNTER, self.writer))
@@ -245,7 +245,7 @@ class Acting:
             for session in filter(None, (thread.session, thread.other)):
                 while works := self.engines[session]._at_work:
                     await asyncio.wait({work.task for work in works.values()})
-                await session._following.catch_up()
+                await session._live.catch_up()
         await self.read_on()
 
     def payloads(self, *said):

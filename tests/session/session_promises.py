@@ -100,7 +100,7 @@ class Promises(Acting):
 
     def check_dispositions(self, plan):
         """Exactly one for each part up to the head."""
-        fates = Counter(seq for gone in plan.layout.gone for seq in seqs((gone.span,)))
+        fates = Counter(seq for gone in plan.layout.omissions for seq in seqs((gone.span,)))
         messages = {one.seq for one in self.thread.seen if one.kind == Message.KIND}
         assert all(fates[seq] <= 1 for seq in messages)
         assert all(not fates[ref.seq] for ref in plan.layout.changes)

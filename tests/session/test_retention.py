@@ -9,7 +9,7 @@ from pydantic_ai.models.test import TestModel
 from refold import Refold
 from refold.errors import SessionForgotten
 from refold.log import Author, Message, Note, Opened
-from refold.session.retention import MOST, retain
+from refold.session.retention import MAX_FORGOTTEN, retain
 from refold.stores import open_store
 from refold.view.profiles import PROFILES
 
@@ -22,12 +22,12 @@ async def log(request, tmp_path):
     """In daily use: else nobody knows whether time has passed, or the clock has jumped."""
     async with open_store(request.param.format(tmp_path)) as store:
         log = store.log()
-        opened = written(1).draft(Opened("openai-chat", "balanced"))
+        opened = author(1).draft(Opened("openai-chat", "balanced"))
         await log.append("daily", [opened], expected=0)
         yield log
 
 
-def written(days):
+def author(days):
     """Who writes so many days before."""
     return Author(lambda: NOW - timedelta(days=days))
 
@@ -35,7 +35,7 @@ def written(days):
 async def used(log, session, days):
     """A session last used so many days ago."""
     message = Message(b'{"role": "user", "content": "a word from %s"}' % session.encode())
-    drafts = [written(days).draft(value) for value in (Opened("openai-chat", "cowagent"), message)]
+    drafts = [author(days).draft(value) for value in (Opened("openai-chat", "cowagent"), message)]
     await log.append(session, drafts, expected=0)
 
 
@@ -59,9 +59,9 @@ async def test_after_thirty_days_in_cowagent_and_never_in_balanced(log):
 
 
 async def test_so_many_at_once_the_oldest_first(log):
-    for nth in range(MOST + 3):
+    for nth in range(MAX_FORGOTTEN + 3):
         await used(log, f"s{nth:02}", 100 - nth)
-    assert await retain(log, THIRTY, now=NOW) == [f"s{nth:02}" for nth in range(MOST)]
+    assert await retain(log, THIRTY, now=NOW) == [f"s{nth:02}" for nth in range(MAX_FORGOTTEN)]
     assert len(await retain(log, THIRTY, now=NOW)) == 3
 
 
@@ -70,7 +70,7 @@ async def test_what_is_in_use_here_stays(log):
         await used(log, name, 90 - nth)
     assert await retain(log, THIRTY, now=NOW, keep={"mine"}) == ["oldest", "third"]
     assert await names(log) == ["mine"]
-    await log.append("mine", [written(0).draft(Note("used again"))], expected=2)
+    await log.append("mine", [author(0).draft(Note("used again"))], expected=2)
     assert await retain(log, THIRTY, now=NOW) == []
     assert await names(log) == ["mine"]
 
@@ -106,14 +106,14 @@ async def test_no_run_can_begin_while_a_session_goes(log, monkeypatch):
 async def test_a_living_fork_keeps_what_it_reads(log):
     await used(log, "old", 90)
     await log.fork("old", "living")
-    await log.append("living", [written(1).draft(Note("still here"))], expected=2)
+    await log.append("living", [author(1).draft(Note("still here"))], expected=2)
     assert await retain(log, THIRTY, now=NOW) == ["old"]
     assert [entry.forgotten for entry in await log.read("living")] == [False] * 3
 
 
 async def test_sessions_of_other_profiles_stay(log):
     await used(log, "mine", 90)
-    drafts = [written(90).draft(Opened("openai-chat", "balanced"))]
+    drafts = [author(90).draft(Opened("openai-chat", "balanced"))]
     await log.append("other", drafts, expected=0)
     assert await retain(log, THIRTY, now=NOW) == ["mine"]
     assert await names(log) == ["other"]
@@ -142,7 +142,7 @@ async def test_a_clock_that_jumps_forward_makes_nothing_old(log, jump):
     assert await retain(log, THIRTY, now=wrong) == []
     # What is written meanwhile has the wrong time, and proves nothing yet.
     await used(log, "wrong", -jump)
-    await log.append("today", [written(-jump).draft(Note("wrong too"))], expected=2)
+    await log.append("today", [author(-jump).draft(Note("wrong too"))], expected=2)
     assert await retain(log, THIRTY, now=wrong + timedelta(hours=12)) == []
     assert await names(log) == ["today", "wrong", "young"]
 
@@ -158,7 +158,7 @@ async def test_after_a_pause_it_takes_a_day_of_use(log):
     await used(log, "old", 0)
     later = NOW + timedelta(days=90)
     assert await retain(log, THIRTY, now=later) == []
-    await log.append("daily", [written(-90).draft(Note("back"))], expected=1)
+    await log.append("daily", [author(-90).draft(Note("back"))], expected=1)
     assert await retain(log, THIRTY, now=later) == []
-    await log.append("daily", [written(-91.5).draft(Note("still here"))], expected=2)
+    await log.append("daily", [author(-91.5).draft(Note("still here"))], expected=2)
     assert await retain(log, THIRTY, now=later + timedelta(days=1.5)) == ["old"]

@@ -164,7 +164,7 @@ async def test_a_fold_whose_process_died_is_finished_while_the_session_stays_ope
         await talk.request()
         await asyncio.sleep(0.01)
     assert await talk.folds() == (1, 0, 0)  # it may be alive: nobody looks at once
-    monkeypatch.setattr("refold.session.guards._LOOK", 0.0)
+    monkeypatch.setattr("refold.session.guards._POLL_INTERVAL", 0.0)
     await talk.request()
     await until_ended(talk)
     assert await talk.folds() == (1, 1, 0)

@@ -246,14 +246,14 @@ class SessionMachine(Promises, RuleBasedStateMachine):
         except ViewTooLarge:
             return self.run(self.closed(fresh))
         self.run(self.read_on())
-        self.thread.sent[fresh._following.previous.seq] = tuple(second.messages)
+        self.thread.sent[fresh._live.previous.seq] = tuple(second.messages)
         if first and self.comparable(fresh, first.plan, second.plan):
             assert first.digest == second.digest
         return self.run(self.closed(fresh))
 
     def comparable(self, fresh, first, second):
         """Whether both had the same to go on from, neither rewrote, and no fold ended between."""
-        mine, other = self.thread.live, fresh._following
+        mine, other = self.thread.live, fresh._live
         folds = [one.closed.terms.outline.folds for one in (first, second)]
         return (
             (mine.setup, mine.view.profile) == (other.setup, other.view.profile)

@@ -51,7 +51,7 @@ async def settled():
         await asyncio.sleep(0)
 
 
-async def held(pool, key, until, open_session=new_session, **options):
+async def hold_lease(pool, key, until, open_session=new_session, **options):
     """Lease a session until an event."""
     async with pool.lease(key, open_session, **options) as session:
         await until.wait()
@@ -78,7 +78,7 @@ async def test_leases_of_one_key_share_a_session_and_other_keys_have_their_own()
 
 async def test_a_leased_session_is_neither_evicted_nor_counted_as_idle():
     pool, until = SessionPool(max_idle=1), asyncio.Event()
-    users = [asyncio.create_task(held(pool, key, until)) for key in keys(50)]
+    users = [asyncio.create_task(hold_lease(pool, key, until)) for key in keys(50)]
     await settled()
     assert pool.counts == (50, 0, 0)
     until.set()
@@ -177,7 +177,7 @@ async def test_canceling_the_first_opener_does_not_fail_the_others():
 
 async def test_a_discarded_session_stays_with_its_users_and_is_opened_anew_for_others():
     pool, until = SessionPool(max_idle=8), asyncio.Event()
-    user = asyncio.create_task(held(pool, KEY, until))
+    user = asyncio.create_task(hold_lease(pool, KEY, until))
     await settled()
     before = pool.find(KEY)
     pool.discard(KEY)
@@ -192,7 +192,7 @@ async def test_a_discarded_session_stays_with_its_users_and_is_opened_anew_for_o
 
 async def test_closing_refuses_new_leases_waits_for_users_and_leaves_the_pool_usable():
     pool, until = SessionPool(max_idle=8), asyncio.Event()
-    user = asyncio.create_task(held(pool, KEY, until))
+    user = asyncio.create_task(hold_lease(pool, KEY, until))
     idle = await used(pool, KEYS[1])
     await settled()
     closing = asyncio.create_task(pool.close())
@@ -208,7 +208,7 @@ async def test_closing_refuses_new_leases_waits_for_users_and_leaves_the_pool_us
 
 async def test_closing_says_whose_sessions_were_still_in_use():
     pool, until = SessionPool(max_idle=8), asyncio.Event()
-    user = asyncio.create_task(held(pool, KEY, until))
+    user = asyncio.create_task(hold_lease(pool, KEY, until))
     await settled()
     assert await pool.close(grace=0) == Closed(1, (KEY,))
     until.set()
@@ -243,7 +243,7 @@ async def test_closing_gives_up_the_fold_of_an_evicted_session():
 
 async def test_canceling_close_still_closes_everything():
     pool, until = SessionPool(max_idle=8), asyncio.Event()
-    user = asyncio.create_task(held(pool, KEY, until))
+    user = asyncio.create_task(hold_lease(pool, KEY, until))
     await settled()
     closing = asyncio.create_task(pool.close())
     await settled()

@@ -20,7 +20,7 @@ from refold.wire import WIRES, wire_for
 
 
 def explanation(session, profile, budget, *, read=True):
-    """The explanation of a session's next request, with its sheet and its plan."""
+    """The explanation of a session's next request, with its input and its plan."""
     inputs = ViewInput.of(
         session.visible(profile.window.read or None), wire_for(session.format), Quarter()
     )

@@ -91,7 +91,7 @@ class Clipping(Naive):
         return await super().ask(prompt[-4 * self.summariser.window + 40 :])
 
 
-class Placing(Naive):
+class PlaceholderOnly(Naive):
     """Where there is no summary, a line stands in its place, so that the work can go on."""
 
     async def ask(self, prompt):

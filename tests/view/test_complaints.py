@@ -9,7 +9,7 @@ import re
 from itertools import pairwise, takewhile
 
 import pytest
-from naive import Clipping, Naive, Placing, Rolling, Undoing
+from naive import Clipping, Naive, PlaceholderOnly, Rolling, Undoing
 from shown import changed, turn, used
 from summarisers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
@@ -150,7 +150,7 @@ async def test_05_silent_loss(log, answer):
     await talk.go(*work(*range(60)))
     said = [one.payload for one in await talk.values(Message)]
     assert len(said) == 240
-    naive = Placing(Scripted(answer), 3_000)
+    naive = PlaceholderOnly(Scripted(answer), 3_000)
     await naive.go(*work(*range(60)))
     assert lost(said, naive.kept)
     assert lost(said, await unfolded(talk)) == []

@@ -6,7 +6,7 @@ from shown import Talk, changed, lines, used
 from refold.testing.wire import Answered, Asked, Call, Responded, Return
 from refold.view.policies.pair import OPENING
 from refold.view.profiles import BALANCED, INKEEP
-from refold.view.view_input import seen
+from refold.view.view_input import visibility
 
 FORMATS = ["anthropic-messages", "openai-chat", "pydantic-ai"]
 TASKS = (Call("d1", "delegate", {"to": "auth"}), Call("d2", "delegate", {"to": "ui"}))
@@ -64,7 +64,7 @@ def test_a_delegated_agent_sees_its_own_work_and_the_top_level(format, profile, 
 @pytest.mark.req("R089", "R090")
 def test_who_sees_whom():
     scopes = ["/", "/auth", "/auth/deep", "/ui", "/authors"]
-    sight = {reader: [seen(scope, reader) for scope in scopes] for reader in scopes}
+    sight = {reader: [visibility(scope, reader) for scope in scopes] for reader in scopes}
     assert sight == {
         "/": ["native", "text", "text", "text", "text"],
         "/auth": ["native", "native", "text", "none", "none"],

@@ -10,14 +10,14 @@ from shown import Talk, turn, used
 
 from refold.errors import ViewTooLarge
 from refold.testing.wire import Asked, Call, Responded, Told
-from refold.view.events import Truncation, UsageInfo, events
+from refold.view.plan import Truncation, UsageInfo, events
 from refold.view.profiles import BALANCED, COPILOT, STATIC_MARKER
 from refold.wire import WIRES
 
 FORMATS = sorted(WIRES)
 
 
-def told(request, **options) -> list[Any]:
+def reported(request, **options) -> list[Any]:
     return events(request.plan, len(request.messages), **options)
 
 
@@ -32,7 +32,7 @@ def long_talk(profile, *, turns=6, format="openai-chat"):  # noqa: A002
 @pytest.mark.req("R040", "R074", "R078", "R128")
 def test_a_request_that_fits_reports_its_usage_only():
     request = long_talk(COPILOT).request(20_000, tools=700, instructions=30)
-    [usage] = told(request, initial=True)
+    [usage] = reported(request, initial=True)
     account = request.plan.account
     assert usage.as_json() == {
         "type": "session.usage_info",
@@ -46,12 +46,12 @@ def test_a_request_that_fits_reports_its_usage_only():
     }
     assert account.system == 30 + len("Be kind.") // 4 + 1
     assert account.conversation > 1200
-    assert (UsageInfo.INTERNAL, told(request)[0].is_initial) == ("usage_info", False)
+    assert (UsageInfo.INTERNAL, reported(request)[0].is_initial) == ("usage_info", False)
 
 
 @pytest.mark.req("R040", "R074")
 def test_tools_count_although_they_are_no_messages():
-    few, many = (told(long_talk(COPILOT).request(20_000, tools=n))[0] for n in (100, 5_100))
+    few, many = (reported(long_talk(COPILOT).request(20_000, tools=n))[0] for n in (100, 5_100))
     assert many.current_tokens - few.current_tokens == 5_000
     assert many.conversation_tokens == few.conversation_tokens
 
@@ -60,7 +60,7 @@ def test_tools_count_although_they_are_no_messages():
 def test_a_request_that_left_messages_out_says_how_many():
     whole = long_talk(COPILOT).request(1_000_000)
     request = long_talk(COPILOT).request(900)
-    usage, truncation = told(request)
+    usage, truncation = reported(request)
     assert usage.messages_length == len(request.messages) < len(whole.messages)
     before, after = whole.plan.tokens, request.plan.tokens
     assert truncation.as_json() == {
@@ -82,7 +82,7 @@ def test_cutting_a_result_removes_no_message():
     talk = Talk(COPILOT, Asked("Look."), *used("c", "read", "x" * 40_000))
     request = talk.request(3_000)
     assert request.plan.account.sent <= 3_000
-    assert [type(one) for one in told(request)] == [UsageInfo]
+    assert [type(one) for one in reported(request)] == [UsageInfo]
 
 
 @pytest.mark.req("R078", "R127")
@@ -94,7 +94,7 @@ def test_delegated_work_that_is_no_longer_told_counts_as_removed():
         return made
 
     whole, request = talk().request(), talk().request(500)
-    truncation = told(request)[1]
+    truncation = reported(request)[1]
     assert truncation.pre_messages == len(whole.messages)
     assert truncation.pre_tokens == whole.plan.tokens
     assert truncation.messages_removed == len(whole.messages) - len(request.messages)
@@ -111,7 +111,7 @@ def test_a_stand_in_for_results_goes_with_its_calls():
         Asked("?"),
     ]
     whole, request = Talk(COPILOT, *said).request(), Talk(COPILOT, *said).request(600)
-    truncation = told(request)[1]
+    truncation = reported(request)[1]
     assert b"Interrupted by user." in whole.body
     assert b"Interrupted by user." not in request.body
     assert truncation.pre_messages == len(whole.messages)
@@ -122,7 +122,7 @@ def test_a_stand_in_for_results_goes_with_its_calls():
 def test_a_marker_is_no_message_that_was_there_before():
     said = [*(one for nth in range(6) for one in turn(f"{nth} " * 400)), Asked("And now?")]
     whole, request = Talk(BALANCED, *said).request(), Talk(BALANCED, *said).request(900)
-    truncation = told(request)[1]
+    truncation = reported(request)[1]
     assert STATIC_MARKER.split("{")[0] in request.body.decode()
     assert truncation.pre_messages == len(whole.messages)
     assert truncation.pre_tokens == whole.plan.tokens
@@ -132,7 +132,7 @@ def test_a_marker_is_no_message_that_was_there_before():
 @pytest.mark.req("R078")
 def test_one_message_with_a_marker_in_its_place_was_removed():
     talk = Talk(BALANCED, Asked("x" * 2_000), Asked("And now?"))
-    truncation = told(talk.request(420))[1]
+    truncation = reported(talk.request(420))[1]
     assert (truncation.pre_messages, truncation.post_messages) == (2, 2)
     assert truncation.tokens_removed > 400
 
@@ -140,10 +140,10 @@ def test_one_message_with_a_marker_in_its_place_was_removed():
 @pytest.mark.req("R078")
 def test_a_balanced_view_says_it_once_because_it_truncates_once():
     talk = Talk(BALANCED, *(one for nth in range(12) for one in turn(f"{nth} " * 400)), Asked("?"))
-    assert len(told(talk.request(2_000))) == 2
+    assert len(reported(talk.request(2_000))) == 2
     talk.say(Responded("Yes."), Asked("Go on."))
     request = talk.request(2_000)
-    assert (len(told(request)), request.plan.cause) == (1, "")
+    assert (len(reported(request)), request.plan.cause) == (1, "")
 
 
 @pytest.mark.req("R077", "R078", "R127", "R128")
@@ -162,7 +162,7 @@ def test_figures_are_those_of_the_requests_with_and_without_a_limit(format, data
     except ViewTooLarge:
         return
     whole = free.request()
-    usage, *truncations = told(request)
+    usage, *truncations = reported(request)
     assert usage.current_tokens == request.plan.account.sent
     assert usage.messages_length == len(request.messages)
     assert bool(truncations) >= (len(request.messages) < len(whole.messages))

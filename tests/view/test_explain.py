@@ -23,7 +23,7 @@ from refold.stores import MemoryStore
 from refold.view.budget import Budget
 from refold.view.explain import explain
 from refold.view.explanation import Inserted, sentence
-from refold.view.plan import SENTENCES, Gone, Layout, Reason
+from refold.view.plan import SENTENCES, Layout, Omission, Reason
 from refold.view.profiles import PROFILES
 from refold.view.project import project
 from refold.view.timeline import stretches
@@ -95,7 +95,7 @@ def test_a_long_session_is_told_by_turns_and_gaps():
 
 def test_the_first_that_speaks_of_an_entry_counts():
     told, inputs, plan = explanation(chat(*[("user", "hi")] * 4), PROFILES["balanced"], Budget())
-    gone = (Gone(Span(2, 3), "window"), Gone(Span(2, 4), "fitted"))
+    gone = (Omission(Span(2, 3), "window"), Omission(Span(2, 4), "fitted"))
     told = explain(inputs, replace(plan, layout=Layout(gone)), Budget())
     assert [line.reason for line in told.lines] == ["window", "window", "fitted", ""]
 

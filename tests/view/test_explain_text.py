@@ -14,7 +14,7 @@ from refold.view.budget import Budget
 from refold.view.explanation import (
     Disposition,
     Line,
-    Told,
+    PartLine,
     clipped,
     columns,
     first_words,
@@ -101,26 +101,26 @@ def test_long_sessions_take_a_page_or_two():
 
 
 @pytest.fixture(scope="module")
-def made():
+def picture():
     return invented()
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_text(made, snapshot, width):
-    assert made.as_text(width) == snapshot
+def test_text(picture, snapshot, width):
+    assert picture.as_text(width) == snapshot
 
 
-def test_text_of_every_part(made, snapshot):
-    assert made.as_text(100, every=True) == snapshot
+def test_text_of_every_part(picture, snapshot):
+    assert picture.as_text(100, every=True) == snapshot
 
 
-def test_the_legend_names_what_is_shown(made):
-    text = made.as_text()
+def test_the_legend_names_what_is_shown(picture):
+    text = picture.as_text()
     legend, _, after = text[text.index("Timeline") :].partition("\n")
     assert set(SYMBOLS.values()) & set(after) <= set(legend)
 
 
-def test_figures_give_way_where_there_is_little_room(made):
+def test_figures_give_way_where_there_is_little_room(picture):
     fates = [
         Disposition("keep", "kept"),
         Disposition("replace", "arguments"),
@@ -129,7 +129,7 @@ def test_figures_give_way_where_there_is_little_room(made):
         Disposition("drop", "folded"),
     ]
     parts = [
-        Told(
+        PartLine(
             PartRef(100_000, n),
             "call",
             "a_tool_with_quite_a_name",
@@ -141,7 +141,7 @@ def test_figures_give_way_where_there_is_little_room(made):
         for n in range(5_000)
     ]
     line = Line(100_000, "assistant", "/", tuple(parts), opens=True, step=100_000)
-    told = replace(made, lines=(line, line._replace(seq=999_999)))
+    told = replace(picture, lines=(line, line._replace(seq=999_999)))
     for width in (60, 61, 70, 100):
         for every in (False, True):
             text = told.as_text(width, every=every)

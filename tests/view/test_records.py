@@ -123,7 +123,7 @@ async def test_every_record_is_rebuilt_without_planning(chat, monkeypatch):
     ):
         monkeypatch.setattr(name, never)
     monkeypatch.setattr("refold.view.budget.PER_MESSAGE", 1_000)
-    monkeypatch.setattr("refold.view.policies.tool_output.names", never)
+    monkeypatch.setattr("refold.view.policies.tool_output._mentions", never)
     for seq, messages in chat.sent.items():
         assert await chat.rebuilt(seq) == messages
 

@@ -140,11 +140,11 @@ async def test_what_refold_models_prints_is_what_a_session_does(name, model):
         assert "tokens" in await reasons(marks["fold"] + 1)
         assert "tokens" not in await reasons(marks["fold"])
     fitting = await session_of(marks["room"], setup)
-    plan = project(fitting.inputs, fitting._following.view.profile, setup.budget)
+    plan = project(fitting.inputs, fitting._live.view.profile, setup.budget)
     assert plan.cause != "limit"
     over = await session_of(marks["room"] + 1, setup)
     try:
-        plan = project(over.inputs, over._following.view.profile, setup.budget)
+        plan = project(over.inputs, over._live.view.profile, setup.budget)
     except ViewTooLarge:
         return
     assert plan.cause in {"limit", "window", "rule"}

@@ -12,7 +12,7 @@ GUIDE = DOCS / "guides" / "choose-a-profile.md"
 MARKERS = {"trim.marker", "fit.marker"}
 
 
-def shown(key, value):
+def setting_text(key, value):
     """A value as the guide writes it."""
     if not value:
         return "off"
@@ -35,7 +35,7 @@ def expected_rows():
     for key in values["balanced"]:
         own = [of_profile[key] for of_profile in values.values()]
         if any(one != own[0] for one in own):
-            yield f"| `{key}` | {' | '.join(shown(key, one) for one in own)} |"
+            yield f"| `{key}` | {' | '.join(setting_text(key, one) for one in own)} |"
 
 
 def test_the_table_has_every_value_in_which_the_profiles_differ():

@@ -78,14 +78,14 @@ class Host:
         self.wire = WIRE[format]
         self.counter = counter
         self.scope = scope
-        self.view = View(self._sheet(), profile)
+        self.view = View(self._input(), profile)
         self.known = self.session.head
         self.records = []
         self.previous = None
 
-    def _sheet(self, known=None):
+    def _input(self, earlier=None):
         return ViewInput.of(
-            self.session.visible(), self.wire, self.counter, self.scope, known=known
+            self.session.visible(), self.wire, self.counter, self.scope, earlier=earlier
         )
 
     def message(self, payload, scope):
@@ -93,7 +93,7 @@ class Host:
 
     def steer(self, operation):
         if self.session.apply(operation):
-            self.view.reset(self._sheet(self.view.inputs))
+            self.view.reset(self._input(self.view.inputs))
             self.known = self.session.head
 
     def request(self, budget):
@@ -226,7 +226,7 @@ def _check_dispositions(host, plan):
     """Exactly one for each part up to the head."""
     assert plan.head == host.session.head
     for entry in host.session.messages():
-        fates = [gone for gone in plan.layout.gone if entry.seq in gone.span]
+        fates = [gone for gone in plan.layout.omissions if entry.seq in gone.span]
         assert len(fates) <= 1
         for nth, _ in enumerate(host.wire.describe(entry.body).shapes):
             change = plan.layout.changes.get(PartRef(entry.seq, nth))
@@ -287,7 +287,7 @@ def _records(host):
 
 def _comparable(plan):
     return (
-        sorted(plan.layout.gone),
+        sorted(plan.layout.omissions),
         dict(plan.layout.changes),
         plan.layout.inserts,
         plan.head,

@@ -130,7 +130,7 @@ def test_a_call_with_the_id_of_another_takes_its_reasoning_with_it():
         "function_call",
         "function_call_output",
     ]
-    gone = {one.reason for one in made.request().plan.layout.gone}
+    gone = {one.reason for one in made.request().plan.layout.omissions}
     assert gone == {"parted"}
 
 
@@ -174,13 +174,13 @@ def test_two_readers_make_no_response_together():
 
 
 def test_what_a_fold_parts_is_no_response():
-    made = talk(Asked("Go."), REASONING, Responded("Gone."), Responded("There."))
+    made = talk(Asked("Go."), REASONING, Responded("Omission."), Responded("There."))
     assert made.session.apply(("fold", 2, 0))  # the third entry after the opening
     assert [one for one, _ in sent(made)] == ["user", "user", "message"]
 
 
 def test_what_a_gap_parts_is_no_response():
-    made = talk(Asked("Go."), REASONING, Responded("Gone."), Responded("There."))
+    made = talk(Asked("Go."), REASONING, Responded("Omission."), Responded("There."))
     made.session.entries[3] = made.session.entries[3]._replace(body=b"", forgotten=True)
     assert [one for one, _ in sent(made)] == ["user", "message"]
 
@@ -259,7 +259,7 @@ def test_reasoning_and_what_it_led_to_are_sent_both_or_not_at_all(data):
         if over and fate == 0:
             keep = Keep(unit="messages", amount=data.draw(st.integers(0, 6)))
             fold(host.session, Fold(keep=keep))
-            host.view.reset(host._sheet(host.view.inputs))
+            host.view.reset(host._input(host.view.inputs))
             host.known = host.session.head
         if over and (fate < 6 or at == len(payloads)):
             try:

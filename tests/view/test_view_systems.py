@@ -18,7 +18,7 @@ WIRE = wire_for("anthropic-messages")
 WORDS = ["read", "the", "next", "part", "of", "the", "plan", "and", "say", "what", "it", "is"]
 
 
-def said(role, content):
+def message(role, content):
     return json.dumps({"role": role, "content": content}).encode()
 
 
@@ -38,23 +38,23 @@ class Agent:
             text = f"Reminder {len(self.reminded)}: {self.words(9)}"
             self.reminded.append(text)
             blocks = [{"type": "text", "text": text}]
-            yield said("system", self.random.choice([text, blocks]))
+            yield message("system", self.random.choice([text, blocks]))
 
     def asks(self):
-        yield said("user", self.words(120))
+        yield message("user", self.words(120))
         yield from self.reminder()
 
     def returns(self, call):
         text = self.words(150)
-        yield said("user", [{"type": "tool_result", "tool_use_id": call, "content": text}])
+        yield message("user", [{"type": "tool_result", "tool_use_id": call, "content": text}])
         yield from self.reminder()
 
     def calls_or_answers(self):
         if self.random.random() < 0.6:
             self.calls += 1
             block = {"type": "tool_use", "id": f"c{self.calls}", "name": "look", "input": {}}
-            return said("assistant", [block]), f"c{self.calls}"
-        return said("assistant", self.words(60)), None
+            return message("assistant", [block]), f"c{self.calls}"
+        return message("assistant", self.words(60)), None
 
 
 @pytest.mark.parametrize("profile", ["balanced", "copilot", "inkeep", "cowagent", "co-cli"])

@@ -19,7 +19,7 @@ from refold.models.catalog import ModelSettings, Overrides
 from refold.models.experience import Experiences, Setup
 from refold.recall.text import model_of
 from refold.session import Session
-from refold.session.live_view import check_format, opened
+from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
 from refold.view import Profile
 

@@ -301,4 +301,4 @@ class Leaving:
 
 
 def _limited(plan: Plan) -> Iterable[Span]:
-    return (one.span for one in plan.layout.gone if one.reason == "window")
+    return (one.span for one in plan.layout.omissions if one.reason == "window")

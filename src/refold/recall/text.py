@@ -9,7 +9,7 @@ from refold.log.text import text_of
 from refold.view import Plan, Previous, hashes_of, planned, rebuild
 from refold.view import framing as frames
 from refold.view.framing import tool_name
-from refold.view.view_input import seen
+from refold.view.view_input import visibility
 from refold.wire import Described, Shape, Wire, wire_for
 
 FORGOTTEN = "(forgotten)"
@@ -129,7 +129,7 @@ class Reader:
     def may_see(self, kind: str, scope: str) -> bool:
         """Whether entries of this kind and scope are for this reader."""
         return (kind == Message.KIND or (kind == Note.KIND and self.notes)) and (
-            self.scope is None or seen(scope, self.scope) != "none"
+            self.scope is None or visibility(scope, self.scope) != "none"
         )
 
 

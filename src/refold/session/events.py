@@ -1,9 +1,10 @@
-"""What those who watch a session are told of its folds, and the checkpoints written for people."""
+"""The events of a session's folds, and the checkpoints written for people."""
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
+from typing import Final
 from uuid import UUID
 
 from refold.errors import RefoldError
@@ -16,17 +17,9 @@ from refold.session.live_view import LiveView
 from refold.view import Account, Event
 
 Watch = Callable[[Event | FoldEvent], None]
-"""Is told what happens."""
+"""Receives the events of a session."""
 
-_TOLD_OF = {FoldStarted.KIND, FoldCompleted.KIND, FoldFailed.KIND}
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """What is known of a fold from its beginning."""
-
-    tokens: int
-    at: float
+_REPORTED: Final = {FoldStarted.KIND, FoldCompleted.KIND, FoldFailed.KIND}
 
 
 class CompactionEvents:
@@ -35,69 +28,64 @@ class CompactionEvents:
     def __init__(self, live: LiveView, watch: Watch, workspace: Workspace | None) -> None:
         self.last: CompactionComplete | None = None
         """How the newest fold ended."""
-        self._following = live
-        self._watch = watch
+        self.report = watch
+        self._live = live
         self._workspace = workspace
-        self._begun: dict[UUID, _Begun] = {}
-        self._parts: set[UUID] = set()
-        """Folds that stand for the rest of one that was opened: no folds to tell of."""
+        self._started: dict[UUID, tuple[int, float]] = {}
+        """The tokens of the view when a fold started, and when that was."""
+        self._remainders: set[UUID] = set()
+        """Folds that stand for the rest of an unfolded one: they are not reported."""
 
-    def begins(self, fold: UUID, cause: str) -> None:
-        """A fold is about to be made."""
-        size = self._following.view.size(self._following.setup.budget)
-        self._begun[fold] = _Begun(size, monotonic())
-        self._watch(CompactionStart.of(cause, self._account(size)))
+    def report_start(self, fold: UUID, cause: str) -> None:
+        inputs, budget = self._live.view.inputs, self._live.setup.budget
+        size = self._live.view.size(budget)
+        self._started[fold] = size, monotonic()
+        system = inputs.system_tokens
+        instructions = max(budget.instructions, inputs.instructions)
+        account = Account(system + instructions, size - system, budget.tools)
+        self.report(CompactionStart.of(cause, account))
 
-    def fails(self, fold: UUID, reason: str) -> None:
-        """A fold was not made."""
-        self._end(fold, CompactionComplete(str(fold), reason))
+    def report_failure(self, fold: UUID, reason: str) -> None:
+        self._report_end(fold, CompactionComplete(str(fold), reason))
 
-    def tell(self, event: FoldEvent) -> None:
-        """Something else happened to the folds."""
-        self._watch(event)
-
-    async def heard(self, entries: Sequence[Entry]) -> None:
-        """Tell what the log says of folds, once their checkpoints are written."""
+    async def observe(self, entries: Sequence[Entry]) -> None:
+        """Report what the log says of folds, once their checkpoints are written."""
         for entry in entries:
-            match CODEC.decode(entry) if entry.kind in _TOLD_OF else None:
+            match CODEC.decode(entry) if entry.kind in _REPORTED else None:
                 case FoldStarted(fold, trigger=trigger):
                     if trigger == UNFOLD:
-                        self._parts.add(fold)
-                    elif fold not in self._begun:
-                        self.begins(fold, trigger)
-                case FoldCompleted(fold, summary=summary) if fold not in self._parts:
-                    await self._completed(fold, parse(summary))
+                        self._remainders.add(fold)
+                    elif fold not in self._started:
+                        self.report_start(fold, trigger)
+                case FoldCompleted(fold, summary=summary) if fold not in self._remainders:
+                    await self._report_completed(fold, parse(summary))
                 case FoldFailed(fold, reason):
-                    self.fails(fold, reason)
+                    self.report_failure(fold, reason)
                 case Forgotten(FoldCompleted.KIND, {"fold": str(fold)}):
-                    self.fails(UUID(fold), "what it stood for was forgotten")
+                    self.report_failure(UUID(fold), "what it stood for was forgotten")
                 case _:
                     pass
 
-    async def align(self) -> list[Checkpoint]:
-        """Make the checkpoint files say what the log says; what they say then."""
+    async def sync_checkpoints(self) -> list[Checkpoint]:
+        """Make the checkpoint files match the log; returns the checkpoints."""
         if self._workspace is None:
             return []
-        found = await checkpoints(self._following.log, self._following.name)
-        await asyncio.to_thread(self._workspace.align, found, self._following.name)
-        return found
+        current = await checkpoints(self._live.log, self._live.name)
+        await asyncio.to_thread(self._workspace.align, current, self._live.name)
+        return current
 
-    def _account(self, size: int) -> Account:
-        """Where the tokens of a request would go now."""
-        inputs, budget = self._following.view.inputs, self._following.setup.budget
-        parts = (part for row in inputs.rows for part in row.parts)
-        told = sum(part.tokens for part in parts if part.kind == "system")
-        beside = max(budget.instructions, inputs.instructions)
-        return Account(told + beside, size - told, budget.tools)
-
-    async def _completed(self, fold: UUID, summary: Summary) -> None:
-        after = self._following.view.size(self._following.setup.budget)
-        begun = self._begun.get(fold)
-        found, problem = await self._written()
-        checkpoint = next((one for one in found if one.fold == fold), None)
+    async def _report_completed(self, fold: UUID, summary: Summary) -> None:
+        after = self._live.view.size(self._live.setup.budget)
+        started = self._started.get(fold)
+        current: list[Checkpoint] = []
+        problem = None
+        try:
+            current = await self.sync_checkpoints()
+        except (RefoldError, OSError) as error:  # the fold stands all the same
+            problem = str(error)
         event = CompactionComplete(
             str(fold),
-            pre_tokens=begun.tokens if begun else after + summary.tokens,
+            pre_tokens=started[0] if started else after + summary.tokens,
             post_tokens=after,
             messages_removed=summary.messages,
             summary=summary.text,
@@ -106,20 +94,14 @@ class CompactionEvents:
             report=counts(summary.report) if summary.report else None,
             checkpoint_error=problem,
         )
+        checkpoint = next((each for each in current if each.fold == fold), None)
         if checkpoint is not None and self._workspace is not None:
             path = str(self._workspace.path_of(checkpoint))
             event = replace(event, checkpoint=checkpoint.number, checkpoint_path=path)
-        self._end(fold, event)
+        self._report_end(fold, event)
 
-    async def _written(self) -> tuple[list[Checkpoint], str | None]:
-        """The checkpoints, or why they could not be written: the fold stands all the same."""
-        try:
-            return await self.align(), None
-        except (RefoldError, OSError) as error:
-            return [], str(error)
-
-    def _end(self, fold: UUID, event: CompactionComplete) -> None:
-        begun = self._begun.pop(fold, None)
-        took = int((monotonic() - begun.at) * 1000) if begun else 0
-        self.last = replace(event, duration_ms=took)
-        self._watch(self.last)
+    def _report_end(self, fold: UUID, event: CompactionComplete) -> None:
+        _, start = self._started.pop(fold, (0, None))
+        milliseconds = 0 if start is None else int((monotonic() - start) * 1000)
+        self.last = replace(event, duration_ms=milliseconds)
+        self.report(self.last)

@@ -1,37 +1,50 @@
-"""What a session's next request would send, or a past one sent, and why."""
+"""What a session's next request would send, or a past one sent, and why; and what it cost."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
 from refold.errors import InvalidInput, InvalidSetting, ViewTooLarge
 from refold.fold.summary import parse
 from refold.fold.trigger import while_folding
-from refold.log import CODEC, Entry, FoldCompleted, Log, Requested, Span, Used, Visible
-from refold.log.entry import seqs, spans_of, subtract, up_to
+from refold.log import (
+    CODEC,
+    Entry,
+    FoldCompleted,
+    Folded,
+    Log,
+    Message,
+    Requested,
+    Span,
+    Used,
+    Visible,
+)
+from refold.log.entry import placed, seqs, spans_of, subtract, union, up_to
 from refold.log.kinds import KINDS
 from refold.log.outline import replay
 from refold.models import ModelSettings, budget_for, counter_for
-from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of, unmanaged
+from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of
 from refold.recall.text import last_record, plan_of
 from refold.session.live_view import LiveView
 from refold.settings import load_settings
-from refold.view import Previous
-from refold.view.budget import PER_MESSAGE, Account, Budget
+from refold.view.budget import PER_MESSAGE, Account
 from refold.view.explain import Explanation
 from refold.view.explain import explain as explain_request
-from refold.view.profiles import PROFILES, Profile
-from refold.view.profiles import profile as named
+from refold.view.explanation import Line, Total, lines_of, totals
+from refold.view.profiles import PROFILES
+from refold.view.profiles import profile as shipped_profile
 from refold.view.project import project
-from refold.view.view_input import ViewInput, weight
+from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
-_CONTROL = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
-_PAGE = 500
+_CONTROL: Final = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
+_COSTING: Final = {Used.KIND, FoldCompleted.KIND}
+_PAGE: Final = 500
 """Entries read at a time."""
+_PAGE_WITHOUT_BODIES: Final = 1_000
 
 
 async def explanation(  # noqa: PLR0913 - what to explain it for
@@ -43,38 +56,60 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     window: int | None = None,
     target_tokens: int | None = None,
 ) -> Explanation:
-    """Why each part of a session is in its next request or not; nothing is sent or changed.
+    """Explain why each part of a session is in its next request or not; nothing is sent.
 
     Args:
-        log: Where the session is.
+        log: The log that holds the session.
         session: Its name.
-        profile: The profile, else the session's own.
-        model: The model, else that of the last request.
+        profile: The profile, by default the session's own.
+        model: The model, by default that of the last request.
         window: The model's window, if you know better.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
     """
     settings = load_settings(profile or (await log.info(session)).profile)
     visible = await log.visible(session, last=settings.profile.window.read or None)
-    values = _retargeted(_followed(settings.profile, visible), target_tokens)
+    values = settings.profile
+    if visible.outline.folds and values.fold.breadcrumb:  # a session with folds goes on folding
+        values = while_folding(values)
+    if target_tokens is not None:
+        rewrite = values.rewrite.model_copy(update={"target_tokens": target_tokens})
+        values = values.model_copy(update={"rewrite": rewrite})
     before = await last_record(log, session, visible.outline.record)
-    asked = await _last_model(log, session, visible)
-    model = model or asked or ""
+    last_model = None
+    if visible.outline.record:
+        with suppress(InvalidInput):  # forgotten since
+            last_model = await _model_at(log, session, visible.outline.record)
+    model = model or last_model or ""
     counter = counter_for(model)
-    known = {model: ModelSettings(window=window)} if window else {}
-    budget = budget_for(model, values, counter=counter, models={**settings.models, **known})
-    apart = values.delegates == "apart"
-    inputs = ViewInput.of(visible, wire_for(visible.info.format), counter, apart=apart)
-    if before is not None and model == asked:
-        budget = _as_before(budget, before.plan.account, inputs)
+    models = {**settings.models, **({model: ModelSettings(window=window)} if window else {})}
+    budget = budget_for(model, values, counter=counter, models=models)
+    isolated = values.delegates == "apart"
+    inputs = ViewInput.of(visible, wire_for(visible.info.format), counter, isolated=isolated)
+    if before is not None and model == last_model:
+        # The session alone does not know the tools, instructions and reserve of its requests.
+        account = before.plan.account
+        instructions = max(0, account.system - inputs.system_tokens)
+        budget = budget._replace(
+            tools=account.tools, instructions=instructions, reserve=account.reserve
+        )
     plan = project(inputs, values, budget, before and before.plan)
-    entries = (*visible.entries, *await _others(log, visible))
+    # The explanation covers the entries that the view does not need, too.
+    missing = subtract(
+        up_to(visible.info.entries), spans_of(entry.seq for entry in visible.entries)
+    )
+    others = [entry for span in missing for entry in await log.read(session, span)]
     return explain_request(
-        inputs, plan, budget, info=visible.info, model=model or None, entries=entries
+        inputs,
+        plan,
+        budget,
+        info=visible.info,
+        model=model or None,
+        entries=(*visible.entries, *others),
     )
 
 
-async def explained_at(log: Log, session: str, seq: int) -> Explanation:
-    """Why each part of a session was in a past request or not, as its record says.
+async def explain_past(log: Log, session: str, seq: int) -> Explanation:
+    """Explain why each part of a session was in a past request or not, from its record.
 
     The window and the counts of single parts are those known of the model today. Raises
     Unrebuildable when something that the request was made of is gone.
@@ -82,41 +117,22 @@ async def explained_at(log: Log, session: str, seq: int) -> Explanation:
     plan = await plan_of(log, session, seq)
     model = await _model_at(log, session, seq)
     info = replace(await log.info(session), entries=plan.head)
-    values = _named(plan.profile)
-    entries = await _up_to(log, session, plan.head)
+    try:
+        values = shipped_profile(plan.profile)
+    except InvalidSetting:  # it does not exist any more; nothing is planned by it here
+        values = PROFILES["balanced"]
+    entries: list[Entry] = []
+    for first in range(1, plan.head + 1, _PAGE):
+        entries += await log.read(session, Span(first, min(plan.head, first + _PAGE - 1)))
     outline = replay(entry for entry in entries if entry.kind in _CONTROL)
     needed = {*seqs(outline.needed(plan.head))}
-    seen = Visible(info, outline, tuple(one for one in entries if one.seq in needed))
+    visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
     counter = counter_for(model)
-    apart = values.delegates == "apart"
-    inputs = ViewInput.of(seen, wire_for(info.format), counter, plan.scope, apart=apart)
+    isolated = values.delegates == "apart"
+    wire = wire_for(info.format)
+    inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)
     budget = budget_for(model, values, counter=counter)
     return explain_request(inputs, plan, budget, info=info, model=model or None, entries=entries)
-
-
-def _as_before(budget: Budget, account: Account, inputs: ViewInput) -> Budget:
-    """With the tools, the instructions and the answer's room of the newest request.
-
-    Who asks the model knows them, the session alone does not.
-    """
-    said = (part for row in inputs.rows for part in row.parts if part.kind == "system")
-    instructions = max(0, account.system - sum(part.tokens for part in said))
-    return budget._replace(tools=account.tools, instructions=instructions, reserve=account.reserve)
-
-
-async def _up_to(log: Log, session: str, head: int) -> list[Entry]:
-    found: list[Entry] = []
-    for first in range(1, head + 1, _PAGE):
-        found += await log.read(session, Span(first, min(head, first + _PAGE - 1)))
-    return found
-
-
-def _named(profile: str) -> Profile:
-    """The profile that a record names; one that is not there any more plans nothing here."""
-    try:
-        return named(profile)
-    except InvalidSetting:
-        return PROFILES["balanced"]
 
 
 async def _model_at(log: Log, session: str, seq: int) -> str:
@@ -129,38 +145,74 @@ async def _model_at(log: Log, session: str, seq: int) -> str:
     raise InvalidInput(f"Entry {seq} is no request record.")
 
 
-async def _last_model(log: Log, session: str, visible: Visible) -> str | None:
-    """The model of the newest request."""
-    at = visible.outline.record
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How the messages of some spans would appear in the next request."""
+
+    fits: bool
+    """Whether the request can be sent without leaving whole messages out."""
+    messages: tuple[Line, ...] = ()
+    """Those of the spans, each with what becomes of its parts; empty where nothing can be sent."""
+
+    @property
+    def verbatim(self) -> int:
+        """How many of them are sent unchanged."""
+        return sum(_is_verbatim(line) for line in self.messages)
+
+    @property
+    def changes(self) -> tuple[Total, ...]:
+        """What happens to the parts of the others, by reason."""
+        changed = totals(line for line in self.messages if not _is_verbatim(line))
+        return tuple(total for total in changed if total.disposition.edit != "keep")
+
+
+def _is_verbatim(line: Line) -> bool:
+    return all(part.disposition.edit == "keep" for part in line.parts)
+
+
+async def forecast(live: LiveView, spans: Sequence[Span], said: bytes, *, unfold: bool) -> Forecast:
+    """Plan the next request and look these entries up in it; nothing is written.
+
+    Args:
+        live: The session's view.
+        spans: The entries in question.
+        said: What the user says next, as a message. A request follows a prompt, and which results
+            count as old depends on it.
+        unfold: Plan as if the folds over the spans were unfolded.
+    """
+    await live.catch_up()
+    inputs = await _read_unfolded(live, spans if unfold else ())
+    draft = live.author.draft(Message(said), scope=live.scope)
+    inputs.extend([placed(draft, inputs.head + 1)])
+    budget = live.setup.budget
+    if not budget.tools and live.previous is not None:
+        # This program made no request yet: the newest one says what goes besides the messages.
+        account = live.previous.plan.account
+        instructions = max(budget.instructions, account.system)
+        budget = budget._replace(tools=account.tools, instructions=instructions)
     try:
-        return await _model_at(log, session, at) if at else None
-    except InvalidInput:  # forgotten since
-        return None
+        plan = project(inputs, live.view.profile, budget, live.view.plan)
+    except ViewTooLarge:
+        return Forecast(fits=False)
+    lines = lines_of(inputs, plan)
+    messages = tuple(line for line in lines if any(line.seq in span for span in spans))
+    return Forecast(not plan.left_out.messages, messages)
 
 
-def _followed(values: Profile, visible: Visible) -> Profile:
-    """The values by which the session is planned: one with folds goes on folding."""
-    return while_folding(values) if visible.outline.folds and values.fold.breadcrumb else values
-
-
-def _retargeted(values: Profile, tokens: int | None) -> Profile:
-    if tokens is None:
-        return values
-    rewrite = values.rewrite.model_copy(update={"target_tokens": tokens})
-    return values.model_copy(update={"rewrite": rewrite})
-
-
-async def _others(log: Log, visible: Visible) -> list[Entry]:
-    """The entries that the view does not need, because the explanation tells of them, too."""
-    seen = spans_of(entry.seq for entry in visible.entries)
-    missing = subtract(up_to(visible.info.entries), seen)
-    return [entry for span in missing for entry in await log.read(visible.info.session, span)]
-
-
-# How full the window is, and what a session has come to cost.
-
-_PAGE_MEASURING = 1_000
-"""Entries read at a time."""
+async def _read_unfolded(live: LiveView, unfolded: Iterable[Span]) -> ViewInput:
+    log, name = live.log, live.name
+    read = live.setup.profile.window.read or None
+    visible = await log.visible(name, last=read)
+    outline, spans = visible.outline, tuple(unfolded)
+    if spans:
+        # As unfolding does it: a fold keeps standing for the rest of its spans.
+        rest = ((fold, subtract(union(fold.spans), spans)) for fold in outline.folds)
+        folds = tuple(Folded(fold.seq, fold.fold, left) for fold, left in rest if left)
+        outline = replace(outline, folds=folds)
+        needed = outline.needed(visible.info.entries, read)
+        entries = [entry for span in needed for entry in await log.read(name, span)]
+        visible = Visible(visible.info, outline, tuple(entries))
+    return live.describe(visible)
 
 
 class Filled(NamedTuple):
@@ -174,31 +226,28 @@ class Filled(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.system + self.tools + self.conversation
 
 
 def filled(live: LiveView) -> Filled:
-    """What the next request would hold now."""
     inputs, budget, view = live.view.inputs, live.setup.budget, live.view
-    parts = (part for row in inputs.rows for part in row.parts)
-    told = sum(part.tokens for part in parts if part.kind == "system")
-    shown = (text for one in inputs.foldings for _, text in one.shown)
-    folds = sum(inputs.counter.text(text) + PER_MESSAGE for text in shown)
+    summaries = (text for fold in inputs.foldings for _, text in fold.shown)
+    folds = sum(inputs.counter.text(text) + PER_MESSAGE for text in summaries)
     last = live.previous.plan.account if live.previous else Account()
-    beside = max(budget.instructions, inputs.instructions)
-    # Before the first request of a program, the newest of another tells of tools and instructions.
-    system = max(told + beside, 0 if budget.tools else last.system)
+    instructions = max(budget.instructions, inputs.instructions)
+    # Before a program's first request, the newest one of another gives tools and instructions.
+    system = max(inputs.system_tokens + instructions, 0 if budget.tools else last.system)
     size = view.size(budget, prompt_follows=True)
     if size > live.thresholds.room:  # it would be cut
         with suppress(ViewTooLarge):
             size = project(inputs, view.profile, budget, view.plan, prompt_follows=True).tokens
-    return Filled(system, budget.tools or last.tools, max(folds, size - told), folds)
+    conversation = max(folds, size - inputs.system_tokens)
+    return Filled(system, budget.tools or last.tools, conversation, folds)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a session has come to cost, up to one of its entries."""
+    """What a session has cost, up to one of its entries."""
 
     upto: int = 0
     requests: int = 0
@@ -209,7 +258,7 @@ class Spent:
 
     @property
     def saved(self) -> float | None:
-        """The difference."""
+        """What Refold saved: the difference; None if a price is unknown."""
         if self.cost is None or self.unmanaged is None:
             return None
         return self.unmanaged - self.cost
@@ -218,22 +267,22 @@ class Spent:
 async def spent(
     log: Log, session: str, before: Spent | None = None, models: Overrides = NONE
 ) -> Spent:
-    """What a session has cost, reading on from what is known already."""
+    """What a session has cost, reading on from an earlier result."""
     so_far = before or Spent()
     head = await log.head(session)
     while so_far.upto < head:
-        span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_MEASURING))
+        span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_WITHOUT_BODIES))
         for entry in await log.read(session, span, whole=False):
             if entry.kind == FoldCompleted.KIND:
-                for one in await log.read(session, Span(entry.seq, entry.seq)):
-                    so_far = _with(so_far, one, models)
+                for fold in await log.read(session, Span(entry.seq, entry.seq)):
+                    so_far = _add_cost(so_far, fold, models)
             else:
-                so_far = _with(so_far, entry, models)
+                so_far = _add_cost(so_far, entry, models)
         so_far = replace(so_far, upto=span.last)
     return so_far
 
 
-def _with(so_far: Spent, entry: Entry, models: Overrides) -> Spent:
+def _add_cost(so_far: Spent, entry: Entry, models: Overrides) -> Spent:
     match CODEC.decode(entry) if entry.kind in _COSTING else None:
         case Used(cost=cost, unmanaged={"cost": instead}):
             other = float(instead) if isinstance(instead, int | float) else None
@@ -244,60 +293,20 @@ def _with(so_far: Spent, entry: Entry, models: Overrides) -> Spent:
                 unmanaged=_sum(so_far.unmanaged, other),
             )
         case FoldCompleted(summary=summary):
-            return replace(so_far, cost=_sum(so_far.cost, _written(summary, models)))
+            return replace(so_far, cost=_sum(so_far.cost, _summary_cost(summary, models)))
         case _:
             return so_far
 
 
-_COSTING = {Used.KIND, FoldCompleted.KIND}
-
-
-def _written(body: JsonValue, models: Overrides) -> float | None:
-    """What a model took for a summary; nothing where the log wrote it."""
+def _summary_cost(body: JsonValue, models: Overrides) -> float | None:
+    """What a model took for a summary; 0 for an extractive one."""
     summary = parse(body)
     if not summary.usage:
         return 0.0
     usage = summary.usage
-    read = usage.get("cache_read", 0)
-    told = Usage(usage.get("input", 0), usage.get("output", 0), read)
-    return cost_of(told, facts_of(summary.by, models).prices)
+    reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
+    return cost_of(reported, facts_of(summary.by, models).prices)
 
 
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-# What a request came to use and cost, beside what it would have without us.
-
-
-def used(
-    live: LiveView,
-    request: Previous,
-    known: int,
-    told: Usage | None,
-    answer: Iterable[bytes],
-) -> Used:
-    """The entry that says so; without what the provider told, by our own count, and marked so.
-
-    `known` is the head of the request before.
-    """
-    account, prices = request.plan.account, live.setup.prices
-    usage = told or Usage(account.sent, sum(map(live.weight_of, answer)))
-    beside = account.sent - request.plan.tokens
-    whole = live.whole + beside - _unsendable(live, request)
-    # All but what is new since the request before, as a cache would have it.
-    inputs = live.view.inputs
-    before = whole - sum(map(weight, inputs.rows[inputs.at(known + 1) :]))
-    instead = unmanaged(usage, account.sent, whole, before if known else 0)
-    other = {**instead._asdict(), "cost": cost_of(instead, prices)}
-    marked = {} if told else {"estimated": True}
-    return Used(request.seq, {**usage._asdict(), **marked}, cost_of(usage, prices), other)
-
-
-def _unsendable(live: LiveView, request: Previous) -> int:
-    """The tokens of prompts that are too long for the window: nobody could have sent them."""
-    inputs = live.view.inputs
-    seqs = {
-        ref.seq for ref, edit in request.plan.layout.changes.items() if edit.reason == "oversized"
-    }
-    return sum(weight(row) for row in inputs.rows if row.seq in seqs) if seqs else 0
+def _sum(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right

@@ -1,10 +1,14 @@
-"""Guards: what keeps a session from folding in vain is said once, with what to do about it."""
+"""Guards around the folds of a session.
+
+`Guards` reports what keeps a session from folding usefully, `Recovery` ends folds whose process
+died, and `RereadGuard` pins what is read again after a fold.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from refold.engine import Ended, Engine
@@ -31,197 +35,186 @@ from refold.view import ViewInput
 from refold.view.budget import PER_MESSAGE, effective_limit
 from refold.view.view_input import Row, weight
 
-_REPEATED = 2  # times that a fold fails alike before that is said
+_REPORTED_FAILURES: Final = 2  # a fold must fail so often for the same reason to be reported
+_RECOVERY_WAIT: Final = 1.0
+"""Seconds that opening a session waits for the recovery of its folds."""
+_POLL_INTERVAL = 15.0
+"""Seconds after which it is checked whether a fold that is still running has a process."""
+_PIN_ATTEMPTS: Final = 3
+_LABEL_TOKENS: Final = 16
+"""Tokens besides its text that a quoted part costs at most."""
+
+_Recovery: TypeAlias = "asyncio.Future[tuple[Ended, ...]]"
+_Planned = TypeVar("_Planned")
+_Line = tuple[object, ...]
 
 
 class Guards:
-    """Notices what would go on for ever, and tells those who watch."""
+    """Notices folds that would be tried forever in vain, and reports them once."""
 
     def __init__(self, watch: Callable[[CompactionHeld], None]) -> None:
         self._watch = watch
-        self._floor = False
-        self._failed: tuple[str, int] = ("", 0)
+        self._floor_too_large = False
+        self._failures: tuple[str, int] = ("", 0)
 
     def decided(self, decision: Decision) -> None:
-        """A decision was made: is what is always sent too large by itself?"""
-        floor = next((one for one in decision.why if one.what == "floor"), None)
-        if floor is not None and not self._floor:
+        """Check whether what is always sent is too large by itself."""
+        floor = next((reason for reason in decision.why if reason.what == "floor"), None)
+        if floor is not None and not self._floor_too_large:
             why = f"{floor.value:,} tokens are always sent, and folds begin at {floor.mark:,}"
-            self._tell("floor above trigger", why)
+            self._report("floor above trigger", why)
         if decision.why or floor:
-            self._floor = floor is not None
+            self._floor_too_large = floor is not None
 
     def completed(self, summary: Summary, freed: int | None) -> bool:
-        """A fold stands; `freed` is by how many tokens. Whether that was of use."""
-        self._failed = ("", 0)
+        """Check a fold that freed so many tokens; whether it was of use."""
+        self._failures = ("", 0)
         refused = summary.report.refused if summary.report else ""
         if refused:
             left_alone = refused.startswith(TOO_OFTEN)
-            self._tell("summariser left alone" if left_alone else "not believed", refused)
+            self._report("summariser left alone" if left_alone else "not believed", refused)
         if freed is None or freed > 0:
             return True
-        self._tell("no progress", f"{-freed:,} tokens more than before")
+        self._report("no progress", f"{-freed:,} tokens more than before")
         return False
 
     def failed(self, reason: str) -> None:
-        """A fold was not made."""
         kind = reason.partition(";")[0]  # what it cost differs each time
-        before, times = self._failed
+        before, times = self._failures
         times = times + 1 if kind == before else 1
-        self._failed = kind, times
-        if times == _REPEATED:
-            self._tell("repeated failure", reason)
+        self._failures = kind, times
+        if times == _REPORTED_FAILURES:
+            self._report("repeated failure", reason)
 
-    def _tell(self, guard: Guard, why: str) -> None:
+    def _report(self, guard: Guard, why: str) -> None:
         self._watch(CompactionHeld(guard, why))
 
 
-# Folds whose process died: finished or closed when a session is opened, and while it is open.
-
-_PATIENCE = 1.0
-"""Seconds that who opens a session waits for it."""
-_LOOK = 15.0
-"""Seconds after which it is looked whether a fold that is still under way has a process."""
-_Recovery: TypeAlias = "asyncio.Future[tuple[Ended, ...]]"
-
-
-class Recovering:
-    """Has the folds of one session brought to an end that nobody makes any more."""
+class Recovery:
+    """Finishes or closes folds whose process died, at opening and while the session is open."""
 
     def __init__(self, live: LiveView, engine: Engine) -> None:
-        self._following = live
+        self._live = live
         self._engine = engine
-        self._seen: tuple[UUID | None, float] = (None, 0.0)
-        """The fold that was under way at the last look, and when that was."""
-        self._under_way: set[_Recovery] = set()
-        """So that none is collected as garbage before it has ended."""
+        self._last_poll: tuple[UUID | None, float] = (None, 0.0)
+        """The fold that was running at the last poll, and when that was."""
+        self._tasks: set[_Recovery] = set()
+        """Referenced here, so that none is garbage collected before it has ended."""
 
     async def recover(self) -> None:
-        """Have them finished or closed; who opens a session waits for no model.
-
-        What takes longer goes on while the session is used.
-        """
-        recovery = self._begun()
-        await asyncio.wait({recovery}, timeout=_PATIENCE)
+        """Recover folds; what takes longer, such as a model call, goes on in the background."""
+        recovery = self._start()
+        await asyncio.wait({recovery}, timeout=_RECOVERY_WAIT)
         if recovery.done():
             recovery.result()
 
-    def look(self, running: UUID | None) -> None:
-        """Now and then, for a fold of another process may lose it while the session stays open."""
+    def poll(self, running: UUID | None) -> None:
+        """Recover now and then: another process may die while the session stays open."""
         now = asyncio.get_running_loop().time()
-        fold, since = self._seen
+        fold, since = self._last_poll
         if running != fold:
-            self._seen = (running, now)
-        elif fold is not None and now - since >= _LOOK:
-            self._seen = (fold, now)
-            self._begun()
+            self._last_poll = (running, now)
+        elif fold is not None and now - since >= _POLL_INTERVAL:
+            self._last_poll = (fold, now)
+            self._start()
 
-    def _begun(self) -> _Recovery:
-        recovery = asyncio.ensure_future(self._engine.recover(self._following.name))
-        recovery.add_done_callback(self._let_go)
-        self._under_way.add(recovery)
+    def _start(self) -> _Recovery:
+        recovery = asyncio.ensure_future(self._engine.recover(self._live.name))
+        recovery.add_done_callback(self._finish)
+        self._tasks.add(recovery)
         return recovery
 
-    def _let_go(self, recovery: _Recovery) -> None:
-        self._under_way.discard(recovery)
+    def _finish(self, recovery: _Recovery) -> None:
+        self._tasks.discard(recovery)
         if not recovery.cancelled():
             recovery.exception()  # the log says how each fold ended, or that it has not
 
 
-# The watchdog in a session: what is read again after a fold is told, and kept in the view.
-#
-# Everything it knows is in the log: folds remember what was read, and pins are entries. So another
-# process goes on where this one was.
-
-_TRIES = 3
-_LABELS = 16
-"""Tokens beside its text that a part costs at most when it is quoted."""
-
-Asked = TypeVar("Asked")
-_Line = tuple[object, ...]
-
-
 class RereadGuard:
-    """Looks at what is said to one session after a fold."""
+    """Reports what is read again after a fold, and pins it in the view.
+
+    Everything it knows is in the log: folds remember what was read, and pins are entries. So
+    another process can continue where this one was.
+    """
 
     def __init__(self, live: LiveView, watch: Callable[[ReadAgain], None]) -> None:
-        self._following = live
+        self._live = live
         self._watch = watch
-        self._dog = Watchdog()
+        self._watchdog = Watchdog()
         self._line: _Line = ()
-        self._known = 0
+        self._checked = 0
+        """The newest entry that the watchdog has seen."""
 
-    async def said(self, span: Span) -> None:
-        """Look at what was said just now; what goes wrong here costs a pin, and no message."""
-        live = self._following
-        if not live.folding or not live.view.inputs.foldings:
+    async def check(self, span: Span) -> None:
+        """Look for rereads in new messages; an error here costs a pin, and no message."""
+        live = self._live
+        if not live.can_fold or not live.view.inputs.foldings:
             return
-        found: list[Reread] = []
+        rereads: list[Reread] = []
         with suppress(RefoldError):
-            found = await self._found(span)
-            if found or live.view.inputs.outline.watched:
-                await self._settle([one.read for one in found if one.same])
-        for one in found:
-            self._watch(self._event(one))
+            rereads = [each for each in await self._rereads() if each.read.part.seq in span]
+            if rereads or live.view.inputs.outline.watched:
+                await self._update_pins([each.read for each in rereads if each.same])
+        for reread in rereads:
+            self._watch(self._event(reread))
 
-    async def looked(self) -> None:
-        """After a fold, while the view changes anyway: let go of what is not needed any more."""
-        inputs = self._following.view.inputs
+    async def unpin_after_fold(self) -> None:
+        """After a fold, while the view changes anyway: unpin what is not needed any more."""
+        inputs = self._live.view.inputs
         if inputs.outline.watched and _line(inputs) != self._line:
             with suppress(RefoldError):
-                await self._found(None)
-                await self._settle([])
+                await self._rereads()
+                await self._update_pins([])
 
-    async def fitting(self, ask: Callable[[], Asked]) -> Asked:
-        """What `ask` makes of the view; pins of the watchdog give way where they are in the way."""
+    async def plan_or_unpin(self, plan: Callable[[], _Planned]) -> _Planned:
+        """The result of `plan`; where it does not fit, it is tried again without our pins."""
         try:
-            return ask()
+            return plan()
         except ViewTooLarge:
-            if not self._following.view.inputs.outline.watched:
+            if not self._live.view.inputs.outline.watched:
                 raise
-        await self._append(lambda: Pins(unpin=self._following.view.inputs.outline.watched))
-        return ask()
+        await self._append(lambda: Pins(unpin=self._live.view.inputs.outline.watched))
+        return plan()
 
-    async def _found(self, span: Span | None) -> list[Reread]:
-        inputs = self._following.view.inputs
+    async def _rereads(self) -> list[Reread]:
+        inputs = self._live.view.inputs
         line = _line(inputs)
         if line != self._line:
-            self._dog, self._known = Watchdog(await self._folded(inputs)), 0
+            self._watchdog, self._checked = Watchdog(await self._folded_reads(inputs)), 0
             self._line = line
-        rows = inputs.rows[inputs.at(self._known + 1) :]
-        found = self._dog.take(_passage(inputs, row) for row in rows)
-        self._known = max(self._known, inputs.head)
-        return [one for one in found if span is not None and one.read.part.seq in span]
+        rows = inputs.rows[inputs.at(self._checked + 1) :]
+        rereads = self._watchdog.take(_passage(inputs, row) for row in rows)
+        self._checked = max(self._checked, inputs.head)
+        return [*rereads]
 
-    async def _folded(self, inputs: ViewInput) -> list[Read]:
-        """What the folds remember, but for what is seen again since one was opened."""
-        found: list[Read] = []
+    async def _folded_reads(self, inputs: ViewInput) -> list[Read]:
+        """What the folds remember, except what was unfolded since."""
+        log, name = self._live.log, self._live.name
+        reads: list[Read] = []
         for fold in inputs.foldings:
-            for entry in await self._following.log.read(
-                self._following.name, Span(fold.seq, fold.seq)
-            ):
+            for entry in await log.read(name, Span(fold.seq, fold.seq)):
                 match CODEC.decode(entry):
                     case FoldCompleted(summary=summary):
-                        found += parse(summary).reads
+                        reads += parse(summary).reads
                     case _:
                         pass
-        return [one for one in found if _row(inputs, one.part) is None]
+        return [read for read in reads if _row(inputs, read.part) is None]
 
-    async def _settle(self, wanted: list[Read]) -> None:
-        await self._append(lambda: self._settled(wanted))
+    async def _update_pins(self, needed: list[Read]) -> None:
+        def decide() -> Pins:
+            inputs, setup = self._live.view.inputs, self._live.setup
+            outline = inputs.outline
+            room = int(setup.profile.watch.share * effective_limit(setup.profile, setup.budget))
+            by_people = {*outline.pins} - {*outline.watched}
+            cost = partial(_cost, inputs)
+            new = pins(outline.watched, self._watchdog.reads, needed, cost, room)
+            return new._replace(pin=tuple(part for part in new.pin if part not in by_people))
 
-    def _settled(self, wanted: list[Read]) -> Pins:
-        inputs, setup = self._following.view.inputs, self._following.setup
-        outline = inputs.outline
-        room = int(setup.profile.watch.share * effective_limit(setup.profile, setup.budget))
-        people = {*outline.pins} - {*outline.watched}
-        found = pins(outline.watched, self._dog.reads, wanted, partial(_cost, inputs), room)
-        return found._replace(pin=tuple(one for one in found.pin if one not in people))
+        await self._append(decide)
 
     async def _append(self, decide: Callable[[], Pins]) -> None:
-        """Append what is decided; nobody else may have pinned something in between."""
-        live = self._following
-        for _ in range(_TRIES):
+        live = self._live
+        for _ in range(_PIN_ATTEMPTS):
             pin, unpin = decide()
             values: list[Value] = [Unpinned(unpin)] if unpin else []
             values += [Pinned(pin, watched=True)] if pin else []
@@ -234,19 +227,17 @@ class RereadGuard:
             else:
                 return
 
-    def _event(self, found: Reread) -> ReadAgain:
-        inputs = self._following.view.inputs
-        part = found.read.part
+    def _event(self, reread: Reread) -> ReadAgain:
+        inputs, part = self._live.view.inputs, reread.read.part
         row = _row(inputs, part)
         tokens = row.parts[part.index].tokens if row else 0
         pinned = part in inputs.outline.pins
-        share = self._following.setup.profile.watch.share
-        remedy = KEPT if pinned else OTHER if not found.same else TOO_LARGE if share else COUNTED
-        return ReadAgain(found.tool, found.what, found.times, tokens, pinned, remedy)
+        share = self._live.setup.profile.watch.share
+        remedy = KEPT if pinned else OTHER if not reread.same else TOO_LARGE if share else COUNTED
+        return ReadAgain(reread.tool, reread.what, reread.times, tokens, pinned, remedy)
 
 
 def _line(inputs: ViewInput) -> _Line:
-    """What changes when what was read before must be looked at anew."""
     outline = inputs.outline
     return tuple(fold.seq for fold in inputs.foldings), outline.line, outline.since
 
@@ -256,20 +247,20 @@ def _passage(inputs: ViewInput, row: Row) -> Passage:
 
 
 def _row(inputs: ViewInput, part: PartRef) -> Row | None:
-    at = inputs.at(part.seq)
-    if at < len(inputs.rows) and inputs.rows[at].seq == part.seq:
-        return inputs.rows[at]
+    index = inputs.at(part.seq)
+    if index < len(inputs.rows) and inputs.rows[index].seq == part.seq:
+        return inputs.rows[index]
     return None
 
 
 def _cost(inputs: ViewInput, parts: Iterable[PartRef]) -> int:
     """What these pins keep in the view: the whole step of each, or, where that is folded, a quote.
 
-    A step of which a part is pinned is never left out, however much else it holds.
+    A step with a pinned part is never left out, however much else it holds.
     """
-    wanted = {*parts}
-    steps = {inputs.steps[inputs.at(one.seq)] for one in wanted if _row(inputs, one)}
-    rows = sum(weight(inputs.rows[at]) for start in steps for at in inputs.step(start))
-    quotes = [one for one in inputs.pinned if not wanted.isdisjoint(one.sources)]
-    told = sum(inputs.counter.text(one.text) + PER_MESSAGE for one in quotes)
-    return rows + told + _LABELS * len(wanted)
+    refs = {*parts}
+    steps = {inputs.steps[inputs.at(ref.seq)] for ref in refs if _row(inputs, ref)}
+    rows = sum(weight(inputs.rows[index]) for start in steps for index in inputs.step(start))
+    quotes = (quote.text for quote in inputs.pinned if not refs.isdisjoint(quote.sources))
+    quoted = sum(inputs.counter.text(text) + PER_MESSAGE for text in quotes)
+    return rows + quoted + _LABEL_TOKENS * len(refs)

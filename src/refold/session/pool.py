@@ -12,7 +12,7 @@ out as leases and counts their users:
   is canceled fails alone, and the next one tries.
 - At most `max_idle` sessions without users stay open, the most recently used ones.
 - An evicted session first finishes the fold that it is making, then the pool forgets it. It is not
-  closed: a session at rest holds nothing but memory, so whoever still has it in hand may go on
+  closed: a session at rest holds nothing but memory, so a caller that still has it may go on
   using it, and gets the same one by the next lease.
 - Sessions belong to the event loop that opened them. Those of a closed loop are dropped as they
   are: nothing of them can run any more.
@@ -48,25 +48,15 @@ class SessionKey(NamedTuple):
 
 
 class PooledSession(Protocol):
-    """What a pool needs of a session, or of what stands around one."""
+    """What a pool needs of a session, or of a wrapper around one; see `Session`."""
 
     @property
-    def busy(self) -> bool:
-        """Whether it is making a fold that would be lost with it."""
-        ...
-
-    async def drain(self) -> None:
-        """Return when that fold has ended."""
-        ...
-
-    async def close(self) -> None:
-        """Stop; a fold that it is making is given up."""
-        ...
+    def busy(self) -> bool: ...
+    async def drain(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 class PoolCounts(NamedTuple):
-    """How many sessions a pool holds."""
-
     leased: int
     """In use, or about to be opened."""
     idle: int
@@ -75,17 +65,15 @@ class PoolCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
         return sum(self)
 
 
 class Closed(NamedTuple):
-    """What closing a pool did."""
+    """What `SessionPool.close` did."""
 
     sessions: int
-    """How many were closed."""
     in_use: tuple[SessionKey, ...]
-    """Those that were still in use when the wait was over; their users get errors from now on."""
+    """Sessions still in use when the wait was over; their users get errors from now on."""
 
 
 S = TypeVar("S", bound=PooledSession)
@@ -93,8 +81,6 @@ S = TypeVar("S", bound=PooledSession)
 
 @dataclass(eq=False)
 class _Slot(Generic[S]):
-    """The place of one session, from the first who asks for it until it is let go."""
-
     key: SessionKey
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: S | None = None
@@ -121,7 +107,6 @@ class _Shard(Generic[S]):
         self.closing: asyncio.Task[Closed] | None = None
 
     def enter(self, key: SessionKey) -> _Slot[S]:
-        """The slot of a key, with one more user."""
         slot = self.current.get(key)
         if slot is None:
             slot = self.current[key] = _Slot(key)
@@ -144,14 +129,12 @@ class _Shard(Generic[S]):
 
 
 class SessionPool(Generic[S]):
-    """The open sessions of a program, by key and event loop."""
+    """The open sessions of a program, by key and event loop.
+
+    `max_idle` is how many sessions without users stay open on each event loop.
+    """
 
     def __init__(self, *, max_idle: int) -> None:
-        """Make a pool.
-
-        Args:
-            max_idle: How many sessions without users stay open on each event loop.
-        """
         self.max_idle = max_idle
         self._shards: WeakKeyDictionary[asyncio.AbstractEventLoop, _Shard[S]] = WeakKeyDictionary()
         self._shards_guard = ThreadLock()
@@ -194,7 +177,7 @@ class SessionPool(Generic[S]):
         return slot.session if slot is not None else shard.evicted.get(key)
 
     def discard(self, key: SessionKey, session: S | None = None) -> None:
-        """Open the key anew at its next lease: its log was forgotten, or begun again.
+        """Reopen the key at its next lease: its log was forgotten, or begun again.
 
         Those who use it now keep it until they release it.
 
@@ -232,7 +215,7 @@ class SessionPool(Generic[S]):
             return Closed(0, ())
         if shard.closing is None:
             shard.closing = loop.create_task(self._close(shard, grace))
-        # Shielded: whoever is canceled while closing must not leave half of them open.
+        # Shielded: a caller that is canceled while closing must not leave half of them open.
         return await asyncio.shield(shard.closing)
 
     async def _acquire(
@@ -247,7 +230,7 @@ class SessionPool(Generic[S]):
                 async with slot.opening:
                     if shard.is_current(slot) and not slot.closed:
                         if slot.session is None:
-                            slot.session = await self._opened(slot, open_session)
+                            slot.session = await self._open(slot, open_session)
                         return slot, slot.session
             except BaseException:
                 self._release(shard, slot, keep=True)
@@ -256,7 +239,7 @@ class SessionPool(Generic[S]):
             self._release(shard, slot, keep=True)
 
     @staticmethod
-    async def _opened(slot: _Slot[S], open_session: Callable[[], Awaitable[S]]) -> S:
+    async def _open(slot: _Slot[S], open_session: Callable[[], Awaitable[S]]) -> S:
         session = await open_session()
         if slot.closed:  # `close` waited for it in vain
             await session.close()
@@ -291,7 +274,7 @@ class SessionPool(Generic[S]):
     @staticmethod
     async def _drain(shard: _Shard[S], slot: _Slot[S], session: S) -> None:
         try:
-            with suppress(Exception):  # the log says how the fold ended, or whoever opens it next
+            with suppress(Exception):  # the log says how the fold ended, or the next open
                 await session.drain()
         finally:
             del shard.draining[slot]

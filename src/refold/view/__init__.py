@@ -4,9 +4,18 @@ This package is pure: it reads no file, calls no model and looks at no clock.
 """
 
 from refold.view.budget import ASSUMED_WINDOW, Account, Budget, Thresholds, thresholds
-from refold.view.events import Event, Truncation, UsageInfo, events
 from refold.view.explain import Explanation, explain
-from refold.view.plan import Gone, Layout, LeftOut, Plan, Reason
+from refold.view.plan import (
+    Event,
+    Layout,
+    LeftOut,
+    Omission,
+    Plan,
+    Reason,
+    Truncation,
+    UsageInfo,
+    events,
+)
 from refold.view.profiles import (
     PROFILES,
     Archive,
@@ -43,11 +52,11 @@ __all__ = [
     "Explanation",
     "Fit",
     "Fold",
-    "Gone",
     "Keep",
     "Layout",
     "LeftOut",
     "Messages",
+    "Omission",
     "Plan",
     "Previous",
     "Profile",

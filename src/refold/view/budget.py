@@ -7,18 +7,24 @@ from typing import NamedTuple
 from refold.view.profiles import Profile
 
 ASSUMED_WINDOW = 128_000
-"""When nobody knows a model's window."""
+"""The window of a model that nobody knows."""
+PER_MESSAGE = 4
+"""Tokens that each message costs besides its parts: role and separators."""
+GAIN = 0.1
+"""The share of the target that a rewrite must free to be worth a provider's cache."""
+APART = 0.1
+"""The share of the limit that lies between soft and hard at least, unless they were set closer."""
 
 
 class Budget(NamedTuple):
-    """What limits one request."""
+    """The limits of one request, in tokens."""
 
     window: int | None = None
     """The model's window; None when it is unknown."""
     reserve: int = 0
     """Kept free for the answer."""
     instructions: int = 0
-    """Tokens of instructions that are sent beside the messages."""
+    """Tokens of instructions that are sent besides the messages."""
     tools: int = 0
     """Tokens of the tool definitions."""
     learned: int | None = None
@@ -45,7 +51,7 @@ class Budget(NamedTuple):
 
     @property
     def shown_window(self) -> str:
-        """The window, for people."""
+        """The window as text, also when it is unknown."""
         if self.window is None:
             return f"unknown (assuming {ASSUMED_WINDOW:,})"
         return f"{self.window:,}"
@@ -64,37 +70,25 @@ class Account(NamedTuple):
 
     @property
     def sent(self) -> int:
-        """Everything that is sent."""
+        """The tokens of everything that is sent."""
         return self.system + self.conversation + self.tools
 
     @property
     def free(self) -> int:
-        """What is left below the limit."""
+        """The tokens that are left below the limit."""
         return max(0, self.limit - self.headroom - self.sent)
-
-
-PER_MESSAGE = 4
-"""Tokens that each message costs beside its parts: role and separators."""
-
-
-# At how many tokens a profile acts, for one model and one counter: computed here and nowhere else.
-#
-# The planner, the trigger of folds, `refold models` and the chat all read the same value. Marks are
-# shares of the limit, as they were set, in tokens as they are counted. A counter that may be too
-# low
-# keeps some headroom below the limit; that headroom never reaches below the hard mark, so it cannot
-# merge "a fold starts" and "a request waits for it" into one number. What an estimate then lets
-# through and the provider refuses is sent again, shorter, and the provider's limit is remembered.
-
-GAIN = 0.1
-"""The share of the target that a rewrite must free to be worth a provider's cache."""
-APART = 0.1
-"""The share of the limit that lies between soft and hard at least, unless they were set closer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The marks of a profile, in tokens of a whole request; 0 where it has none.
+    """At how many tokens of a whole request a profile acts; 0 where it has no such mark.
+
+    The planner, the trigger of folds, `refold models` and the chat all read these values. Marks
+    are shares of the limit, as they were set, in tokens as they are counted. A counter that may be
+    too low keeps some headroom below the limit; that headroom never reaches below the hard mark,
+    so "a fold starts" and "a request waits for it" stay two numbers. When an estimate lets too
+    much through and the provider refuses it, a shorter request is sent, and the provider's limit is
+    remembered.
 
     `room`, `target`, `low_water` and `fold` are tokens of messages alone, without the floor.
     """
@@ -114,7 +108,7 @@ class Thresholds:
     window: int = 0
     """A fixed count of tokens that the messages are cut to."""
     messages: int = 0
-    """How many messages start a fold, or are left when nothing summarises."""
+    """How many messages start a fold, or are left when nothing summarizes."""
     turns: int = 0
     """The same for turns."""
     floor: int = 0
@@ -126,7 +120,7 @@ class Thresholds:
 
     @property
     def gain(self) -> int:
-        """Tokens that a rewrite must free."""
+        """The tokens that a rewrite must free."""
         return int(GAIN * self.target)
 
     def rewrite_due(self, total: int, tried: int) -> bool:
@@ -134,7 +128,7 @@ class Thresholds:
         return total > self.room or (total > self.target and total >= tried + self.gain)
 
     def as_json(self) -> dict[str, int]:
-        """All of them, by name."""
+        """All thresholds, by their names."""
         return asdict(self)
 
 
@@ -189,14 +183,12 @@ def _soft(profile: Profile, limit: int, hard: int, left_alone: int) -> int:
 
 
 def _tokens(share: float, limit: int) -> int:
-    """The first count that reaches the share."""
     return ceil(round(share * limit, 6))  # 0.55 of 100,000 is a little more than 55,000
 
 
 def _share(steps: tuple[tuple[int, float], ...], budget: Budget) -> float:
-    """The share for a window of this size: that of the last step it reaches."""
     window = ASSUMED_WINDOW if budget.window is None else budget.window
-    return next((share for least, share in sorted(steps, reverse=True) if window >= least), 0)
+    return next((share for size, share in sorted(steps, reverse=True) if window >= size), 0)
 
 
 def _target(profile: Profile, safe: int, room: int) -> int:

@@ -1,18 +1,21 @@
-"""What there is to say about one request: each message of the session, and what became of it."""
+"""The facts of an explanation: each message of the session, and what becomes of it in one request.
+
+Also text in the columns of a terminal: how wide it is, cut to a width, broken into lines.
+"""
 
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from refold.errors import InvalidMessage
 from refold.log import CODEC, Entry, Message, PartRef
 from refold.log.entry import spans_of, subtract
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE, Account, Budget
-from refold.view.plan import SENTENCES, Gone, Plan
+from refold.view.plan import SENTENCES, Omission, Plan
 from refold.view.plan_builder import PlanBuilder
 from refold.view.view_input import ViewInput
 from refold.wire import Change, Drop, InsertKind, Kind, Replace, Role, Shape
@@ -24,19 +27,16 @@ WORDS = 160
 
 
 class Disposition(NamedTuple):
-    """What happens, and why."""
-
     edit: Edit
     reason: str
 
     @property
     def sentence(self) -> str:
-        """The reason, for people."""
         return sentence(self.reason)
 
 
-class Told(NamedTuple):
-    """One part, and what becomes of it."""
+class PartLine(NamedTuple):
+    """One part of a message, and what becomes of it."""
 
     ref: PartRef
     kind: Kind
@@ -49,7 +49,7 @@ class Told(NamedTuple):
     words: str
     """How it begins, on one line."""
     sources: tuple[PartRef, ...] = ()
-    """Where it is said instead."""
+    """The parts that say it instead."""
 
 
 class Line(NamedTuple):
@@ -57,9 +57,9 @@ class Line(NamedTuple):
 
     seq: int
     role: Role | None
-    """None when nobody can read it."""
+    """None if it cannot be read."""
     scope: str
-    parts: tuple[Told, ...] = ()
+    parts: tuple[PartLine, ...] = ()
     reason: str = ""
     """Why none of it is sent; empty if some is."""
     opens: bool = False
@@ -69,24 +69,19 @@ class Line(NamedTuple):
 
     @property
     def before(self) -> int:
-        """Its tokens."""
         return sum(part.before for part in self.parts)
 
     @property
     def after(self) -> int:
-        """The tokens that are sent of it."""
         return sum(part.after for part in self.parts)
 
     @property
     def dispositions(self) -> tuple[Disposition, ...]:
-        """What happens to its parts, each once."""
-        found = {part.disposition for part in self.parts}
-        return tuple(sorted(found or {Disposition("drop", self.reason)}))
+        dispositions = {part.disposition for part in self.parts}
+        return tuple(sorted(dispositions or {Disposition("drop", self.reason)}))
 
 
 class Inserted(NamedTuple):
-    """A message that is sent and not in the log."""
-
     before: int
     """The entry it stands in front of."""
     kind: InsertKind
@@ -97,8 +92,6 @@ class Inserted(NamedTuple):
 
 
 class Total(NamedTuple):
-    """All parts that have one disposition."""
-
     disposition: Disposition
     parts: int
     messages: int
@@ -108,13 +101,10 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Messages that follow one another and share one fate."""
-
     lines: tuple[Line, ...]
 
     @property
     def totals(self) -> tuple[Total, ...]:
-        """Their parts by disposition."""
         return totals(self.lines)
 
 
@@ -122,36 +112,34 @@ _ADDED: Final = {
     "fitted": "says that something was left out so that the request fits",
     "window": "says that something is outside the fixed limits",
 }
-"""Of inserts, where the reason's own sentence speaks of what they stand for."""
+"""For inserts, where the reason's own sentence describes what they stand for."""
 
 
 def sentence(reason: str, *, added: bool = False) -> str:
     """A reason, for people; `added` if it is that of an insert."""
-    known: dict[str, str] = {**SENTENCES, FORGOTTEN: "erased for good", **(_ADDED if added else {})}
-    return known.get(reason, reason)
+    sentences: dict[str, str] = {**SENTENCES, FORGOTTEN: "erased for good"}
+    return (_ADDED if added else {}).get(reason) or sentences.get(reason, reason)
 
 
 def totals(lines: Iterable[Line]) -> tuple[Total, ...]:
     """The parts of these messages by disposition, the most tokens first."""
-    found: dict[Disposition, Total] = {}
+    by_disposition: dict[Disposition, Total] = {}
     for line in lines:
         for disposition in line.dispositions:
             parts = [part for part in line.parts if part.disposition == disposition]
-            old = found.get(disposition, Total(disposition, 0, 0, 0, 0))
-            found[disposition] = Total(
+            old = by_disposition.get(disposition, Total(disposition, 0, 0, 0, 0))
+            by_disposition[disposition] = Total(
                 disposition,
                 old.parts + len(parts),
                 old.messages + 1,
                 old.before + sum(part.before for part in parts),
                 old.after + sum(part.after for part in parts),
             )
-    return tuple(sorted(found.values(), key=lambda one: (-one.before, one.disposition)))
+    return tuple(sorted(by_disposition.values(), key=lambda x: (-x.before, x.disposition)))
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that is known of one request."""
-
     session: str | None
     title: str | None
     format: str
@@ -171,7 +159,7 @@ class Findings:
     lines: tuple[Line, ...]
     """One for each message up to the head, as far as they were read."""
     inserts: tuple[Inserted, ...]
-    unlisted: tuple[Gone, ...]
+    unlisted: tuple[Omission, ...]
     """Entries that are not shown and were not read: some may be messages."""
 
     @property
@@ -181,7 +169,6 @@ class Findings:
 
     @property
     def totals(self) -> tuple[Total, ...]:
-        """All parts by disposition."""
         return totals(self.lines)
 
     @property
@@ -189,12 +176,6 @@ class Findings:
         """How many messages of the log are sent, whole or in part."""
         return sum(not line.reason for line in self.lines)
 
-
-# Text in the columns of a terminal: how wide it is, cut to a width, broken into lines.
-#
-# Whatever was said may be shown, so everything that could move the cursor, colour the screen or
-# turn
-# the direction of writing is taken out first.
 
 Tone = Literal[
     "",
@@ -213,7 +194,7 @@ Tone = Literal[
     "reserve",
     "free",
 ]
-"""What a piece of text is about, for those who show it in colours."""
+"""What a piece of text is about, to show it in colors."""
 
 ELLIPSIS: Final = "…"
 
@@ -224,19 +205,20 @@ _SELECTORS: dict[int, None] = dict.fromkeys((0xFE0E, 0xFE0F))
 
 
 class Piece(NamedTuple):
-    """Some text of one line."""
-
     text: str
     tone: Tone = ""
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
 def first_words(text: str, width: int) -> str:
-    """The beginning of a text as one line that takes at most so many columns."""
+    """The beginning of a text as one line that takes at most so many columns.
+
+    Everything that could move the cursor, color the screen or turn the direction of writing is
+    taken out, because messages may hold anything.
+    """
     start = text[: _READ * width + 1]
     line = " ".join(start.split()).translate(_SELECTORS)
     if not line.isprintable():
@@ -249,7 +231,7 @@ def clipped(line: str, width: int) -> str:
     if columns(line) <= width:
         return line
     room = max(0, width - 1)
-    return (_fitting(line, room).rstrip() + ELLIPSIS)[: max(0, width)]
+    return (_prefix(line, room).rstrip() + ELLIPSIS)[: max(0, width)]
 
 
 def padded(line: str, width: int, *, right: bool = False) -> str:
@@ -270,117 +252,104 @@ def wrapped(text: str, width: int) -> list[str]:
         if lines[-1]:
             lines.append("")
         while columns(word) > width:
-            piece = _fitting(word, width) or word[0]
+            piece = _prefix(word, width) or word[0]
             lines[-1], word = piece, word[len(piece) :]  # noqa: PLW2901 - what is left of it
             lines.append("")
         lines[-1] = word
     return [line for line in lines if line]
 
 
-def _fitting(line: str, room: int) -> str:
-    """The longest beginning that fits."""
-    end = 0
-    for one in line:
-        room -= _width(one)
+def _prefix(line: str, room: int) -> str:
+    for end, character in enumerate(line):
+        room -= _width(character)
         if room < 0:
-            break
-        end += 1
-    return "".join(islice(line, end))
+            return line[:end]
+    return line
 
 
 @lru_cache(4096)
-def _width(one: str) -> int:
-    if unicodedata.category(one) in ("Mn", "Me"):
+def _width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
         return 0
-    return 2 if unicodedata.east_asian_width(one) in "WF" else 1
-
-
-# What becomes of each message and each part, read from a sheet and a plan.
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def lines_of(inputs: ViewInput, plan: Plan, entries: Iterable[Entry] = ()) -> tuple[Line, ...]:
-    """A line for each message: those of the sheet, and those of the entries beside it."""
+    """A line for each message: those of the view's input, and those of the other entries."""
     given = tuple(entries)
-    rows = {row.seq: at for at, row in enumerate(inputs.rows)}
+    rows = {row.seq: index for index, row in enumerate(inputs.rows)}
     others = {
         entry.seq: entry
         for entry in given
         if entry.kind == Message.KIND and entry.seq not in rows and entry.seq <= inputs.head
     }
-    maker = _Maker(inputs, plan, sorted([*rows, *others]))
+    builder = _LineBuilder(inputs, plan, sorted([*rows, *others]))
     scopes = {entry.seq: entry.scope for entry in given}
-    found = [maker.row(at, scopes.get(seq, inputs.scope)) for seq, at in rows.items()]
-    found += [maker.other(entry) for entry in others.values()]
-    return tuple(sorted(found, key=lambda line: line.seq))
+    lines = [builder.row(index, scopes.get(seq, inputs.scope)) for seq, index in rows.items()]
+    lines += [builder.other(entry) for entry in others.values()]
+    return tuple(sorted(lines, key=lambda line: line.seq))
 
 
 def inserts_of(inputs: ViewInput, plan: Plan) -> tuple[Inserted, ...]:
-    """The messages that are not in the log."""
     builder = PlanBuilder(inputs)
     return tuple(
         Inserted(
-            one.before,
-            one.kind,
-            one.reason,
-            builder.cost(one),
-            first_words(one.text, WORDS),
-            one.sources,
+            insert.before,
+            insert.kind,
+            insert.reason,
+            builder.cost(insert),
+            first_words(insert.text, WORDS),
+            insert.sources,
         )
-        for one in plan.layout.inserts
+        for insert in plan.layout.inserts
     )
 
 
 def unlisted(
     inputs: ViewInput, lines: Iterable[Line], entries: Iterable[Entry] = ()
-) -> tuple[Gone, ...]:
-    """Entries that are not on the sheet and that nobody read: some of them may be messages."""
-    known = spans_of([1, *(line.seq for line in lines), *(entry.seq for entry in entries)])
+) -> tuple[Omission, ...]:
+    """Entries that are not in the view and were not read: some of them may be messages."""
+    read = spans_of([1, *(line.seq for line in lines), *(entry.seq for entry in entries)])
     return tuple(
-        Gone(span, gone.reason)
-        for gone in inputs.absent()
-        for span in subtract((gone.span,), known)
+        Omission(span, omission.reason)
+        for omission in inputs.absent()
+        for span in subtract((omission.span,), read)
     )
 
 
 def runs_of(lines: Iterable[Line]) -> tuple[Run, ...]:
-    """The messages in runs that share their dispositions."""
     grouped = groupby(lines, key=lambda line: line.dispositions)
     return tuple(Run(tuple(run)) for _, run in grouped)
 
 
-class _Maker:
-    """Makes lines; knows what the plan does to whole messages."""
-
+class _LineBuilder:
     def __init__(self, inputs: ViewInput, plan: Plan, seqs: list[int]) -> None:
-        self._sheet = inputs
+        self._inputs = inputs
         self._changes = plan.layout.changes
-        self._desk = PlanBuilder(inputs)
-        self._desk.apply(
+        self._builder = PlanBuilder(inputs)
+        self._builder.apply(
             (part, change)
             for row in inputs.rows
             for part in row.parts
             if (change := self._changes.get(part.ref)) is not None
         )
-        self._turns = {inputs.rows[at].seq for at in inputs.turns}
-        self._gone: dict[int, str] = {}
-        for gone in reversed(plan.layout.gone):  # the first that speaks of an entry counts
-            span = gone.span
+        self._turns = {inputs.rows[index].seq for index in inputs.turns}
+        self._omitted: dict[int, str] = {}
+        for span, reason in reversed(plan.layout.omissions):  # the first for an entry counts
             for seq in seqs[bisect_left(seqs, span.first) : bisect_right(seqs, span.last)]:
-                self._gone[seq] = gone.reason
+                self._omitted[seq] = reason
 
-    def row(self, at: int, scope: str) -> Line:
-        """A message of the sheet."""
-        row = self._sheet.rows[at]
-        shapes = self._sheet.wire.describe(row.payload).shapes
-        after = [self._desk.tokens(part) for part in row.parts]
-        counts = list(zip(shapes, (part.tokens for part in row.parts), after, strict=True))
-        step = self._sheet.rows[self._sheet.steps[at]].seq
+    def row(self, index: int, scope: str) -> Line:
+        row = self._inputs.rows[index]
+        shapes = self._inputs.wire.describe(row.payload).shapes
+        counts = [(part.tokens, self._builder.tokens(part)) for part in row.parts]
+        step = self._inputs.rows[self._inputs.steps[index]].seq
         line = Line(row.seq, row.role, scope, opens=row.seq in self._turns, step=step)
-        return self._filled(line, counts)
+        return self._with_parts(line, shapes, counts)
 
     def other(self, entry: Entry) -> Line:
-        """A message that is not on the sheet; one that nobody can read has no parts."""
-        why = self._gone.get(entry.seq, FORGOTTEN if entry.forgotten else "unreadable")
+        """A message that is not in the view; one that cannot be read has no parts."""
+        why = self._omitted.get(entry.seq, FORGOTTEN if entry.forgotten else "unreadable")
         blank = Line(entry.seq, None, entry.scope, reason=why)
         match CODEC.decode(entry):
             case Message(payload):
@@ -388,40 +357,42 @@ class _Maker:
             case _:
                 return blank
         try:
-            role, shapes, _ = self._sheet.wire.describe(payload)
+            role, shapes, _ = self._inputs.wire.describe(payload)
         except InvalidMessage:
             return blank
-        counts = [(shape, self._sheet.counter.part(shape), 0) for shape in shapes]
-        return self._filled(blank._replace(role=role), counts)
+        counts = [(self._inputs.counter.part(shape), 0) for shape in shapes]
+        return self._with_parts(blank._replace(role=role), shapes, counts)
 
-    def _filled(self, line: Line, counts: list[tuple[Shape, int, int]]) -> Line:
+    def _with_parts(
+        self, line: Line, shapes: Sequence[Shape], counts: Sequence[tuple[int, int]]
+    ) -> Line:
         """The line with its parts; the message's own tokens go to the first."""
-        whole = line.reason or self._gone.get(line.seq, "")
-        parts: list[Told] = []
-        sent = 0
-        for nth, (shape, before, after) in enumerate(counts):
-            change = self._changes.get(PartRef(line.seq, nth))
-            told = _told(PartRef(line.seq, nth), shape, change, whole)
-            own = 0 if nth else PER_MESSAGE
-            if told.disposition.edit == "drop":
-                parts.append(told._replace(before=before + own))
+        omitted = line.reason or self._omitted.get(line.seq, "")
+        parts: list[PartLine] = []
+        sent = False
+        for index, (shape, (before, after)) in enumerate(zip(shapes, counts, strict=True)):
+            ref = PartRef(line.seq, index)
+            change = self._changes.get(ref)
+            disposition = _disposition(change, omitted)
+            before += 0 if index else PER_MESSAGE  # noqa: PLW2901 - the message's own tokens
+            if disposition.edit == "drop":
+                after = 0  # noqa: PLW2901 - as above
             else:
-                still = 0 if sent else PER_MESSAGE
-                parts.append(told._replace(before=before + own, after=after + still))
-                sent += 1
-        why = "" if sent else (parts[0].disposition.reason if parts else whole or "empty")
+                after += 0 if sent else PER_MESSAGE  # noqa: PLW2901 - as above
+                sent = True
+            words, sources = first_words(shape.text, WORDS), change.sources if change else ()
+            parts.append(
+                PartLine(ref, shape.kind, shape.tool, disposition, before, after, words, sources)
+            )
+        why = "" if sent else (parts[0].disposition.reason if parts else omitted or "empty")
         return line._replace(parts=tuple(parts), reason=why)
 
 
-def _told(ref: PartRef, shape: Shape, change: Change | None, whole: str) -> Told:
-    """A part without its figures; `whole` is why its message is not sent, if it is not."""
+def _disposition(change: Change | None, omitted: str) -> Disposition:
     match change:
         case Replace(reason=reason):
-            disposition = Disposition("replace", reason)
+            return Disposition("replace", reason)
         case Drop(reason=reason):
-            disposition = Disposition("drop", reason)
+            return Disposition("drop", reason)
         case None:
-            disposition = Disposition("drop", whole) if whole else Disposition("keep", "kept")
-    sources = change.sources if change else ()
-    words = first_words(shape.text, WORDS)
-    return Told(ref, shape.kind, shape.tool, disposition, 0, 0, words, sources)
+            return Disposition("drop", omitted) if omitted else Disposition("keep", "kept")

@@ -1,10 +1,10 @@
-"""Text of others within text of ours: no character of theirs begins a line of ours.
+"""Quoting: no character of a quoted text may begin a line of ours.
 
-What models are told of folded, pinned and delegated messages has lines that Refold writes, and
+What models see of folded, pinned and delegated messages mixes lines that Refold writes with
 quotations. A quotation ends where Refold says so only if nothing within it can pass for the end of
-a line. Readers differ in what they take for one, so all that anybody takes for one counts: every
-control character, and the line and paragraph separators of Unicode. Whatever goes out of here has
-line feeds and tabs, and no other control character.
+a line. Readers differ in what they take for a line end, so every control character counts, and the
+line and paragraph separators of Unicode. The results have line feeds and tabs, and no other control
+character.
 """
 
 import re
@@ -21,7 +21,6 @@ def lines_of(text: str) -> list[str]:
 
 
 def quoted(text: str, mark: str = "> ") -> str:
-    """The text with a mark before each of its lines."""
     return "\n".join(f"{mark}{line}" for line in lines_of(text))
 
 
@@ -36,5 +35,5 @@ def on_one_line(text: str) -> str:
 
 
 def tool_name(name: str | None) -> str:
-    """A tool's name as it may stand in a line of ours: whoever offers the tool chose it."""
+    """A tool's name, safe for a line of ours: the name comes from the tool's provider."""
     return on_one_line(name or "")[:_LONGEST_NAME].strip() or "a tool"

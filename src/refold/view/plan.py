@@ -1,8 +1,14 @@
-"""A plan: what happens to each part up to the head, why, and what the request costs."""
+"""A plan: what happens to each part up to the head, why, and what the request costs.
+
+Also the events that report a plan. Their names and fields are those that other tools know; see
+`session.usage_info` and `session.truncation` in the reference.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
+
+from pydantic import JsonValue
 
 from refold.log import MAIN_SCOPE, Outline, PartRef
 from refold.log.entry import Span
@@ -10,8 +16,6 @@ from refold.view.budget import Account, Budget
 from refold.view.profiles import Profile
 from refold.view.tokens import Counter
 from refold.wire import Change, Drop, Insert, Keep
-
-# Why a part is where it is: one word for each reason, and a sentence for people.
 
 Reason = Literal[
     "kept",
@@ -41,8 +45,9 @@ Reason = Literal[
     "empty",
     "opening",
 ]
+"""Why a part is, or is not, in the view."""
 
-SENTENCES: dict[Reason, str] = {
+SENTENCES: Final[dict[Reason, str]] = {
     "kept": "sent as it is",
     "off the line": "rewound or cleared",
     "folded": "a summary stands for it",
@@ -72,7 +77,7 @@ SENTENCES: dict[Reason, str] = {
 }
 
 LASTING: frozenset[str] = frozenset({"window", "text only", "emergency"})
-"""What stays decided in every profile: what fixed limits, or a refusal, took out once."""
+"""Decisions that last in every profile: what fixed limits, or a refusal, took out once."""
 STICKY = LASTING | {
     "trimmed",
     "archived",
@@ -82,9 +87,10 @@ STICKY = LASTING | {
     "fitted",
     "oversized",
 }
+"""Decisions that last in sticky profiles, until the next rewrite."""
 
 
-class Gone(NamedTuple):
+class Omission(NamedTuple):
     """A run of entries that the view does not show."""
 
     span: Span
@@ -95,7 +101,7 @@ class Gone(NamedTuple):
 class Layout:
     """The decisions themselves. What is in none of them is kept."""
 
-    gone: tuple[Gone, ...] = ()
+    omissions: tuple[Omission, ...] = ()
     """Entries that are not shown, as runs."""
     changes: Mapping[PartRef, Change] = field(default_factory=dict[PartRef, Change])
     """Parts that are replaced, or dropped from a message that is shown."""
@@ -103,18 +109,15 @@ class Layout:
     """Messages that are not in the log, in order of the entry they stand in front of."""
 
     def __add__(self, later: "Layout") -> "Layout":
-        """Both, where the other speaks of later entries only."""
-        if not (later.gone or later.changes or later.inserts):
+        """Both, where the other one concerns later entries only."""
+        if not (later.omissions or later.changes or later.inserts):
             return self
-        return Layout(
-            self.gone + later.gone,
-            {**self.changes, **later.changes},
-            self.inserts + later.inserts,
-        )
+        omissions = self.omissions + later.omissions
+        return Layout(omissions, {**self.changes, **later.changes}, self.inserts + later.inserts)
 
 
 class Terms(NamedTuple):
-    """What a plan was made under; under others, everything is decided anew."""
+    """What a plan was made under; under others, everything is decided afresh."""
 
     outline: Outline
     profile: Profile
@@ -122,10 +125,8 @@ class Terms(NamedTuple):
     scope: str
 
     def same(self, other: "Terms") -> bool:
-        """Whether they are the very same."""
-        return all(one is two for one, two in zip(self[:3], other[:3], strict=True)) and (
-            self.scope == other.scope
-        )
+        same = (mine is theirs for mine, theirs in zip(self[:3], other[:3], strict=True))
+        return all(same) and self.scope == other.scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Closed:
     hidden: int
     opened: bool
     """Whether anyone but the system has spoken: nothing can come before it any more."""
-    terms: "Terms"
+    terms: Terms
     series: object
     """The same for plans that only add to one another."""
 
@@ -153,9 +154,6 @@ class LeftOut(NamedTuple):
     """By how much it made the request smaller."""
     marks: int = 0
     """Messages that were put in the place of what was left out."""
-
-
-NOTHING = LeftOut()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +173,115 @@ class Plan:
     """Why this plan changes what had been sent; empty when it only adds to the plan before."""
     tried: int = 0
     """The tokens at which a rewrite was last found not to be worth it."""
-    untold: int = 0
-    """The entry up to which delegated work is no longer told, for want of room."""
-    left_out: LeftOut = NOTHING
+    hidden_until: int = 0
+    """The entry up to which delegated work is no longer quoted, for want of room."""
+    left_out: LeftOut = field(default=LeftOut())
     budget: Budget | None = field(default=None, compare=False, repr=False)
     closed: Closed | None = field(default=None, compare=False, repr=False)
 
     @property
     def shortened(self) -> bool:
         """Whether something was cut or left out to save room."""
-        return bool(self.layout.changes) or any(one.reason in STICKY for one in self.layout.gone)
+        return bool(self.layout.changes) or any(
+            omission.reason in STICKY for omission in self.layout.omissions
+        )
 
     def disposition(self, ref: PartRef) -> Change | Keep:
         """What happens to a part, and why."""
         change = self.layout.changes.get(ref)
         if change is not None:
             return change
-        for gone in self.layout.gone:
-            if ref.seq in gone.span:
-                return Drop(gone.reason)
+        for omission in self.layout.omissions:
+            if ref.seq in omission.span:
+                return Drop(omission.reason)
         return Keep("kept")
+
+
+@dataclass(frozen=True, slots=True)
+class UsageInfo:
+    """How full the window is, and of what."""
+
+    NAME: ClassVar[str] = "session.usage_info"
+    INTERNAL: ClassVar[str] = "usage_info"
+
+    token_limit: int
+    current_tokens: int
+    messages_length: int
+    system_tokens: int
+    conversation_tokens: int
+    tool_definitions_tokens: int
+    is_initial: bool
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent, by its public names."""
+        return {
+            "type": self.NAME,
+            "tokenLimit": self.token_limit,
+            "currentTokens": self.current_tokens,
+            "messagesLength": self.messages_length,
+            "systemTokens": self.system_tokens,
+            "conversationTokens": self.conversation_tokens,
+            "toolDefinitionsTokens": self.tool_definitions_tokens,
+            "isInitial": self.is_initial,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What a request left out so that it fits. The log is not touched."""
+
+    NAME: ClassVar[str] = "session.truncation"
+    INTERNAL: ClassVar[str] = "history_truncated"
+
+    token_limit: int
+    pre_tokens: int
+    post_tokens: int
+    pre_messages: int
+    post_messages: int
+    performed_by: str = "BasicTruncator"
+
+    @property
+    def tokens_removed(self) -> int:
+        """How many tokens were left out."""
+        return self.pre_tokens - self.post_tokens
+
+    @property
+    def messages_removed(self) -> int:
+        """How many messages were left out."""
+        return self.pre_messages - self.post_messages
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent, by its public names."""
+        return {
+            "type": self.NAME,
+            "tokenLimit": self.token_limit,
+            "preTruncationTokensInMessages": self.pre_tokens,
+            "preTruncationMessagesLength": self.pre_messages,
+            "postTruncationTokensInMessages": self.post_tokens,
+            "postTruncationMessagesLength": self.post_messages,
+            "tokensRemovedDuringTruncation": self.tokens_removed,
+            "messagesRemovedDuringTruncation": self.messages_removed,
+            "performedBy": self.performed_by,
+        }
+
+
+Event = UsageInfo | Truncation
+
+
+def events(plan: Plan, messages: int, *, initial: bool = False) -> list[Event]:
+    """The events of one request with this plan and this many messages."""
+    account, out = plan.account, plan.left_out
+    usage = UsageInfo(
+        account.limit,
+        account.sent,
+        messages,
+        account.system,
+        account.conversation,
+        account.tools,
+        initial,
+    )
+    if not out.messages:
+        return [usage]
+    before = messages + out.messages - out.marks
+    tokens = plan.tokens
+    return [usage, Truncation(account.limit, tokens + out.tokens, tokens, before, messages)]

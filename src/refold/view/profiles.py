@@ -12,37 +12,6 @@ from pydantic.fields import FieldInfo
 
 from refold.errors import InvalidSetting
 
-__all__ = [
-    "BALANCED",
-    "COPILOT",
-    "COWAGENT",
-    "CO_CLI",
-    "INKEEP",
-    "PROFILES",
-    "STATIC_MARKER",
-    "Archive",
-    "Arguments",
-    "Emergency",
-    "Fit",
-    "Fold",
-    "Keep",
-    "Policy",
-    "Profile",
-    "ProjectRight",
-    "Retention",
-    "Rewrite",
-    "Trigger",
-    "Trim",
-    "Values",
-    "Watch",
-    "Window",
-    "profile",
-    "project_right",
-]
-
-
-# The values that policies go by, in groups: what each means, and what it is unless told.
-
 T = TypeVar("T")
 
 
@@ -69,7 +38,7 @@ Shipped = Annotated[T, ProjectRight.PROFILE]
 
 def project_right(field: FieldInfo) -> ProjectRight:
     """What a project's files may do about this setting."""
-    declared = (one for one in field.metadata if isinstance(one, ProjectRight))
+    declared = (item for item in field.metadata if isinstance(item, ProjectRight))
     return next(declared, ProjectRight.NONE)
 
 
@@ -165,7 +134,7 @@ class Fold(Values):
     )
     writer: Shipped[Literal["log", "model"]] = Field(
         default="model",
-        description="Who writes summaries where no summariser is named: the log itself, without a "
+        description="Who writes summaries where no summarizer is named: the log itself, without a "
         "model, or the primary model.",
     )
     ground: Shipped[Literal["check", "report"]] = Field(
@@ -181,7 +150,7 @@ class Fold(Values):
         "log would hold; else that one is used.",
     )
     call_limit: Policy[float] = Field(
-        default=120, gt=0, description="Seconds that one call of the summariser may take."
+        default=120, gt=0, description="Seconds that one call of the summarizer may take."
     )
     references: Policy[bool] = Field(
         default=False,
@@ -273,7 +242,7 @@ class Arguments(Values):
 
 
 class Window(Values):
-    """Fixed limits, for when nothing summarises."""
+    """Fixed limits, for when nothing summarizes."""
 
     max_messages: Policy[int] = Field(
         default=0,
@@ -307,12 +276,11 @@ class Window(Values):
 
     @property
     def limits(self) -> bool:
-        """Whether any limit is set."""
         return any((self.max_messages, self.max_turns, self.max_tokens, self.rolling))
 
     @property
     def rolling(self) -> bool:
-        """Whether only the newest are seen, at each request anew."""
+        """Whether each request sees only the newest messages."""
         return bool(self.recent_messages or self.recent_tokens)
 
 
@@ -343,7 +311,7 @@ class Emergency(Values):
     """What happens after a provider refused a request for its length: it is cut hard, at once.
 
     Before that, everything is remembered, where there is a memory. When the provider refuses that
-    too, only the latest prompt is sent, and the view begins anew with it.
+    too, only the latest prompt is sent, and the view starts afresh with it.
     """
 
     result_chars: Policy[int] = Field(
@@ -407,7 +375,7 @@ class Profile(Values):
     )
     summariser: str = Field(
         default="",
-        description="The model that summarises; empty: the primary one, where `fold.writer` says "
+        description="The model that summarizes; empty: the primary one, where `fold.writer` says "
         "that a model does.",
     )
 
@@ -476,7 +444,7 @@ COWAGENT = Profile(
     max_steps=15,
 )
 
-PROFILES = {one.name: one for one in (BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP)}
+PROFILES = {each.name: each for each in (BALANCED, CO_CLI, COPILOT, COWAGENT, INKEEP)}
 """The profiles that come with Refold, by name."""
 
 

@@ -6,7 +6,7 @@ nothing, so today's limits, prices and rules do not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from refold.errors import Unrebuildable
 from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
-from refold.view.plan import Gone, Layout, Plan
+from refold.view.plan import Layout, Omission, Plan
 from refold.view.view import Request, assemble
 from refold.view.view_input import Row
-from refold.wire import Change, Drop, Insert, Part, Replace, Wire, wire_for
+from refold.wire import Drop, Insert, Part, Replace, Wire, wire_for
 
-# The difference between two layouts, as request records keep it.
-
+WHOLE_EVERY = 64
+"""How many records may be chained before one is whole again."""
+RECORD_VERSION = 1
 INLINE_CHARS = 1024
 """Longer inserted texts are kept once, as artifacts, and named by their hash."""
 
@@ -56,8 +57,8 @@ class _Insert:
 class Difference:
     """How one layout comes from another; from nothing, the whole layout."""
 
-    gone: tuple[Gone, ...] = ()
-    shown_again: tuple[Gone, ...] = ()
+    gone: tuple[Omission, ...] = ()
+    shown_again: tuple[Omission, ...] = ()
     drops: tuple[_Drop, ...] = ()
     replaces: tuple[_Replace, ...] = ()
     unchanged: tuple[PartRef, ...] = ()
@@ -66,7 +67,6 @@ class Difference:
     """How many inserts of the earlier layout come first; None: all of them."""
 
     def hashes(self) -> set[str]:
-        """The artifacts that hold its long texts."""
         replaced = {edit.text for edit in self.replaces if edit.hashed}
         return replaced | {edit.insert.text for edit in self.inserts if edit.hashed}
 
@@ -75,79 +75,39 @@ def difference(before: Layout, after: Layout, texts: dict[str, Artifact]) -> Dif
     """How `after` comes from `before`; long texts go to `texts`, by their hashes."""
     if before is after:
         return Difference()
-    old, new = set(before.gone), set(after.gone)
-    kept = _common(before.inserts, after.inserts)
-    changed = {
-        ref: change for ref, change in after.changes.items() if before.changes.get(ref) != change
-    }
-    return Difference(
-        gone=tuple(one for one in after.gone if one not in old),
-        shown_again=tuple(one for one in before.gone if one not in new),
-        drops=tuple(
-            _Drop(ref, one.reason, one.sources)
-            for ref, one in changed.items()
-            if isinstance(one, Drop)
-        ),
-        replaces=tuple(
-            _kept_replace(ref, one, texts)
-            for ref, one in changed.items()
-            if isinstance(one, Replace)
-        ),
-        unchanged=tuple(ref for ref in before.changes if ref not in after.changes),
-        inserts=tuple(_kept_insert(one, texts) for one in after.inserts[kept:]),
-        kept_inserts=None if kept == len(before.inserts) else kept,
-    )
-
-
-def patched(before: Layout, change: Difference, texts: Mapping[str, str]) -> Layout:
-    """The layout that comes from `before` by this difference. Raises Unrebuildable."""
-    back = set(change.shown_again)
-    dropped = set(change.unchanged)
-    changes: dict[PartRef, Change] = {
-        ref: one for ref, one in before.changes.items() if ref not in dropped
-    }
-    changes.update({one.part: Drop(one.reason, one.sources) for one in change.drops})
-    for one in change.replaces:
-        text = _text(one.text, texts) if one.hashed else one.text
-        changes[one.part] = Replace(one.head, text, one.tail, one.reason, one.sources)
-    inserts = before.inserts[: change.kept_inserts]
-    return Layout(
-        (*(one for one in before.gone if one not in back), *change.gone),
-        changes,
-        (*inserts, *(_restored(one, texts) for one in change.inserts)),
-    )
-
-
-def _common(left: Sequence[Insert], right: Sequence[Insert]) -> int:
-    count = 0
-    for one, two in zip(left, right, strict=False):
-        if one != two:
+    old, new = set(before.omissions), set(after.omissions)
+    common = 0
+    for left, right in zip(before.inserts, after.inserts, strict=False):
+        if left != right:
             break
-        count += 1
-    return count
+        common += 1
+    drops: list[_Drop] = []
+    replaces: list[_Replace] = []
+    for ref, change in after.changes.items():
+        if before.changes.get(ref) == change:
+            continue
+        match change:
+            case Drop(reason, sources):
+                drops.append(_Drop(ref, reason, sources))
+            case Replace(head, text, tail, reason, sources):
+                stored, hashed = _store(text, texts)
+                replaces.append(_Replace(ref, head, stored, tail, reason, sources, hashed))
+    inserts: list[_Insert] = []
+    for insert in after.inserts[common:]:
+        stored, hashed = _store(insert.text, texts)
+        inserts.append(_Insert(replace(insert, text=stored), hashed))
+    return Difference(
+        gone=tuple(omission for omission in after.omissions if omission not in old),
+        shown_again=tuple(omission for omission in before.omissions if omission not in new),
+        drops=tuple(drops),
+        replaces=tuple(replaces),
+        unchanged=tuple(ref for ref in before.changes if ref not in after.changes),
+        inserts=tuple(inserts),
+        kept_inserts=None if common == len(before.inserts) else common,
+    )
 
 
-def _kept_replace(ref: PartRef, edit: Replace, texts: dict[str, Artifact]) -> _Replace:
-    text, hashed = _stored(edit.text, texts)
-    return _Replace(ref, edit.head, text, edit.tail, edit.reason, edit.sources, hashed)
-
-
-def _kept_insert(edit: Insert, texts: dict[str, Artifact]) -> _Insert:
-    text, hashed = _stored(edit.text, texts)
-    return _Insert(_with_text(edit, text), hashed)
-
-
-def _restored(kept: _Insert, texts: Mapping[str, str]) -> Insert:
-    if not kept.hashed:
-        return kept.insert
-    return _with_text(kept.insert, _text(kept.insert.text, texts))
-
-
-def _with_text(edit: Insert, text: str) -> Insert:
-    return Insert(edit.before, edit.kind, text, edit.reason, edit.tool, edit.call, edit.sources)
-
-
-def _stored(text: str, texts: dict[str, Artifact]) -> tuple[str, bool]:
+def _store(text: str, texts: dict[str, Artifact]) -> tuple[str, bool]:
     if len(text) <= INLINE_CHARS:
         return text, False
     artifact = Artifact.of(text.encode(errors="surrogatepass"), "text/plain")
@@ -155,22 +115,34 @@ def _stored(text: str, texts: dict[str, Artifact]) -> tuple[str, bool]:
     return artifact.hash, True
 
 
-def _text(name: str, texts: Mapping[str, str]) -> str:
-    try:
-        return texts[name]
-    except KeyError:
-        raise Unrebuildable(f"The text {name} that was inserted is gone.") from None
+def patched(before: Layout, difference: Difference, texts: Mapping[str, str]) -> Layout:
+    """The layout that comes from `before` by this difference. Raises Unrebuildable."""
 
+    def restored(text: str, *, hashed: bool) -> str:
+        try:
+            return texts[text] if hashed else text
+        except KeyError:
+            raise Unrebuildable(f"The text {text} that was inserted is gone.") from None
 
-WHOLE_EVERY = 64
-"""How many records may be chained before one is whole again."""
-RECORD_VERSION = 1
+    shown_again, unchanged = set(difference.shown_again), set(difference.unchanged)
+    changes = {ref: x for ref, x in before.changes.items() if ref not in unchanged}
+    changes.update({drop.part: Drop(drop.reason, drop.sources) for drop in difference.drops})
+    for edit in difference.replaces:
+        text = restored(edit.text, hashed=edit.hashed)
+        changes[edit.part] = Replace(edit.head, text, edit.tail, edit.reason, edit.sources)
+    inserts = (
+        replace(stored.insert, text=restored(stored.insert.text, hashed=stored.hashed))
+        for stored in difference.inserts
+    )
+    return Layout(
+        (*(x for x in before.omissions if x not in shown_again), *difference.gone),
+        changes,
+        (*before.inserts[: difference.kept_inserts], *inserts),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A plan as a record keeps it."""
-
     wire: str
     wire_version: int
     profile: str
@@ -227,11 +199,12 @@ def record(
         plan.cause,
         plan.rewrites,
         plan.tried,
-        plan.untold,
+        plan.hidden_until,
         hashes,
     )
+    quoted = spans_of(ref.seq for insert in plan.layout.inserts for ref in insert.sources)
     value = Requested(
-        spans=union((*shown(plan), *spans_of(_quoted(plan.layout)))),
+        spans=union((*shown_spans(plan), *quoted)),
         plan=_ADAPTER.dump_python(applied, mode="json", exclude_defaults=True),
         model=model,
         digest=request.digest,
@@ -241,16 +214,15 @@ def record(
     return Record(value, tuple(texts.values()))
 
 
-def shown(plan: Plan) -> tuple[Span, ...]:
-    """The entries that the plan shows something of."""
-    return subtract(up_to(plan.head), (gone.span for gone in plan.layout.gone))
+def shown_spans(plan: Plan) -> tuple[Span, ...]:
+    return subtract(up_to(plan.head), (omission.span for omission in plan.layout.omissions))
 
 
 def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
     """The plan that the last of these records holds, a whole one first."""
     layout = Layout()
-    for one in chain:
-        layout = patched(layout, _applied(one).layout, texts)
+    for value in chain:
+        layout = patched(layout, _applied(value).layout, texts)
     last = _applied(chain[-1])
     return Plan(
         last.profile,
@@ -268,7 +240,7 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
 
 def hashes_of(chain: Iterable[Requested]) -> set[str]:
     """The artifacts whose texts `planned` needs."""
-    return {name for one in chain for name in _applied(one).layout.hashes()}
+    return {name for value in chain for name in _applied(value).layout.hashes()}
 
 
 def rebuild(
@@ -286,11 +258,11 @@ def rebuild(
             f"This Refold has version {wire.version}; use the one that wrote it.",
         )
     plan = planned(chain, texts)
-    wanted = set(seqs(shown(plan)))
+    visible = set(seqs(shown_spans(plan)))
     rows = [
         _row(wire, entry)
         for entry in entries
-        if entry.seq in wanted and entry.kind == Message.KIND and not entry.forgotten
+        if entry.seq in visible and entry.kind == Message.KIND and not entry.forgotten
     ]
     messages = tuple(assemble(wire, rows, plan.layout))
     if sha256(b"[" + b",".join(messages) + b"]").hexdigest() != chain[-1].digest:
@@ -307,14 +279,9 @@ def _row(wire: Wire, entry: Entry) -> Row:
     return Row(entry.seq, entry.body, role, parts, 0)
 
 
-def _quoted(layout: Layout) -> Iterable[int]:
-    for insert in layout.inserts:
-        yield from (source.seq for source in insert.sources)
-
-
-def _applied(one: Requested) -> Applied:
+def _applied(value: Requested) -> Applied:
     try:
-        applied = _ADAPTER.validate_python(one.plan)
+        applied = _ADAPTER.validate_python(value.plan)
     except ValidationError:
         raise Unrebuildable("The record does not hold a plan that this Refold can read.") from None
     if applied.version > RECORD_VERSION:

@@ -1,4 +1,4 @@
-"""Counting tokens: what a counter is, and what stands around the text of a part."""
+"""Counting tokens: counters, their calibration by usage, and an estimate without a tokenizer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,7 +58,6 @@ class Marks(NamedTuple):
     """An image of full size."""
 
     def weighed(self, counted: int, kind: Kind) -> int:
-        """The tokens of this family for as many counted."""
         own = self.return_factor if kind == "return" else None
         return round(counted * (own or self.factor))
 
@@ -79,9 +78,9 @@ def part_tokens(counter: Counter, shape: Shape, marks: Marks) -> int:
     """The tokens of a part: its text, the marks around it, the tool's name, and its media."""
     around = {"call": marks.call, "return": marks.returned}.get(shape.kind, marks.message)
     name = counter.text(shape.tool, "other") if shape.tool else 0
-    media = sum(_media_tokens(one, marks) for one in shape.media)
+    media_tokens = sum(_media_tokens(media, marks) for media in shape.media)
     sealed = ceil(shape.opaque / _OPAQUE)
-    return counter.text(shape.text, shape.kind) + around + name + media + sealed
+    return counter.text(shape.text, shape.kind) + around + name + media_tokens + sealed
 
 
 def _media_tokens(media_type: str, marks: Marks) -> int:
@@ -92,14 +91,9 @@ def _media_tokens(media_type: str, marks: Marks) -> int:
 
 def tools_tokens(counter: Counter, definitions: Iterable[str], marks: Marks = PLAIN) -> int:
     """The tokens of tool definitions, each the JSON of its name, description and schema."""
-    each = [counter.text(one, "other") + marks.tool for one in definitions]
-    return sum(each) + marks.tools if each else 0
+    tokens = [counter.text(tool, "other") + marks.tool for tool in definitions]
+    return sum(tokens) + marks.tools if tokens else 0
 
-
-# Counts corrected by the usage that a provider reports.
-#
-# A calibration remembers the last pairs of what was counted and what was reported for the same
-# request. Their median ratio corrects the counter; how far they lie above it is the headroom.
 
 LAST = 100
 """How many pairs are remembered."""
@@ -116,7 +110,11 @@ ABSURD = 4.0
 
 
 class Calibration(BaseModel):
-    """How a counter's counts relate to what a provider reports."""
+    """How a counter's counts relate to what a provider reports.
+
+    It remembers the last pairs of what was counted and what was reported for the same request.
+    Their median ratio corrects the counter; how far they lie above it is the headroom.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -152,12 +150,12 @@ class Calibration(BaseModel):
         return [reported / estimated for estimated, reported in self.pairs]
 
     def to_json(self) -> str:
-        """It, as JSON."""
+        """The calibration as JSON, for `from_json`."""
         return self.model_dump_json()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Calibration":
-        """What `to_json` wrote."""
+        """The calibration that `to_json` wrote. Raises InvalidInput."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -168,28 +166,23 @@ class Calibration(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A counter whose counts are corrected."""
-
     counter: Counter
     factor: float
     spread: float
 
     @property
     def name(self) -> str:
-        """The counter's, and the correction."""
         return f"{self.counter.name} * {self.factor:.2f}"
 
     def text(self, text: str, kind: Kind = "text") -> int:
-        """The tokens of a text, corrected."""
         return ceil(self.counter.text(text, kind) * self.factor)
 
     def part(self, shape: Shape) -> int:
-        """The tokens of a whole part, corrected."""
         return ceil(self.counter.part(shape) * self.factor)
 
 
 def calibrated(counter: Counter, calibration: Calibration) -> Calibrated:
-    """The counter, corrected."""
+    """A counter whose counts are corrected by a calibration."""
     return Calibrated(counter, calibration.factor, calibration.spread)
 
 
@@ -197,10 +190,8 @@ def calibrated(counter: Counter, calibration: Calibration) -> Calibrated:
 #
 # A tokenizer cuts text where the class of its characters changes: at words, humps in names, groups
 # of digits, runs of punctuation. So the estimate counts such changes, each with a weight. The
-# weights
-# were fitted to the o200k tokenizer, by non-negative least squares on relative errors, over
-# recorded
-# agent sessions, program code and pages in a dozen languages.
+# weights were fitted to the o200k tokenizer, by non-negative least squares on relative errors, over
+# recorded agent sessions, program code and pages in a dozen languages.
 
 Content = Literal["prose", "json", "code", "cjk", "script", "encoded"]
 """What a text is made of. "script" is any other writing than Latin; "encoded" is base64 or hex."""
@@ -213,7 +204,6 @@ class Bound(NamedTuple):
     slack: int
 
     def holds(self, estimated: int, true: int) -> bool:
-        """Whether the estimate is within the bound."""
         return abs(estimated - true) <= self.share * true + self.slack
 
 
@@ -244,7 +234,6 @@ class Estimate:
         return self.marks.weighed(estimate(text), kind)
 
     def part(self, shape: Shape) -> int:
-        """The tokens of a whole part."""
         return part_tokens(self, shape, self.marks)
 
 

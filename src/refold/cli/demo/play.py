@@ -225,7 +225,7 @@ async def play(
         heard = _Heard(hear or _deaf)
         for at, prompt in enumerate(PROMPTS):
             if at == DETAIL:
-                shown = await (await own.session(session, model)).shown()
+                shown = await (await own.session(session, model)).next_messages()
                 heard.shown_when_asked = b"\n".join(shown)
             heard.begins(prompt)
             async with agent.run_stream_events(prompt, conversation_id=session) as events:

@@ -25,7 +25,7 @@ from refold.errors import HistoryDiffers
 from refold.log import CODEC, Log, Message, Span
 from refold.log.entry import intersect, spans_of, subtract, take_last, union
 from refold.session import Session
-from refold.view.view_input import seen
+from refold.view.view_input import visibility
 from refold.wire import PydanticAI
 from refold.wire.alignment import Alignment, Item, Piece, align, items_of
 
@@ -231,7 +231,7 @@ class _LogTail:
                 if entry.kind != Message.KIND or entry.forgotten:
                     continue
                 match CODEC.decode(entry):
-                    case Message(payload) if seen(entry.scope, self._scope) == "native":
+                    case Message(payload) if visibility(entry.scope, self._scope) == "native":
                         self._payloads[entry.seq] = payload
                     case _:
                         pass

@@ -1,4 +1,1 @@
-"""The policies: pure rules that read a desk and propose edits.
-
-One file each; none knows another.
-"""
+"""The policies: pure rules that read a plan builder and propose edits."""

@@ -5,7 +5,7 @@ prompts; then earlier steps of the current turn; then the newest results are cut
 go; last the newest results. System content, pins and the latest prompt never.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
@@ -16,11 +16,15 @@ from refold.view.profiles import Profile, Trim
 from refold.view.view_input import Row
 from refold.wire import Change, Drop, Insert, Part, Replace
 
-_TOLD = ("delegated", "late")
+_QUOTED = ("delegated", "late")
 _SMALLEST = 200
 """Characters to which the newest results are cut before they are left out."""
 _MARK = "\n[…{length} chars, cut to fit]\n"
 _NO_SUMMARY = "[Earlier conversation left out to stay within context budget]"
+_OVERSIZED = (
+    "[The user's message here was too long for the context window ({chars:,} characters) and is "
+    "left out. It is kept in the log as entry {seq}.]"
+)
 
 
 def fit(builder: PlanBuilder, room: int, aim: int) -> Iterator[Proposal]:
@@ -32,12 +36,14 @@ def fit(builder: PlanBuilder, room: int, aim: int) -> Iterator[Proposal]:
         return
     inputs = builder.inputs
     prompt = len(inputs.rows) if inputs.prompt is None else inputs.prompt
-    current = _current(builder, prompt)
+    # The latest prompt may come with the newest results, in one step.
+    current = inputs.steps[prompt] if prompt < len(inputs.steps) else prompt
+    last_step = inputs.steps[-1] if inputs.steps else 0
     for stage, enough in (
-        (_told(builder), aim),
+        (_quotes(builder), aim),
         (_steps(builder, 0, current), aim),
         (_prompts(builder, prompt), aim),
-        (_steps(builder, current, _last_step(builder)), aim),
+        (_steps(builder, current, last_step), aim),
         (_cuts(builder), room),
         (_summaries(builder), room),
         (_steps(builder, 0, len(inputs.rows)), room),
@@ -48,76 +54,61 @@ def fit(builder: PlanBuilder, room: int, aim: int) -> Iterator[Proposal]:
             yield from unit
 
 
-def marked(builder: PlanBuilder, marker: str) -> Iterator[Insert]:
-    """One marker where fitting first left a message out."""
-    gone = [row.seq for row in builder.inputs.rows if builder.lost(row, "fitted")]
-    if gone and marker:
-        yield Insert(gone[0], "prompt", marker.replace("{count}", str(len(gone))), "fitted")
+def mark_fitted(builder: PlanBuilder, marker: str) -> Iterator[Insert]:
+    lost = [row.seq for row in builder.inputs.rows if builder.lost(row, "fitted")]
+    if lost and marker:
+        yield Insert(lost[0], "prompt", marker.replace("{count}", str(len(lost))), "fitted")
 
 
-def _told(builder: PlanBuilder) -> Iterator[list[Proposal]]:
-    """What is told as text in the user's place and was never the user's, the oldest first."""
-    told = [one for one in builder.inserts if one.reason in _TOLD and not _pinned(builder, one)]
-    for _, same in groupby(sorted(told, key=_place), key=_place):
+def _quotes(builder: PlanBuilder) -> Iterator[list[Proposal]]:
+    """Text in the user's place that was never the user's, the oldest first."""
+    quotes = [
+        insert
+        for insert in builder.inserts
+        if insert.reason in _QUOTED
+        and not any((ref.seq, ref.index) in builder.pinned for ref in insert.sources)
+    ]
+    for _, same in groupby(sorted(quotes, key=_position), key=_position):
         yield [Withdraw(insert) for insert in same]
 
 
 def _summaries(builder: PlanBuilder) -> Iterator[list[Proposal]]:
-    """What folds show, the oldest first; recall still finds what they stand for."""
-    shown = [one for one in builder.inserts if one.reason == "summary"]
-    for sources, same in groupby(sorted(shown, key=_place), key=lambda one: one.sources):
-        gone = list(same)
-        mark = Insert(gone[0].before, "prompt", _NO_SUMMARY, "fitted", sources=sources)
-        yield (
-            [*map(Withdraw, gone), mark]
-            if builder.cost(mark) < sum(map(builder.cost, gone))
-            else []
-        )
+    """What folds show, the oldest first; recall still finds the folded messages."""
+    inserts = [insert for insert in builder.inserts if insert.reason == "summary"]
+    inserts.sort(key=_position)
+    for sources, same in groupby(inserts, key=lambda insert: insert.sources):
+        shown = list(same)
+        mark = Insert(shown[0].before, "prompt", _NO_SUMMARY, "fitted", sources=sources)
+        smaller = builder.cost(mark) < sum(map(builder.cost, shown))
+        yield [*map(Withdraw, shown), mark] if smaller else []
 
 
-def _pinned(builder: PlanBuilder, insert: Insert) -> bool:
-    return any((one.seq, one.index) in builder.pinned for one in insert.sources)
-
-
-def _place(insert: Insert) -> int:
+def _position(insert: Insert) -> int:
     return insert.before
-
-
-def _current(builder: PlanBuilder, prompt: int) -> int:
-    """The row that the latest prompt's step begins with: it may come with the newest results."""
-    steps = builder.inputs.steps
-    return steps[prompt] if prompt < len(steps) else prompt
-
-
-def _last_step(builder: PlanBuilder) -> int:
-    inputs = builder.inputs
-    return inputs.steps[-1] if inputs.steps else 0
 
 
 def _steps(builder: PlanBuilder, start: int, end: int) -> Iterator[list[Proposal]]:
     """Responses with what answers them, and whatever else is no prompt, the oldest first."""
     inputs = builder.inputs
-    at = start
-    while at < end:
-        step = inputs.step(at)
+    while start < end:
+        step = inputs.step(start)
         unit = [
             part
-            for one in step
-            for part in builder.shown(inputs.rows[one])
+            for index in step
+            for part in builder.visible_parts(inputs.rows[index])
             if part.kind != "prompt" and not (part.kind == "system" and part.fixed)
         ]
-        if unit and not any(builder.held(part) for part in unit):
+        if unit and not any(map(builder.must_stay, unit)):
             yield [(part, Drop("fitted")) for part in unit]
-        at = step.stop
+        start = step.stop
 
 
 def _prompts(builder: PlanBuilder, latest: int) -> Iterator[list[Proposal]]:
     """Earlier prompts, the oldest first; but the very first, which states the task, last."""
-    inputs = builder.inputs
-    rows = [row for row in inputs.rows[:latest] if row.has("prompt")]
+    rows = [row for row in builder.inputs.rows[:latest] if row.has("prompt")]
     for row in (*rows[1:], *rows[:1]):
-        unit = [part for part in builder.shown(row) if part.kind == "prompt"]
-        if not any(builder.held(part) for part in unit):
+        unit = [part for part in builder.visible_parts(row) if part.kind == "prompt"]
+        if not any(map(builder.must_stay, unit)):
             yield [(part, Drop("fitted")) for part in unit]
 
 
@@ -128,103 +119,78 @@ def _cuts(builder: PlanBuilder) -> Iterator[list[Proposal]]:
         return
     returns = [
         part
-        for at in inputs.step(inputs.steps[-1])
-        for part in builder.shown(inputs.rows[at])
-        if part.kind == "return" and not part.sealed and not builder.held(part)
+        for index in inputs.step(inputs.steps[-1])
+        for part in builder.visible_parts(inputs.rows[index])
+        if part.kind == "return" and not part.sealed and not builder.must_stay(part)
     ]
     for share in (2000, _SMALLEST):
-        for part in sorted(returns, key=lambda one: -one.chars):
+        for part in sorted(returns, key=lambda part: -part.chars):
             if part.chars > 2 * share + PER_MESSAGE + len(_MARK):
                 mark = _MARK.replace("{length}", str(part.chars))
                 yield [(part, Replace(share, mark, share, "fitted"))]
 
 
-# After a provider refused a request for its length: old turns go, and what is long is cut hard.
-#
-# The latest prompt stays as it was said. What is cut stays cut in later requests.
-
-
 def emergency(builder: PlanBuilder, profile: Profile, refused: int) -> Iterator[Proposal]:
-    """Propose what the profile's emergency values take out or cut.
+    """After a refusal: drop old turns and cut long messages, as the profile's emergency says.
 
-    What was refused once more keeps nothing but the latest prompt.
+    The latest prompt stays as it was said. After another refusal nothing else does. What is cut
+    stays cut in later requests.
     """
-    values, inputs = profile.emergency, builder.inputs
+    values, rows, latest = profile.emergency, builder.inputs.rows, builder.inputs.prompt
     if refused > 1:
-        yield from _dropped(
-            builder, (row for at, row in enumerate(inputs.rows) if at != inputs.prompt)
-        )
+        others = (row for index, row in enumerate(rows) if index != latest)
+        yield from builder.drop(others, "emergency")
         return
     if values.turns:
-        yield from _older(builder, values.turns)
+        turns = builder.visible_turns()
+        if len(turns) > values.turns:
+            start = builder.inputs.turns[turns[-values.turns]]
+            yield from builder.drop(rows[:start], "emergency")
     if values.result_chars:
         update = {"max_chars": values.result_chars, "protect": "last", "last": 0}
         for part, change in trim(builder, profile.trim.model_copy(update=update)):
             yield part, replace(change, reason="emergency")
     if values.user_chars:
-        yield from _prompts_emergency(builder, values.user_chars, profile.trim)
+        yield from _cut_prompts(builder, values.user_chars, profile.trim)
 
 
-def untold(builder: PlanBuilder) -> list[Withdraw]:
-    """What was delegated in turns that went is no longer told."""
-    gone = [row.seq for row in builder.inputs.rows if builder.lost(row, "emergency")]
-    last = gone[-1] if gone else 0
-    told = (one for one in builder.inserts if one.reason == "delegated")
-    return [Withdraw(one) for one in told if one.before <= last]
+def withdraw_lost(builder: PlanBuilder) -> list[Withdraw]:
+    """No longer quote what was delegated in turns that an emergency dropped."""
+    lost = [row.seq for row in builder.inputs.rows if builder.lost(row, "emergency")]
+    last = lost[-1] if lost else 0
+    quotes = (insert for insert in builder.inserts if insert.reason == "delegated")
+    return [Withdraw(insert) for insert in quotes if insert.before <= last]
 
 
-def _older(builder: PlanBuilder, turns: int) -> Iterator[tuple[Part, Drop]]:
-    """All but the newest turns."""
-    rows, starts = builder.inputs.rows, builder.inputs.turns
-    there = [at for at in starts if any(part.kind == "prompt" for part in builder.shown(rows[at]))]
-    return _dropped(builder, rows[: there[-turns]] if len(there) > turns else ())
-
-
-def _dropped(builder: PlanBuilder, rows: Iterable[Row]) -> Iterator[tuple[Part, Drop]]:
-    for row in rows:
-        for part in row.parts:
-            if not builder.held(part) and not isinstance(builder.change(part), Drop):
-                yield part, Drop("emergency")
-
-
-def _prompts_emergency(
-    builder: PlanBuilder, most: int, values: Trim
+def _cut_prompts(
+    builder: PlanBuilder, max_chars: int, values: Trim
 ) -> Iterator[tuple[Part, Replace]]:
-    """Long prompts but the latest, cut to both of their ends."""
-    latest = builder.inputs.prompt
-    for at, row in enumerate(builder.inputs.rows):
-        for part in row.parts if at != latest else ():
-            if part.kind == "prompt" and part.chars > most and builder.free(part):
+    latest, half = builder.inputs.prompt, max_chars // 2
+    for index, row in enumerate(builder.inputs.rows):
+        for part in row.parts if index != latest else ():
+            if part.kind == "prompt" and part.chars > max_chars and builder.free(part):
                 mark = values.marker.replace("{length}", str(part.chars))
-                if most + len(mark) < part.chars:
-                    yield part, Replace(most - most // 2, mark, most // 2, "emergency")
-
-
-# Prompts that no request could hold, each replaced by one line that says where it can be read.
-#
-# The latest prompt is always sent verbatim, so a request with one that is too long is refused. From
-# the next prompt on it is an earlier one: without this policy it would stay in the way, because
-# fitting leaves out everything else first.
-
-_LINE = (
-    "[The user's message here was too long for the context window ({chars:,} characters) and is "
-    "left out. It is kept in the log as entry {seq}.]"
-)
+                if max_chars + len(mark) < part.chars:
+                    yield part, Replace(max_chars - half, mark, half, "emergency")
 
 
 def oversized(
     builder: PlanBuilder, room: int, *, prompt_follows: bool = False
 ) -> Iterator[tuple[Part, Change]]:
-    """Replace each earlier prompt that exceeds the room for prompts.
+    """Replace each earlier prompt that no request could hold by a line that says where it is.
 
-    With `prompt_follows` nobody asks the model to answer the latest prompt any more: it counts as
-    an earlier one.
+    The latest prompt is always sent verbatim, so a request with one that is too long is refused.
+    From the next prompt on it is an earlier one, and would stay in the way, because fitting leaves
+    out everything else first. With `prompt_follows` the latest prompt counts as an earlier one.
     """
     inputs = builder.inputs
     latest = None if prompt_follows else inputs.prompt
-    for at, row in enumerate(inputs.rows[builder.start :], builder.start):
-        if at != latest and exceeds(builder, row, room):
-            yield from _replaced(builder, row)
+    for index, row in enumerate(inputs.rows[builder.start :], builder.start):
+        if index != latest and exceeds(builder, row, room):
+            first, *rest = prompts = [part for part in row.parts if part.kind == "prompt"]
+            if all(map(builder.free, prompts)):  # else pinned, or decided before
+                yield first, Replace(0, _oversized_line(row), 0, "oversized")
+                yield from ((part, Drop("oversized")) for part in rest)
 
 
 def exceeds(builder: PlanBuilder, row: Row, room: int) -> bool:
@@ -233,34 +199,20 @@ def exceeds(builder: PlanBuilder, row: Row, room: int) -> bool:
     if row.tokens <= room // 2 or not row.has("prompt"):
         return False
     tokens = sum(part.tokens for part in row.parts if part.kind == "prompt") + PER_MESSAGE
-    left = room - _needed(builder, row)
-    # Where not even the line would fit, something else is too large.
-    return tokens > left >= builder.cost(Insert(row.seq, "prompt", _line(row), "oversized"))
-
-
-def _line(row: Row) -> str:
-    chars = sum(part.chars for part in row.parts if part.kind == "prompt")
-    return _LINE.format(chars=chars, seq=row.seq)
-
-
-def _needed(builder: PlanBuilder, row: Row) -> int:
-    """The tokens of everything beside the prompt that no request may leave out."""
     inputs = builder.inputs
-    held = sum(
+    required = sum(
         part.tokens
         for other in inputs.rows
         for part in other.parts
-        if builder.held(part) and not (other is row and part.kind == "prompt")
+        if builder.must_stay(part) and not (other is row and part.kind == "prompt")
     )
-    quotes = (Insert(one.seq, "prompt", one.text, "pinned") for one in inputs.pinned)
-    return held + sum(map(builder.cost, quotes))
+    quotes = (Insert(quote.seq, "prompt", quote.text, "pinned") for quote in inputs.pinned)
+    left = room - required - sum(map(builder.cost, quotes))
+    line = Insert(row.seq, "prompt", _oversized_line(row), "oversized")
+    # Where not even the line would fit, something else is too large.
+    return tokens > left >= builder.cost(line)
 
 
-def _replaced(builder: PlanBuilder, row: Row) -> Iterator[tuple[Part, Change]]:
-    prompts = [part for part in row.parts if part.kind == "prompt"]
-    if not all(map(builder.free, prompts)):  # pinned, or decided before
-        return
-    first, *rest = prompts
-    yield first, Replace(0, _line(row), 0, "oversized")
-    for part in rest:
-        yield part, Drop("oversized")
+def _oversized_line(row: Row) -> str:
+    chars = sum(part.chars for part in row.parts if part.kind == "prompt")
+    return _OVERSIZED.format(chars=chars, seq=row.seq)

@@ -1,15 +1,15 @@
 """Calls and returns in pairs, as the strictest provider wants them; on every request.
 
-A call that nothing answers gets a stand-in. A return whose call is not there goes; one that came
-after its call was closed is told as text where it came. Where a response is several messages,
-first goes what may not stand there without another.
+A call that nothing answers gets a placeholder. A return whose call is missing is dropped; one that
+came after its call was closed is quoted as text where it came. Where a response is several
+messages, the ones that may not be sent without another are dropped first.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 
 from refold.log import MAIN_SCOPE
 from refold.view.plan_builder import PlanBuilder, Proposal
-from refold.view.view_input import Row, groups, responses
+from refold.view.view_input import groups, responses
 from refold.wire import Drop, Insert, Part
 
 INTERRUPTED = "Interrupted by user."
@@ -20,111 +20,107 @@ _LATE_CHARS = 2000
 
 def pair(builder: PlanBuilder, start: int = 0) -> Iterator[Proposal]:
     """Repair what is shown from row `start` on, which begins a step."""
-    if builder.inputs.wire.itemized:
-        yield from _parted(builder, start)
+    inputs = builder.inputs
+    if inputs.wire.itemized:
+        yield from _drop_incomplete(builder, start)
     waiting: dict[str | None, Part] = {}
-    asked, step = 0, -1
-    for at, row in enumerate(builder.inputs.rows[start:], start):
-        shown = builder.shown(row)
-        returns = [part for part in shown if part.kind == "return"]
-        within = builder.inputs.steps[at] == step  # what was said between may be gone
+    response, step = 0, -1
+    for index, row in enumerate(inputs.rows[start:], start):
+        parts = builder.visible_parts(row)
+        returns = [part for part in parts if part.kind == "return"]
+        within = inputs.steps[index] == step  # what was said between may be dropped
         answers = within and (row.goes_on or (row.role != "assistant" and returns))
-        if shown and not answers:
-            yield from _stand_ins(builder, waiting, asked)
+        if parts and not answers:
+            yield from _placeholders(builder, waiting, response)
             waiting = {}
         for part in returns:
             if waiting.pop(part.call, None) is None:
-                yield from _unasked(builder, part, at)
-        if row.role == "assistant" and shown:
-            asked, step = row.seq, builder.inputs.steps[at]
-            calls = [part for part in shown if part.kind == "call"]
-            yield from _asked(calls, waiting, _used(builder, at))
-    yield from _stand_ins(builder, waiting, asked)
+                yield from _unmatched(builder, part, index)
+        if row.role == "assistant" and parts:
+            response, step = row.seq, inputs.steps[index]
+            used = _used_ids(builder, index)
+            for part in (part for part in parts if part.kind == "call"):
+                if part.call in waiting or part.call in used:
+                    yield part, Drop("orphan")
+                else:
+                    waiting[part.call] = part
+    yield from _placeholders(builder, waiting, response)
 
 
 def opening(builder: PlanBuilder) -> Iterator[Insert]:
     """Words in the user's place where the model would seem to speak first."""
-    first = next((row for row in builder.shown_rows() if not _system(builder, row)), None)
+    first = next(
+        (
+            row
+            for row in builder.visible_rows()
+            if any(part.kind != "system" for part in builder.visible_parts(row))
+        ),
+        None,
+    )
     if first is None or first.role != "assistant":
         return
-    if not any(one.kind == "prompt" and one.before <= first.seq for one in builder.inserts):
+    if not any(x.kind == "prompt" and x.before <= first.seq for x in builder.inserts):
         yield Insert(first.seq, "prompt", OPENING, "opening")
 
 
-def _system(builder: PlanBuilder, row: Row) -> bool:
-    return all(part.kind == "system" for part in builder.shown(row))
-
-
-def _parted(builder: PlanBuilder, start: int) -> Iterator[Proposal]:
+def _drop_incomplete(builder: PlanBuilder, start: int) -> Iterator[Proposal]:
     """What may not be sent because something else of its response is not, or cannot be."""
     rows = builder.inputs.rows
     for response in responses(builder.inputs, start):
-        refused = _refused(builder, response)
-        for group in groups([rows[at] for at in response]):
-            if _whole(builder, group, refused):
-                continue
-            for row in group:
-                yield from ((part, Drop("parted")) for part in builder.shown(row))
+        unsendable = _unsendable_calls(builder, response)
+        for group in groups([rows[index] for index in response]):
+            # Reasoning that led to nothing is not sent either.
+            complete = not group[-1].has("thought") and all(
+                builder.visible_parts(row) and row.seq not in unsendable for row in group
+            )
+            if not complete:
+                for row in group:
+                    yield from ((part, Drop("parted")) for part in builder.visible_parts(row))
 
 
-def _whole(builder: PlanBuilder, group: Sequence[Row], refused: Container[int]) -> bool:
-    """Whether all of a group can be sent, and reasoning has led to something."""
-    led = not group[-1].has("thought")
-    return led and all(builder.shown(row) and row.seq not in refused for row in group)
-
-
-def _refused(builder: PlanBuilder, response: range) -> set[int]:
-    """The calls with the id of another, and those that want an answer which words cannot be."""
+def _unsendable_calls(builder: PlanBuilder, response: range) -> set[int]:
+    """Calls with the id of another, and those whose answer cannot be a placeholder."""
     inputs = builder.inputs
-    step = (inputs.rows[at] for at in inputs.step(inputs.steps[response[0]]))
-    told = {part.call for row in step for part in builder.shown(row) if part.kind == "return"}
-    found: set[int] = set()
-    seen: set[str | None] = set()
-    for part in (part for at in response for part in builder.shown(inputs.rows[at])):
+    step = (inputs.rows[index] for index in inputs.step(inputs.steps[response[0]]))
+    parts = (part for row in step for part in builder.visible_parts(row))
+    answered = {part.call for part in parts if part.kind == "return"}
+    unsendable: set[int] = set()
+    ids: set[str | None] = set()
+    for part in (x for index in response for x in builder.visible_parts(inputs.rows[index])):
         if part.kind == "call":
             insert = Insert(1, "return", "", "", part.tool, part.call)
-            unanswerable = part.call not in told and not inputs.wire.make([insert])
-            if part.call in seen or unanswerable:
-                found.add(part.seq)
-            seen.add(part.call)
-    return found
+            unanswerable = part.call not in answered and not inputs.wire.make([insert])
+            if part.call in ids or unanswerable:
+                unsendable.add(part.seq)
+            ids.add(part.call)
+    return unsendable
 
 
-def _used(builder: PlanBuilder, at: int) -> Container[str | None]:
+def _used_ids(builder: PlanBuilder, index: int) -> Container[str | None]:
     """The call ids that a call in this row may not have again."""
-    if not builder.inputs.wire.unique_calls:
+    inputs = builder.inputs
+    if not inputs.wire.unique_calls:
         return ()
-    first = builder.inputs.calls
-    return {part.call for part in builder.inputs.rows[at].parts if first.get(part.call, at) < at}
+    parts = inputs.rows[index].parts
+    return {part.call for part in parts if inputs.calls.get(part.call, index) < index}
 
 
-def _asked(
-    calls: list[Part], waiting: dict[str | None, Part], used: Container[str | None]
-) -> Iterator[Proposal]:
-    for part in calls:
-        if part.call in waiting or part.call in used:
-            yield part, Drop("orphan")
-        else:
-            waiting[part.call] = part
-
-
-def _stand_ins(
-    builder: PlanBuilder, waiting: dict[str | None, Part], asked: int
+def _placeholders(
+    builder: PlanBuilder, waiting: dict[str | None, Part], response: int
 ) -> Iterator[Insert]:
     text = INTERRUPTED if builder.inputs.scope == MAIN_SCOPE else UNFINISHED
     for call, part in waiting.items():
-        yield Insert(asked + 1, "return", text, "unanswered", part.tool, call, (part.ref,))
+        yield Insert(response + 1, "return", text, "unanswered", part.tool, call, (part.ref,))
 
 
-def _unasked(builder: PlanBuilder, part: Part, at: int) -> Iterator[Proposal]:
-    """A return that answers nothing here; where it once had a call, its text is worth telling."""
+def _unmatched(builder: PlanBuilder, part: Part, index: int) -> Iterator[Proposal]:
+    """A return that answers nothing here; where it once had a call, its text is worth quoting."""
     inputs = builder.inputs
-    told = inputs.unanswered.get(part.call, at) < at or part.call in _used(builder, at)
-    if not told:
+    closed = inputs.unanswered.get(part.call, index) < index
+    if not (closed or part.call in _used_ids(builder, index)):
         yield part, Drop("orphan")
         return
     yield part, Drop("late")
-    text = inputs.text(part)[:_LATE_CHARS]
     tool = part.tool or inputs.tools.get(part.call)
-    told = f"[Late result of {tool} ({part.call})]\n{text}"
-    yield Insert(part.seq, "prompt", told, "late", sources=(part.ref,))
+    text = f"[Late result of {tool} ({part.call})]\n{inputs.text(part)[:_LATE_CHARS]}"
+    yield Insert(part.seq, "prompt", text, "late", sources=(part.ref,))

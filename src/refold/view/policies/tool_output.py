@@ -1,4 +1,4 @@
-"""Long tool results of earlier turns, cut to their beginning, or to both ends.
+"""What shortens tool calls and results: `trim`, `archive`, `arguments` and `dedupe`.
 
 A result that is JSON is measured, and cut, as the compact JSON that the model reads.
 """
@@ -15,41 +15,17 @@ from refold.view.profiles import Archive, Arguments, Trim
 from refold.wire import Part, Replace
 from refold.wire.splice import Cut, Value, compact_json, is_object, items, pairs, root, spliced
 
-# The names that a text mentions: what a model needs to know that it has seen something.
-
 _RUN = re.compile(r"[\w./~-]++")
-_TELLING = re.compile(r"\w[/._]\w|[a-z][A-Z]|\d{4}")
+_IDENTIFIER = re.compile(r"\w[/._]\w|[a-z][A-Z]|\d{4}")
+"""Marks a path, an identifier or a number, rather than prose."""
 _SHORTEST, _LONGEST = 4, 80
-
-
-def names(text: str, room: int) -> str:
-    """The names a text mentions, the most frequent first, as far as there is room."""
-    if not room:
-        return ""
-    chosen: list[str] = []
-    for name, _ in Counter(_RUN.findall(text)).most_common():
-        if not _telling(name):
-            continue
-        room -= len(name) + 2
-        if room < 0:
-            break
-        chosen.append(name)
-    return ", ".join(chosen)
-
-
-def mentioning(text: str, room: int) -> str:
-    """The names as the end of a sentence; nothing when there are none."""
-    known = names(text, room)
-    return f"; mentions {known}" if known else ""
-
-
-def _telling(word: str) -> bool:
-    """Whether a word is a path, an identifier or a number, rather than prose."""
-    return _SHORTEST <= len(word) <= _LONGEST and _TELLING.search(word) is not None
-
-
-_DIGITS = 20
+_MAX_DIGITS = 20
 """More than any length has."""
+READ_BACK = "recall_"
+"""The prefix of tools that read back what the log holds."""
+_AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed]"
+_MIN_DUPLICATE_CHARS = 200
+"""Characters below which a reference would be no shorter."""
 
 
 def trim(builder: PlanBuilder, values: Trim) -> Iterator[tuple[Part, Replace]]:
@@ -61,17 +37,18 @@ def trim(builder: PlanBuilder, values: Trim) -> Iterator[tuple[Part, Replace]]:
     for row in inputs.rows[:end]:
         for part in row.parts:
             if part.kind == "return" and part.chars > values.max_chars and builder.free(part):
-                change = None if _marked(builder, part, values) else _cut(part, values)
+                change = None if _is_cut(builder, part, values) else _cut(part, values)
                 if change is not None:
                     yield part, change
 
 
-def _marked(builder: PlanBuilder, part: Part, values: Trim) -> bool:
-    """Whether it is what such a cut leaves: it was cut before it came to us."""
-    if part.chars > values.max_chars + len(values.marker) + _DIGITS:
+def _is_cut(builder: PlanBuilder, part: Part, values: Trim) -> bool:
+    """Whether it looks like such a cut: it was cut before it came to us."""
+    if part.chars > values.max_chars + len(values.marker) + _MAX_DIGITS:
         return False
     end = part.chars - _ends(values)[1]
-    return any(one.end() == end for one in _mark(values.marker).finditer(builder.inputs.text(part)))
+    marks = _marker_pattern(values.marker).finditer(builder.inputs.text(part))
+    return any(mark.end() == end for mark in marks)
 
 
 def _cut(part: Part, values: Trim) -> Replace | None:
@@ -83,33 +60,23 @@ def _cut(part: Part, values: Trim) -> Replace | None:
 
 
 def _ends(values: Trim) -> tuple[int, int]:
-    """How much is kept of the beginning and of the end."""
     tail = values.max_chars // 2 if values.style == "head-tail" else 0
     return values.max_chars - tail, tail
 
 
 @lru_cache(16)
-def _mark(marker: str) -> re.Pattern[str]:
+def _marker_pattern(marker: str) -> re.Pattern[str]:
     return re.compile(re.escape(marker).replace(re.escape("{length}"), r"\d+"))
-
-
-# Large tool results of earlier turns, replaced by a short reference.
-#
-# The reference names the part, so that recall can read it back, and the names that it mentioned
-# most,
-# so that a model still knows what it has seen. What was itself read back is told to be read again:
-# a
-# reference to a copy would lead away from what was said.
-
-READ_BACK = "recall_"
-"""How the names of tools begin that read back what the log holds."""
-_AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed]"
 
 
 def archive(
     builder: PlanBuilder, values: Archive, end: int, enough: int, start: int = 0
 ) -> Iterator[tuple[Part, Replace]]:
-    """Archive results before row `end`, the oldest first, until the total is low enough."""
+    """Replace large results before row `end` by references, until the total is low enough.
+
+    The oldest go first. A reference names the part, so that recall can read it back, and the names
+    that it mentioned most, so that a model still knows what it has seen.
+    """
     if not values.min_chars:
         return
     for row in builder.inputs.rows[start:end]:
@@ -124,24 +91,22 @@ def archive(
 
 
 def reference(part: Part, text: str, values: Archive) -> Replace:
-    """What stands for an archived result."""
+    # A reference to a result of recall would lead to a copy, away from the original.
     if part.tool and part.tool.startswith(READ_BACK):
         return Replace(0, _AGAIN.replace("{tool}", tool_name(part.tool)), 0, "archived")
-    mentions = mentioning(text[values.excerpt :], values.names)
+    mentions = _mentions(text[values.excerpt :], values.names)
     mark = f"[…archived: {part.chars} chars, part {part.seq}.{part.nth}{mentions}]"
     lead = "\n" if values.excerpt else ""
     return Replace(values.excerpt, lead + mark, 0, "archived")
 
 
-# Long arguments of old calls, clipped value by value, so that they stay legal arguments.
-#
-# Everything else in them stays as it was written: numbers above all.
-
-
 def arguments(
     builder: PlanBuilder, values: Arguments, end: int, enough: int
 ) -> Iterator[tuple[Part, Replace]]:
-    """Clip arguments of calls before row `end`, the oldest first, until the total is low enough."""
+    """Clip long argument values of calls before row `end`, until the total is low enough.
+
+    The oldest go first. Everything else in the arguments, numbers above all, stays as written.
+    """
     if not values.max_chars:
         return
     for row in builder.inputs.rows[:end]:
@@ -168,48 +133,37 @@ def _cuts(raw: bytes, where: Value, part: Part, values: Arguments) -> Iterator[C
             for pair in pairs(raw, where):
                 yield from _cuts(raw, pair.value, part, values)
         case b"[":
-            for one in items(raw, where):
-                yield from _cuts(raw, one, part, values)
+            for item in items(raw, where):
+                yield from _cuts(raw, item, part, values)
         case b'"':
             value: str = json.loads(raw[where.start : where.end])
-            clipped = _clip(value, part, values)
-            if len(clipped) < len(value):
-                yield Cut(where, compact_json(clipped))
+            if len(value) > values.max_chars:
+                mentions = _mentions(value[values.keep :], int(values.names * len(value)))
+                mark = f"[…clipped: {len(value)} chars, part {part.seq}.{part.nth}{mentions}]"
+                clipped = value[: values.keep] + mark
+                if len(clipped) < len(value):
+                    yield Cut(where, string(clipped))
         case _:
             pass
 
 
-def _clip(value: str, part: Part, values: Arguments) -> str:
-    if len(value) <= values.max_chars:
-        return value
-    mentions = mentioning(value[values.keep :], int(values.names * len(value)))
-    mark = f"[…clipped: {len(value)} chars, part {part.seq}.{part.nth}{mentions}]"
-    return value[: values.keep] + mark
-
-
-# Results that a later one repeats or replaces.
-
-_WORTH = 200
-"""Characters below which a reference would be no shorter."""
-
-
 def dedupe(builder: PlanBuilder, end: int) -> Iterator[tuple[Part, Replace]]:
-    """Refer to the later result, from results before row `end`."""
+    """Replace results before row `end` that a later one repeats or supersedes by references."""
     by_content: dict[int, Part] = {}
     by_call: dict[int, Part] = {}
     calls: dict[str | None, Part] = {}
     older: list[tuple[Part, int | None]] = []
-    for at, row in enumerate(builder.inputs.rows):
+    for index, row in enumerate(builder.inputs.rows):
         for part in row.parts:
             if part.kind == "call":
                 calls[part.call] = part
-            elif part.kind == "return" and part.chars > _WORTH:
-                asked = calls.get(part.call)
-                question = asked.content if asked else None
+            elif part.kind == "return" and part.chars > _MIN_DUPLICATE_CHARS:
+                call = calls.get(part.call)
+                question = call.content if call else None
                 by_content[part.content] = part
                 if question is not None:
                     by_call[question] = part
-                if at < end and builder.free(part):
+                if index < end and builder.free(part):
                     older.append((part, question))
     for part, question in older:
         again = by_content[part.content]
@@ -221,3 +175,15 @@ def dedupe(builder: PlanBuilder, end: int) -> Iterator[tuple[Part, Replace]]:
 
 def _reference(later: Part, reason: str, why: str) -> Replace:
     return Replace(0, f"[…{why}: part {later.seq}.{later.nth}]", 0, reason, (later.ref,))
+
+
+def _mentions(text: str, room: int) -> str:
+    """The names that a text mentions, as the end of a sentence, the most frequent first."""
+    chosen: list[str] = []
+    for name, _ in Counter(_RUN.findall(text)).most_common() if room else ():
+        if _SHORTEST <= len(name) <= _LONGEST and _IDENTIFIER.search(name):
+            room -= len(name) + 2
+            if room < 0:
+                break
+            chosen.append(name)
+    return f"; mentions {', '.join(chosen)}" if chosen else ""

@@ -23,7 +23,7 @@ from refold.cli.chat.commands.parts import ContextSnapshot, SentPart, context_sn
 from refold.cli.chat.commands.undo import clear
 from refold.cli.output import STYLES, coloured
 from refold.view import Explanation
-from refold.view.explanation import Piece, Told, Tone
+from refold.view.explanation import PartLine, Piece, Tone
 from refold.wire import Described
 
 ROWS: Final = 10
