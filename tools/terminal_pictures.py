@@ -220,7 +220,7 @@ def main() -> None:
     for name in names:
         with stage() as made:
             SCENES[name](made)
-            screen = made.terminal.screen(colours=True)
+            screen = made.terminal.screen(colors=True)
         print(f"{name}\n{Text.from_ansi(screen).plain}")
         picture = PICTURES / f"terminal-{name}.svg"
         picture.write_text(draw(screen, f"terminal-{name}"), encoding="utf-8")

@@ -398,9 +398,7 @@ async def test_authentication_never_fails_open():
         service.keyring._refreshed -= 10  # longer ago than what was read just now
         assert (await client.get("/api/v1/sessions", headers=own)).status_code == 503
         assert len(upstream.got) == passed
-        service.keyring._refreshed -= (
-            901  # longer ago than `serve.times.stale_keys` allows
-        )
+        service.keyring._refreshed -= 901  # longer ago than `serve.times.stale_keys` allows
         assert (await asked(known.secret)).status_code == 503
 
 

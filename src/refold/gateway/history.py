@@ -60,7 +60,9 @@ def render(
         if row.role == "assistant" and row.seq in indexes
         if not _same_content(dialect, row.payload, messages[indexes[row.seq]])
     }
-    reasons = {edit.reason for edit in (*layout.gone, *layout.changes.values(), *layout.inserts)}
+    reasons = {
+        edit.reason for edit in (*layout.omissions, *layout.changes.values(), *layout.inserts)
+    }
     untouched = not inputs.foldings and reasons <= _HARMLESS_REASONS
     if untouched and len(indexes) == len(messages):
         return parsed_request.raw, rewritten

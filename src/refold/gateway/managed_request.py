@@ -176,7 +176,7 @@ class ManagedRequest:
                 check_history(incoming.dialect, incoming.parsed_request, session.inputs)
             self._request = await session.request(
                 forced=forced,
-                beside=incoming.parsed_request.extras,
+                extras=incoming.parsed_request.extras,
                 hashes=self._render,
                 caught_up=self._lease.has_appended and not forced,
             )

@@ -459,7 +459,7 @@ def _in_one_session(rows: Sequence[Marked]) -> list[Marked]:
 
 
 async def _clear(session: Session, note: Note | None = None) -> None:
-    if session.said:
+    if session.messages:
         await session.clear()
     if note is not None:
         await session.note(note)

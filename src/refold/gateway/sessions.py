@@ -233,7 +233,7 @@ class GatewaySessions:
         except SessionForgotten:
             if opening.format is None:
                 raise
-            first = opened(opening.format, self.profile.name, opening.title(), opening.owner)
+            first = opening_entry(opening.format, self.profile.name, opening.title(), opening.owner)
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)
         return True

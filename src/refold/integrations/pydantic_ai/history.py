@@ -311,7 +311,7 @@ async def _is_continuation(session: Session, alignment: Alignment, *, from_brows
     if from_browser or not prompts:
         return True
     # What the context shows in place of messages, such as the work of sub-agents, is no prompt.
-    shown = keys_of(await session.shown())
+    shown = keys_of(await session.next_messages())
     return all((item.kind, item.digest) in shown for item in prompts)
 
 
@@ -324,7 +324,7 @@ async def _fresh(
     placeholders: dict[int, set[int]] = {}
     if any(item.kind == "return" for item in new):
         # The context closes interrupted calls; those returns come from no tool.
-        shown = keys_of(await session.shown())
+        shown = keys_of(await session.next_messages())
         for item in new:
             if item.kind == "return" and (item.kind, item.digest) in shown:
                 placeholders.setdefault(item.source, set()).add(item.part)

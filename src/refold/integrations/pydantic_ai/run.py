@@ -98,9 +98,9 @@ class Run:
         self._history = History(ctx.messages, ctx.run_id)
 
     async def _past(self, ctx: RunContext[Any]) -> list[ModelMessage]:
-        said = self.session.said
+        said = self.session.messages
         try:
-            messages = self.session.decode(await self.session.shown())
+            messages = self.session.decode(await self.session.next_messages())
         except ViewTooLarge:
             # The first request raises it again, after it has logged the user's prompt.
             messages = self.session.decode(said)

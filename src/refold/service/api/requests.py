@@ -27,7 +27,7 @@ from refold.service.api import schemas
 from refold.service.api.routing import CallerLog, Reader, Route, SessionName
 from refold.service.api.schemas import After, Limit, Seq, moment
 from refold.service.api.sessions import json_list, read_page, with_raw
-from refold.session.explain import explained_at
+from refold.session.explain import explain_past
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
@@ -65,7 +65,7 @@ async def get_request(_: Reader, log: CallerLog, session: SessionName, seq: Seq)
             "GET /api/v1/sessions/{session}/requests lists them.",
         )
     messages = await rebuilt(log, session, seq)
-    explanation = (await explained_at(log, session, seq)).as_json()
+    explanation = (await explain_past(log, session, seq)).as_json()
     record = _record(entries[0]).model_dump(mode="json")
     record["explanation"] = schemas.Explanation.model_validate(explanation).model_dump(mode="json")
     body = with_raw(record, "messages", json_list(messages))

@@ -142,7 +142,7 @@ def _cuts(raw: bytes, where: Value, part: Part, values: Arguments) -> Iterator[C
                 mark = f"[…clipped: {len(value)} chars, part {part.seq}.{part.nth}{mentions}]"
                 clipped = value[: values.keep] + mark
                 if len(clipped) < len(value):
-                    yield Cut(where, string(clipped))
+                    yield Cut(where, compact_json(clipped))
         case _:
             pass
 

@@ -260,10 +260,10 @@ def _folds(explanation: Explanation) -> int:
     return own + sum(map(_merged_summary, _sent(explanation)))
 
 
-def _merged_summary(part: Told) -> int:
+def _merged_summary(part: PartLine) -> int:
     """The tokens of a summary that is sent in front of this prompt, in the same part."""
     return max(0, part.after - part.before) if part.disposition.reason == "summary" else 0
 
 
-def _sent(explanation: Explanation) -> Iterator[Told]:
+def _sent(explanation: Explanation) -> Iterator[PartLine]:
     return (part for line in explanation.lines for part in line.parts if part.after)

@@ -20,7 +20,7 @@ from refold.models.experience import Setup
 from refold.recall.text import last_record
 from refold.session import Forecast
 from refold.view import Explanation, Plan, ViewInput, explain, project
-from refold.view.explanation import Told, sentence
+from refold.view.explanation import PartLine, sentence
 from refold.view.view import assemble
 from refold.wire import Described, Replace, Shape, wire_for
 
@@ -76,8 +76,8 @@ async def context_snapshot(talk: Conversation, *, every: bool = False) -> Contex
     visible = await log.visible(name, last=setup.profile.window.read or None)
     before = await last_record(log, name, visible.outline.record)
     wire = wire_for(visible.info.format)
-    apart = setup.profile.delegates == "apart"
-    inputs = ViewInput.of(visible, wire, setup.counter, apart=apart)
+    isolated = setup.profile.delegates == "apart"
+    inputs = ViewInput.of(visible, wire, setup.counter, isolated=isolated)
     values = setup.profile
     if values.summariser or values.fold.writer == "model" or values.fold.breadcrumb:
         values = while_folding(values)
@@ -131,7 +131,7 @@ def _logged_parts(snapshot: ContextSnapshot) -> Iterator[SentPart]:
             yield from (_sent_part(snapshot, part, shapes[part.ref.index]) for part in sent)
 
 
-def _sent_part(snapshot: ContextSnapshot, part: Told, shape: Shape) -> SentPart:
+def _sent_part(snapshot: ContextSnapshot, part: PartLine, shape: Shape) -> SentPart:
     change = snapshot.plan.layout.changes.get(part.ref)
     text = shape.text
     if isinstance(change, Replace):
