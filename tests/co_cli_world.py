@@ -67,7 +67,7 @@ def work(count, name="c") -> Messages:
     return [returned(f"{name}{n - 1}") if n % 2 else called(f"{name}{n}") for n in range(count)]
 
 
-class Summariser:
+class Summarizer:
     """A model that answers with given words, and keeps what it was asked."""
 
     def __init__(self, words: Any = "SUMMARY"):
@@ -86,10 +86,10 @@ FAILING = RuntimeError("The model is down.")
 
 
 async def windowed(messages, words: Any = "SUMMARY", **values):
-    summariser = Summariser(words)
-    ctx = cast("Any", SimpleNamespace(model=summariser.model))
+    summarizer = Summarizer(words)
+    ctx = cast("Any", SimpleNamespace(model=summarizer.model))
     profile = changed(CO_CLI, **values)
-    return await truncate_history_window(ctx, messages, profile=profile), summariser
+    return await truncate_history_window(ctx, messages, profile=profile), summarizer
 
 
 def legal(messages):
@@ -119,8 +119,8 @@ def answers(messages):
     return {part.tool_call_id: part.content for part in parts(messages, ToolReturnPart)}
 
 
-def context(messages, summariser=None, shown=None):
-    agent = Agent((summariser or Summariser()).model)
+def context(messages, summarizer=None, shown=None):
+    agent = Agent((summarizer or Summarizer()).model)
     return CommandContext(messages, agent, (shown if shown is not None else []).append)
 
 

@@ -44,7 +44,7 @@ FAULTS = (
     "empty",
     "hangs",
 )
-"""What may be wrong with a summariser."""
+"""What may be wrong with a summarizer."""
 _ENTRY = re.compile(r"^\[entry (\d+)\] assistant\n\| (.*)$", re.MULTILINE)
 
 
@@ -56,7 +56,7 @@ def true_summary(prompt, *, most=8, times=1):
 
 
 class Asking(NamedTuple):
-    """One call of a summariser."""
+    """One call of a summarizer."""
 
     model: str
     fold: object
@@ -65,7 +65,7 @@ class Asking(NamedTuple):
 
 @dataclass
 class Model:
-    """A summariser with a fault."""
+    """A summarizer with a fault."""
 
     name: str
     fault: str

@@ -10,7 +10,7 @@ from typing import Any
 
 import chaos_hosts
 from chaos_journal import Journal, noted
-from chaos_summariser import NAMES, Chaotic
+from chaos_summarizer import NAMES, Chaotic
 from nursery import Nursery, serve_tests
 from postgres_writers import opened
 from sessions import Quarter
@@ -43,11 +43,11 @@ def store_at(address: str) -> PostgresStore:
 def work(report: Report, address: str, journal: str, executor: str) -> None:
     """A worker, until it is killed."""
     written = Journal(journal, executor)
-    summarisers = {name: Chaotic(name) for name in NAMES}
+    summarizers = {name: Chaotic(name) for name in NAMES}
 
     async def write(material: Material, job: Job, steps: Steps) -> Summary:
-        # A new one for each fold: it would soon leave a summariser alone that fails so often.
-        asking = ByModel(lambda job: summarisers[read_context(job.context).summariser])
+        # A new one for each fold: it would soon leave a summarizer alone that fails so often.
+        asking = ByModel(lambda job: summarizers[read_context(job.context).summarizer])
         return await asking(material, job, steps)
 
     def make(log: Log) -> Make:

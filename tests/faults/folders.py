@@ -80,10 +80,10 @@ def maker(path: Path | str) -> Make:
 
 
 def _summary(job: Job):
-    async def summarised():
+    async def summarized():
         return json.loads(json.dumps([[span.first, span.last] for span in job.spans]))
 
-    return summarised
+    return summarized
 
 
 async def fold(

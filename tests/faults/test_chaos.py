@@ -1,4 +1,4 @@
-"""Workers are killed, PostgreSQL is restarted, and the summariser does what it likes.
+"""Workers are killed, PostgreSQL is restarted, and the summarizer does what it likes.
 
 Whatever happens: each fold that began has one end and is installed at most once, no answer that
 the log has is paid for again, no two workers make one fold at once, and nothing stays stuck. See

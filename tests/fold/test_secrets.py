@@ -1,4 +1,4 @@
-"""Secrets are taken out of what a summariser is shown, and nothing else is."""
+"""Secrets are taken out of what a summarizer is shown, and nothing else is."""
 
 import base64
 import json

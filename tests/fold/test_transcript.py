@@ -1,4 +1,4 @@
-"""What a summariser is shown: everything, as quoted data, in chunks that fit."""
+"""What a summarizer is shown: everything, as quoted data, in chunks that fit."""
 
 import random
 import re

@@ -17,7 +17,7 @@ from co_cli_world import (
     FAILING,
     IMAGE,
     Messages,
-    Summariser,
+    Summarizer,
     asked,
     called,
     chat,
@@ -119,9 +119,9 @@ async def test_history_shows_turns_and_messages_and_changes_nothing():
 
 @pytest.mark.req("R005", "R067", "R109", "R054")
 async def test_compact_is_two_messages():
-    summariser = Summariser()
+    summarizer = Summarizer()
     messages = [asked("Look."), *work(4), said("Done.")]
-    found = await run_command("/compact", context(messages, summariser))
+    found = await run_command("/compact", context(messages, summarizer))
     assert found is not None
     assert [message.kind for message in found] == ["request", "response"]
     assert contents(found) == [
@@ -129,16 +129,16 @@ async def test_compact_is_two_messages():
         "Understood. I have the conversation context.",
     ]
     assert [type(part) for message in found for part in message.parts] == [UserPromptPart, TextPart]
-    assert summariser.asked[0][1].function_tools == []
+    assert summarizer.asked[0][1].function_tools == []
 
 
 @pytest.mark.req("R058")
 async def test_compact_asks_the_primary_model_whatever_is_set(monkeypatch):
     monkeypatch.setenv("CO_CLI_SUMMARIZATION_MODEL", "test:cheap")
     configured.cache_clear()
-    summariser = Summariser()
-    assert await run_command("/compact", context(chat(4), summariser))
-    assert len(summariser.asked) == 1
+    summarizer = Summarizer()
+    assert await run_command("/compact", context(chat(4), summarizer))
+    assert len(summarizer.asked) == 1
 
 
 async def test_compact_keeps_the_system_prompt():
@@ -153,7 +153,7 @@ async def test_compact_returns_none_on_nothing_and_on_failure():
     shown: list[str] = []
     assert await run_command("/compact", context([], shown=shown)) is None
     for words in (FAILING, ""):
-        failing = context(chat(4), Summariser(words), shown)
+        failing = context(chat(4), Summarizer(words), shown)
         assert await run_command("/compact", failing) is None
     assert await run_command("/compact", CommandContext(chat(4), Agent(), shown.append)) is None
     assert len(shown) == 4

@@ -37,8 +37,8 @@ def asked(monkeypatch):
     return models
 
 
-async def summarised(make, store, tenant="acme", summariser=""):
-    given = context(Fold(), {}, model="some-model", summariser=summariser)
+async def summarized(make, store, tenant="acme", summarizer=""):
+    given = context(Fold(), {}, model="some-model", summarizer=summarizer)
     await make(store.log(tenant))(None, SimpleNamespace(context=given), None)
 
 
@@ -51,11 +51,11 @@ def named(monkeypatch):
 async def test_a_workers_summaries_count_for_all_processes(asked):
     store, settings = MemoryStore(), settings_with(limits={"day_tokens": 20})
     async with making_beside(store, settings) as make:
-        await summarised(make, store)
-        await summarised(make, store)
+        await summarized(make, store)
+        await summarized(make, store)
         with pytest.raises(QuotaUsedUp):
-            await summarised(make, store)
-        await summarised(make, store, tenant="other")
+            await summarized(make, store)
+        await summarized(make, store, tenant="other")
     assert asked == ["some-model"] * 3
     elsewhere = quotas_of(store, keyring_of(store), settings.serve.limits)
     await elsewhere.exchange()
@@ -68,10 +68,10 @@ async def test_a_workers_summaries_count_for_all_processes(asked):
 async def test_what_a_service_lets_a_tenant_use_ends_a_workers_summaries(asked):
     store, settings = MemoryStore(), settings_with()
     async with making_beside(store, settings) as make:
-        await summarised(make, store)
+        await summarized(make, store)
         await keyring_of(store).set_quota("acme", Quota(10, None))
         with pytest.raises(QuotaUsedUp):
-            await summarised(make, store)
+            await summarized(make, store)
     assert len(asked) == 1
 
 
@@ -80,7 +80,7 @@ async def test_a_worker_asks_the_upstreams_that_the_settings_name(asked, monkeyp
     up = {"name": "up", "base_url": "http://up/v1", "models": ["some-*"], "key": "UP_KEY"}
     store = MemoryStore()
     async with making_beside(store, settings_with(upstreams=[up])) as make:
-        await summarised(make, store)
+        await summarized(make, store)
     assert asked[0].base_url.startswith("http://up/v1")
     assert asked[0].client.api_key == "sk-from-a-variable"
 
@@ -91,11 +91,11 @@ async def test_a_worker_uses_the_key_that_is_stored_for_the_tenant(asked, monkey
     store = MemoryStore()
     async with making_beside(store, settings_with(upstreams=[up])) as make:
         with pytest.raises(NoModel):
-            await summarised(make, store)
+            await summarized(make, store)
         await Vault(keyring_of(store)).put("acme", "up", "sk-of-acme")
-        await summarised(make, store)
+        await summarized(make, store)
         with pytest.raises(NoModel):
-            await summarised(make, store, tenant="other")
+            await summarized(make, store, tenant="other")
     assert [one.client.api_key for one in asked] == ["sk-of-acme"]
 
 

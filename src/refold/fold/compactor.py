@@ -90,7 +90,7 @@ def context(  # noqa: PLR0913 - all that it carries
     tokens: int = 0,
     *,
     model: str = "",
-    summariser: str = "",
+    summarizer: str = "",
     at_once: bool = False,
 ) -> JsonValue:
     """What a job must carry so that any process makes the same fold of it.
@@ -100,7 +100,7 @@ def context(  # noqa: PLR0913 - all that it carries
         host: What the host knows of the work under way.
         tokens: What all that it stands for would cost in a request.
         model: The model that the session is for.
-        summariser: The model that summarises, where one is named.
+        summarizer: The model that summarizes, where one is named.
         at_once: Whether somebody waits, so that the log writes the summary, whoever else could.
     """
     return {
@@ -108,7 +108,7 @@ def context(  # noqa: PLR0913 - all that it carries
         "host": dict(host),
         "tokens": tokens,
         "model": model,
-        "summariser": summariser,
+        "summarizer": summarizer,
         "at_once": at_once,
     }
 
@@ -116,7 +116,7 @@ def context(  # noqa: PLR0913 - all that it carries
 def is_extractive(job: Job) -> bool:
     """Whether the log itself writes the summary of this fold, without a model."""
     given = read_context(job.context)
-    return given.at_once or (given.values.writer == "log" and not given.summariser)
+    return given.at_once or (given.values.writer == "log" and not given.summarizer)
 
 
 class Context(NamedTuple):
@@ -126,7 +126,7 @@ class Context(NamedTuple):
     host: Mapping[str, JsonValue]
     tokens: int = 0
     model: str = ""
-    summariser: str = ""
+    summarizer: str = ""
     at_once: bool = False
 
 
@@ -139,7 +139,7 @@ def read_context(value: JsonValue) -> Context:
                 host,
                 tokens,
                 str(value.get("model") or ""),
-                str(value.get("summariser") or ""),
+                str(value.get("summarizer") or ""),
                 value.get("at_once") is True,
             )
             try:

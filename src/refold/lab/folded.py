@@ -25,7 +25,7 @@ from refold.view import Event, Messages
 SUMMARY_TOKENS = 1_500
 """What a summary by a model is taken to have."""
 
-_SHOWN_OF_A_PART = 2_500  # characters that a summariser is shown of one
+_SHOWN_OF_A_PART = 2_500  # characters that a summarizer is shown of one
 _CHARS_A_TOKEN = 4
 _BESIDE = (EARLIER, CHANGED, OPEN, RESULTS)
 

@@ -174,7 +174,7 @@ async def _rests_on(log: Log, fact: Fact, session: str, span: Span | None) -> bo
 # Folds, remembered: what a summary says is noted before anything leaves the view.
 
 OVERFLOW = "overflow"
-"""The trigger of what is summarised because a provider refused a request for its length."""
+"""The trigger of what is summarized because a provider refused a request for its length."""
 
 _REFUSED = (OVERFLOW, "forced")
 _MOST_LINES = 10
@@ -231,7 +231,7 @@ def _lines(summary: Summary) -> Iterator[str]:
 # What leaves a view without a fold is remembered first.
 #
 # That is so when a provider refuses a request for its length, and when fixed limits take turns out
-# because nothing summarises them.
+# because nothing summarizes them.
 
 TRIMMED = "fixed limits"
 """The trigger of what is noted because it leaves a view by fixed limits."""

@@ -1,4 +1,4 @@
-"""Models as summarisers: agents without tools, that are shown a conversation as data.
+"""Models as summarizers: agents without tools, that are shown a conversation as data.
 
 Needs the extra `refold[pydantic-ai]`.
 """
@@ -18,7 +18,7 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, read_context
 from refold.fold.job import Job
-from refold.fold.write.by_model import ByModel, Summariser, Told
+from refold.fold.write.by_model import ByModel, Summarizer, Told
 from refold.fold.write.transcript import GUARD
 from refold.fold.write.written import Form
 from refold.memory.board import ContextBoard
@@ -49,7 +49,7 @@ _SHARE_ANSWERED = 4  # of the window, the fraction that is kept for the answer
 _MARGIN = 0.95  # of what is left, since counts are never quite the provider's
 
 
-class ModelSummariser:
+class ModelSummarizer:
     """One model that writes summaries. It has no tools, and keeps no history."""
 
     def __init__(self, model: Model, models: Overrides = NONE) -> None:
@@ -92,7 +92,7 @@ class ModelSummariser:
             self._model,
             output_type=NativeOutput(Form) if form else str,
             instructions=guard,
-            name="refold-summariser",
+            name="refold-summarizer",
             retries=0,
             metadata={"interaction_type": INTERACTION, "fold": str(job.fold)},
         )
@@ -147,8 +147,8 @@ def by_name(name: str, job: Job) -> Model:  # noqa: ARG001 - a name is the same 
     return inferred(name)
 
 
-class Summarisers:
-    """Chooses who writes: people's folds are the primary model's, others the summariser's.
+class Summarizers:
+    """Chooses who writes: people's folds are the primary model's, others the summarizer's.
 
     `resolve` gives the model of a name; without it, Pydantic AI makes one.
     """
@@ -156,20 +156,20 @@ class Summarisers:
     def __init__(self, resolve: Resolve = by_name, models: Overrides = NONE) -> None:
         self._resolve = resolve
         self._models = models
-        self._made: OrderedDict[int, tuple[Model, ModelSummariser]] = OrderedDict()
+        self._made: OrderedDict[int, tuple[Model, ModelSummarizer]] = OrderedDict()
 
-    def __call__(self, job: Job) -> Summariser | None:
+    def __call__(self, job: Job) -> Summarizer | None:
         """Who writes the summary of this fold; None where no model is to."""
         given = read_context(job.context)
-        if given.values.writer == "log" and not given.summariser:
+        if given.values.writer == "log" and not given.summarizer:
             return None
-        auto = given.summariser if given.summariser != PRIMARY else ""
+        auto = given.summarizer if given.summarizer != PRIMARY else ""
         name = given.model if job.trigger == MANUAL else auto or given.model
-        return self._summariser(self._resolve(name, job)) if name else None
+        return self._summarizer(self._resolve(name, job)) if name else None
 
-    def _summariser(self, model: Model) -> ModelSummariser:
+    def _summarizer(self, model: Model) -> ModelSummarizer:
         """One for each model, so that what it learned of its room is not lost."""
-        made = self._made.pop(id(model), None) or (model, ModelSummariser(model, self._models))
+        made = self._made.pop(id(model), None) or (model, ModelSummarizer(model, self._models))
         self._made[id(model)] = made
         while len(self._made) > _MOST_KNOWN:
             self._made.popitem(last=False)
@@ -178,7 +178,7 @@ class Summarisers:
 
 def by_model(resolve: Resolve = by_name, models: Overrides = NONE) -> ByModel:
     """A writer of summaries for `Session.open`: models as the settings and each fold say."""
-    return ByModel(Summarisers(resolve, models))
+    return ByModel(Summarizers(resolve, models))
 
 
 def used(usage: RunUsage) -> Mapping[str, int]:
@@ -204,7 +204,7 @@ class RemAgent:
 
     def __init__(self, model: Model, models: Overrides = NONE) -> None:
         self._model = model
-        self._asking = ModelSummariser(model, models)
+        self._asking = ModelSummarizer(model, models)
 
     @property
     def name(self) -> str:

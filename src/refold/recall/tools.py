@@ -233,7 +233,7 @@ def _searching(answers: Answers) -> Tool:
     async def recall_search(query: str, limit: int = 5) -> str:
         """Find what was said, called or returned earlier in this conversation.
 
-        It finds what is no longer shown or only summarised, too. Give the words that would be in
+        It finds what is no longer shown or only summarized, too. Give the words that would be in
         it: names, paths, error texts. The best matches come first, each with its number in
         brackets; read one in full with recall_read.
         """

@@ -63,10 +63,10 @@ def _import_clients() -> None:
 def _resolved(upstreams: Upstreams, tenant: str, name: str, job: Job) -> Model:
     """The model of a name.
 
-    Who runs the service may name one to summarise, of any provider. The name of a session's model
+    Who runs the service may name one to summarize, of any provider. The name of a session's model
     is the client's word: it must not choose whose key of this process is used.
     """
-    trusted = name == read_context(job.context).summariser
+    trusted = name == read_context(job.context).summarizer
     if trusted and ":" in name:
         return by_name(name, job)
     served = _served(upstreams, tenant, name)

@@ -397,7 +397,7 @@ class Folds:
             self.host(),
             where.whole,
             model=setup.model,
-            summariser=setup.profile.summariser,
+            summarizer=setup.profile.summarizer,
             at_once=at_once,
         )
         spans, outline = where.spans, live.view.inputs.outline

@@ -57,7 +57,7 @@ class Guards:
         refused = summary.report.refused if summary.report else ""
         if refused:
             left_alone = refused.startswith(TOO_OFTEN)
-            self._tell("summariser left alone" if left_alone else "not believed", refused)
+            self._tell("summarizer left alone" if left_alone else "not believed", refused)
         if freed is None or freed > 0:
             return True
         self._tell("no progress", f"{-freed:,} tokens more than before")

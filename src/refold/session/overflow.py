@@ -72,8 +72,8 @@ class Emergencies:
         if self._leaving is None:
             return
         setup, folds = self._following.setup, self._folds
-        summariser = setup.profile.summariser
-        given = context(folds.values(), folds.host(), model=setup.model, summariser=summariser)
+        summarizer = setup.profile.summarizer
+        given = context(folds.values(), folds.host(), model=setup.model, summarizer=summarizer)
         try:
             await self._leaving.all_of(self._following.view.inputs, given, setup.profile.fold.wait)
         except Exception as error:  # noqa: BLE001 - as above

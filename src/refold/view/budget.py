@@ -114,7 +114,7 @@ class Thresholds:
     window: int = 0
     """A fixed count of tokens that the messages are cut to."""
     messages: int = 0
-    """How many messages start a fold, or are left when nothing summarises."""
+    """How many messages start a fold, or are left when nothing summarizes."""
     turns: int = 0
     """The same for turns."""
     floor: int = 0

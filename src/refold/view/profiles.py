@@ -165,7 +165,7 @@ class Fold(Values):
     )
     writer: Shipped[Literal["log", "model"]] = Field(
         default="model",
-        description="Who writes summaries where no summariser is named: the log itself, without a "
+        description="Who writes summaries where no summarizer is named: the log itself, without a "
         "model, or the primary model.",
     )
     ground: Shipped[Literal["check", "report"]] = Field(
@@ -181,7 +181,7 @@ class Fold(Values):
         "log would hold; else that one is used.",
     )
     call_limit: Policy[float] = Field(
-        default=120, gt=0, description="Seconds that one call of the summariser may take."
+        default=120, gt=0, description="Seconds that one call of the summarizer may take."
     )
     references: Policy[bool] = Field(
         default=False,
@@ -273,7 +273,7 @@ class Arguments(Values):
 
 
 class Window(Values):
-    """Fixed limits, for when nothing summarises."""
+    """Fixed limits, for when nothing summarizes."""
 
     max_messages: Policy[int] = Field(
         default=0,
@@ -405,9 +405,9 @@ class Profile(Values):
     max_steps: Policy[int] = Field(
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
-    summariser: str = Field(
+    summarizer: str = Field(
         default="",
-        description="The model that summarises; empty: the primary one, where `fold.writer` says "
+        description="The model that summarizes; empty: the primary one, where `fold.writer` says "
         "that a model does.",
     )
 

@@ -9,7 +9,7 @@ from refold.errors import InvalidInput
 from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job
 
-_PRIMARY: Final = "primary"  # a summariser's name for the session's own model
+_PRIMARY: Final = "primary"  # a summarizer's name for the session's own model
 
 
 class Rate(NamedTuple):
@@ -56,7 +56,7 @@ class Limits:
     """What the queues let through. Workers set it; all workers of a pool are given the same."""
 
     model: Bounds = Bounds()
-    """For each summarising model that is not named in `models`."""
+    """For each summarizing model that is not named in `models`."""
     models: Mapping[str, Bounds] = field(default_factory=dict[str, Bounds])
     log: Bounds = Bounds(Bound(), Bound())
     """For folds that no model writes."""
@@ -95,5 +95,5 @@ def model_of(job: Job) -> str:
     if is_extractive(job):
         return ""
     given = read_context(job.context)
-    auto = given.summariser if given.summariser != _PRIMARY else ""
+    auto = given.summarizer if given.summarizer != _PRIMARY else ""
     return given.model if job.trigger == MANUAL else auto or given.model

@@ -87,7 +87,7 @@ class Worker:
             logs: The log of each tenant.
             make: What makes the summaries of a log's folds.
             limits: What the queues of its pool let through: it sets them, and whoever is last wins.
-            models: The summarising models that are known already; others are found by themselves.
+            models: The summarizing models that are known already; others are found by themselves.
             executor: Its id, which no other process has while it lives; a new one without.
             pool: Which engines' folds it makes.
             version: Of the workflow; it takes no folds of another.

@@ -28,14 +28,14 @@ from refold.view import Counter, Fold
 
 # A breaker: who failed again and again is left alone for a while, and then tried once.
 #
-# A summariser that is down fails every fold, and each failure is waited and paid for. After a few
+# A summarizer that is down fails every fold, and each failure is waited and paid for. After a few
 # in
 # a row it is not asked any more; the log writes the summaries until a probe works. After any
 # failure
 # one fold at a time finds out for all: who hangs is not asked by many at once.
 
-TOO_OFTEN: Final = "the summariser failed too often"
-"""Why a summariser was not asked."""
+TOO_OFTEN: Final = "the summarizer failed too often"
+"""Why a summarizer was not asked."""
 FAILURES: Final = 2
 """How many failures in a row open it."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 8, 64  # folds
@@ -43,7 +43,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 8, 64  # folds
 
 @dataclass
 class Breaker:
-    """Counts the failures of one summariser, in one process."""
+    """Counts the failures of one summarizer, in one process."""
 
     failures: int = 0
     """In a row."""
@@ -97,11 +97,11 @@ _LONGEST_REASON = 200
 _LONGEST_ANSWER = 200_000  # characters that are read of an answer
 _MOST_CLAIMS = 150  # of one answer; it was asked for far fewer
 _RETIRED = 3  # earlier claims that a chunk may call obsolete, however few there are
-TOO_SLOW = "the summariser took too long"
+TOO_SLOW = "the summarizer took too long"
 
 
 class Told(NamedTuple):
-    """What a summariser answered."""
+    """What a summarizer answered."""
 
     text: str
     form: Form | None = None
@@ -109,7 +109,7 @@ class Told(NamedTuple):
     usage: Mapping[str, int] = {}
 
 
-class Summariser(Protocol):
+class Summarizer(Protocol):
     """A model that can be asked for a summary, and can do nothing else."""
 
     @property
@@ -137,7 +137,7 @@ class Summariser(Protocol):
         ...
 
 
-Choose = Callable[[Job], Summariser | None]
+Choose = Callable[[Job], Summarizer | None]
 """Who writes the summary of a fold; None: the log itself."""
 
 
@@ -153,21 +153,21 @@ class ByModel:
         values = read_context(job.context).values
         own = await asyncio.to_thread(breadcrumb, material)
         try:
-            summariser = self._choose(job)
+            summarizer = self._choose(job)
         except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
             return _instead(own, values, _why(error))
-        if summariser is None:
+        if summarizer is None:
             return _instead(own, values)
-        breaker = self._breakers.setdefault(summariser.name, Breaker())
+        breaker = self._breakers.setdefault(summarizer.name, Breaker())
         if not breaker.allows():
             return _instead(own, values, f"{TOO_OFTEN}: {breaker.last}")
-        asking = _Asking(summariser, job, steps, values)
+        asking = _Asking(summarizer, job, steps, values)
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
             with breaker.asking():
                 written = await asking.about(material)
-            summary = await asyncio.to_thread(_believed, written, material, own, values, summariser)
+            summary = await asyncio.to_thread(_believed, written, material, own, values, summarizer)
         except asyncio.CancelledError:
             if clock() - began >= values.wait:  # nobody waited for it any longer
                 breaker.failed(TOO_SLOW)
@@ -184,37 +184,37 @@ class ByModel:
 class _Asking:
     """One summary that is being asked for."""
 
-    def __init__(self, summariser: Summariser, job: Job, steps: Steps, values: Fold) -> None:
-        self._summariser = summariser
+    def __init__(self, summarizer: Summarizer, job: Job, steps: Steps, values: Fold) -> None:
+        self._summarizer = summarizer
         self._job = job
         self._steps = steps
-        self._structured = summariser.structured and values.ground == "check"
+        self._structured = summarizer.structured and values.ground == "check"
         self._words = max(80, int(values.max_tokens * _WORDS_OF_A_FOLD))
         self._limit = values.call_limit
         self.usage: dict[str, int] = {}
 
     async def about(self, material: Material) -> Written:
         """What the model wrote; with less room each time that it was shown too much."""
-        room = self._summariser.room
+        room = self._summarizer.room
         for _ in range(_SMALLER):
             try:
                 return await self._through(material, room)
             except WindowExceeded:
-                room = min(self._summariser.room, room // 2)
+                room = min(self._summarizer.room, room // 2)
         return await self._through(material, room)
 
     async def _through(self, material: Material, room: int) -> Written:
         """All of the material, chunk by chunk; each is told what is known before it."""
         if room < _LEAST_ROOM:
             raise WindowExceeded(
-                f"{self._summariser.name} has room for {room} tokens of a conversation.",
-                "Choose a summariser with a larger window.",
+                f"{self._summarizer.name} has room for {room} tokens of a conversation.",
+                "Choose a summarizer with a larger window.",
             )
         so_far = Written(said=tuple(_known(material.earlier)))
         new = 0
         of = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
         for chunk in self._chunks(material, room):  # made twice, but never all held at once
-            shown, hidden = _within(so_far.said, self._summariser.counter, room // _SLOT)
+            shown, hidden = _within(so_far.said, self._summarizer.counter, room // _SLOT)
             told = await self._told(chunk, of, shown)
             written = from_form(told.form) if told.form else from_text(told.text)
             new += len(written.said)
@@ -226,7 +226,7 @@ class _Asking:
         return so_far
 
     def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
-        counter = self._summariser.counter
+        counter = self._summarizer.counter
         empty = asked(
             Chunk(1, (), "", 0),
             of=1,
@@ -247,7 +247,7 @@ class _Asking:
             words=self._words,
             structured=self._structured,
         )
-        digest = sha256(f"{self._summariser.name}\0{prompt}".encode()).hexdigest()[:16]
+        digest = sha256(f"{self._summarizer.name}\0{prompt}".encode()).hexdigest()[:16]
         kept = await self._steps.step(f"chunk {chunk.number} {digest}", lambda: self._ask(prompt))
         told = _read(kept)
         self._count(told.usage)
@@ -264,16 +264,16 @@ class _Asking:
     async def _answer(self, prompt: str) -> Told:
         """What the model says; whatever else its client does is an error like any other."""
         try:
-            return await self._summariser.ask(GUARD, prompt, self._job)
+            return await self._summarizer.ask(GUARD, prompt, self._job)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise FoldNotMade("The summariser gave up.") from None
+            raise FoldNotMade("The summarizer gave up.") from None
         except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:
-            raise FoldNotMade(f"The summariser failed: {type(error).__name__}.") from error
+            raise FoldNotMade(f"The summarizer failed: {type(error).__name__}.") from error
 
     def _count(self, usage: Mapping[str, int]) -> None:
         for name, tokens in {"calls": 1, **usage}.items():
@@ -327,12 +327,12 @@ def _soon_changed(said: Said) -> tuple[bool, int]:
 
 
 def _believed(
-    written: Written, material: Material, own: Summary, values: Fold, summariser: Summariser
+    written: Written, material: Material, own: Summary, values: Fold, summarizer: Summarizer
 ) -> Summary:
     # Its rules take a while to import, and only who asked a model needs them.
     from refold.fold.acceptance import believed  # noqa: PLC0415
 
-    return believed(written, material, own, values, by=summariser.name, counter=summariser.counter)
+    return believed(written, material, own, values, by=summarizer.name, counter=summarizer.counter)
 
 
 def _instead(
@@ -341,7 +341,7 @@ def _instead(
     """The log's own summary, which says why no model's stands there."""
     if not values.breadcrumb:
         paid = "".join(f"; {name}: {count:,}" for name, count in (usage or {}).items() if count)
-        raise FoldNotMade(f"No summary was written: {why or 'there is no summariser'}{paid}.")
+        raise FoldNotMade(f"No summary was written: {why or 'there is no summarizer'}{paid}.")
     return replace(own, report=Report(refused=why)) if why else own
 
 

@@ -1,4 +1,4 @@
-"""What a summariser is shown: all of the material, as quoted data, in chunks that fit its window.
+"""What a summarizer is shown: all of the material, as quoted data, in chunks that fit its window.
 
 Every line that somebody else wrote begins with a bar, so nothing in it can pass for a line of ours.
 """
@@ -32,7 +32,7 @@ _MEDIA = 40
 
 
 class Chunk(NamedTuple):
-    """As much of the material as one call of the summariser is shown."""
+    """As much of the material as one call of the summarizer is shown."""
 
     number: int
     """From 1."""
@@ -182,7 +182,7 @@ def asked(  # noqa: PLR0913 - each is a slot of the prompt
     words: int = 800,
     structured: bool,
 ) -> str:
-    """What the summariser is asked: the whole prompt of one call."""
+    """What the summarizer is asked: the whole prompt of one call."""
     focus = redacted(focus.strip())
     return _prompt("ask").substitute(
         number=chunk.number,
@@ -209,4 +209,4 @@ def _prompt(name: str) -> Template:
 
 
 GUARD: Final = _prompt("guard").template
-"""The summariser's instructions: what it is, that everything quoted is data, and how it writes."""
+"""The summarizer's instructions: what it is, that everything quoted is data, and how it writes."""

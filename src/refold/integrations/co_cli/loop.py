@@ -278,7 +278,7 @@ def cmd_history(ctx: CommandContext) -> None:
 
 
 async def cmd_compact(ctx: CommandContext) -> list[ModelMessage] | None:
-    """Summarise the history into two messages, with the agent's own model."""
+    """Summarize the history into two messages, with the agent's own model."""
     if not ctx.message_history:
         ctx.show("There is nothing to compact.")
         return None

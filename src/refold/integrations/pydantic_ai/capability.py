@@ -52,7 +52,7 @@ class Refold(AbstractCapability[Any]):
         store: Store | str = "memory:",
         *,
         profile: Profile | str = "balanced",
-        summariser: Model | str | None = None,
+        summarizer: Model | str | None = None,
         memory: MemorySink | None = None,
         board: Branch | None = None,
         models: Overrides = NONE,
@@ -71,7 +71,7 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are kept: an address, or a store that is open already.
             profile: How they are managed; `load_settings()` reads one from files and variables.
-            summariser: Writes the summaries; "primary" is the agent's model; else the log does.
+            summarizer: Writes the summaries; "primary" is the agent's model; else the log does.
             memory: Where summaries are kept for other conversations.
             board: The branch of a repository whose facts new conversations are told of.
             models: What is known better of models than is published: windows, prices.
@@ -83,18 +83,18 @@ class Refold(AbstractCapability[Any]):
             before: Runs before each fold and may refuse it.
             host: What your program knows of the work under way, for the summaries.
             watch: Is told what happens in which conversation, as it happens, between runs too.
-            engine: Has folds made elsewhere, by workers; how they summarise is theirs to know.
+            engine: Has folds made elsewhere, by workers; how they summarize is theirs to know.
         """
         self.id = "refold"
         self._known = known = {name: _known(name, models[name]) for name in models}
         chosen = named(profile) if isinstance(profile, str) else profile
-        if summariser is not None:
-            name = summariser if isinstance(summariser, str) else summariser.model_id
-            chosen = chosen.model_copy(update={"summariser": name})
+        if summarizer is not None:
+            name = summarizer if isinstance(summarizer, str) else summarizer.model_id
+            chosen = chosen.model_copy(update={"summarizer": name})
         self._profile = chosen
-        own = summariser if isinstance(summariser, Model) else None
+        own = summarizer if isinstance(summarizer, Model) else None
         self._models = Models(chosen, known, own)
-        by_a_model = chosen.summariser or chosen.fold.writer == "model"
+        by_a_model = chosen.summarizer or chosen.fold.writer == "model"
         self._sessions = ConversationSessions(
             store,
             tenant,

@@ -68,7 +68,7 @@ class Maker:
                 raise
         if self._error is not None:
             raise self._error
-        return await steps.step("summary", self._summarised)
+        return await steps.step("summary", self._summarized)
 
     async def called(self) -> None:
         """Return when it was called."""
@@ -79,7 +79,7 @@ class Maker:
         """Let it go on."""
         self._go.set()
 
-    async def _summarised(self) -> JsonValue:
+    async def _summarized(self) -> JsonValue:
         return self._summary
 
 

@@ -1,4 +1,4 @@
-"""Fixed limits on messages, turns and tokens, for when nothing summarises.
+"""Fixed limits on messages, turns and tokens, for when nothing summarizes.
 
 Each is a rule of its own, off when its value is 0. Cuts fall between steps, so that no call loses
 its result, and the latest prompt always stays. Limits on what came before leave the current turn

@@ -72,7 +72,7 @@ async def seen(talk: Talk, *, every: bool = False) -> Seen | None:
 
 def _followed(values: Profile) -> Profile:
     """The values by which a session is planned that can fold."""
-    folds = values.summariser or values.fold.writer == "model" or values.fold.breadcrumb
+    folds = values.summarizer or values.fold.writer == "model" or values.fold.breadcrumb
     return while_folding(values) if folds else values
 
 

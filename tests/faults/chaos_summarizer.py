@@ -1,4 +1,4 @@
-"""A summariser that does all that one may do wrong, and sometimes what it should."""
+"""A summarizer that does all that one may do wrong, and sometimes what it should."""
 
 import asyncio
 from random import Random, SystemRandom

@@ -1,4 +1,4 @@
-"""Summarisers that say what a test wants them to."""
+"""Summarizers that say what a test wants them to."""
 
 import asyncio
 import re
@@ -15,10 +15,10 @@ ENTRY = re.compile(r"^\[entry (\d+)\]", re.MULTILINE)
 
 @dataclass
 class Scripted:
-    """A summariser whose answers are given: texts, errors, or what a function makes of a prompt."""
+    """A summarizer whose answers are given: texts, errors, or what a function makes of a prompt."""
 
     answer: Any = "## State\n- They went on."
-    name: str = "test:summariser"
+    name: str = "test:summarizer"
     counter: Any = field(default_factory=Quarter)
     window: int = 100_000
     structured: bool = False
@@ -69,6 +69,6 @@ class Kept:
         return self.done[name]
 
 
-def writing(summariser):
-    """A writer that always asks this summariser."""
-    return ByModel(lambda _: summariser)
+def writing(summarizer):
+    """A writer that always asks this summarizer."""
+    return ByModel(lambda _: summarizer)
