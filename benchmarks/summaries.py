@@ -22,7 +22,7 @@ from refold.fold.compactor import Compactor, context
 from refold.fold.extractive import identifiers
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 from refold.lab import Reader, o200k
 from refold.lab.importers.pi import parse_pi
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
@@ -100,11 +100,13 @@ class _Recorded:
     def __post_init__(self) -> None:
         self.counter = counter_for(MODEL)
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:  # noqa: ARG002 - as asked
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:  # noqa: ARG002 - as asked
         head = prompt.partition("This is part ")[2].partition(",")[0]
         number, _, of = head.partition(" of ")
         last = number == of.partition(".")[0]
-        return Told(self.text if last else import_module("world").true_summary(prompt, most=1))
+        return SummarizerAnswer(
+            self.text if last else import_module("world").true_summary(prompt, most=1)
+        )
 
 
 @dataclass(frozen=True)

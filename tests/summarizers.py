@@ -8,7 +8,7 @@ from typing import Any
 from sessions import Quarter
 
 from refold.errors import WindowExceeded
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 
 ENTRY = re.compile(r"^\[entry (\d+)\]", re.MULTILINE)
 
@@ -53,8 +53,8 @@ class Scripted:
             raise answer
         usage = {"input": self.counter.text(prompt), "output": self.counter.text(str(answer))}
         if not isinstance(answer, str):
-            return Told(answer.model_dump_json(), answer, usage)
-        return Told(answer, None, usage)
+            return SummarizerAnswer(answer.model_dump_json(), answer, usage)
+        return SummarizerAnswer(answer, None, usage)
 
 
 class Kept:

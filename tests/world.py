@@ -19,7 +19,7 @@ from simulated_time import now
 from refold.errors import WindowExceeded
 from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 from refold.log import CODEC, Author, FoldCompleted, FoldFailed
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
@@ -98,8 +98,8 @@ class Model:
             raise WindowExceeded("Too long.")
         self.calls[at] = self.calls[at]._replace(answered=True)
         if self.fault == "empty":
-            return Told("")
-        return Told(true_summary(prompt, times=10 if self.fault == "too long" else 1))
+            return SummarizerAnswer("")
+        return SummarizerAnswer(true_summary(prompt, times=10 if self.fault == "too long" else 1))
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from refold.cli.demo.play import SESSION, Played, play
 from refold.cli.demo.script import PROMPTS
 from refold.log import CODEC, Entry, Log, Message, Requested, Used
-from refold.recall.text import tell, wire_of
+from refold.recall.text import entry_text, wire_of
 from refold.session.explain import explained_at
 from refold.stores import MemoryStore
 from refold.view.explain import Explanation
@@ -87,7 +87,7 @@ def _view(told: Explanation, kinds: dict[int, str]) -> tuple[Cell, ...]:
 
 
 def _kind(entry: Entry) -> str:
-    told = tell(wire_of("pydantic-ai"), entry)
+    told = entry_text(wire_of("pydantic-ai"), entry)
     if told.text in PROMPTS:
         return "prompt"
     return "answer" if told.role == "assistant" else "result"

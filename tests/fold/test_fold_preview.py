@@ -7,9 +7,9 @@ from shown import turn, used
 
 from refold.fold.compactor import MOST_NAMES, preview
 from refold.fold.events import CompactionComplete, CompactionStart
-from refold.fold.extractive import breadcrumb
+from refold.fold.extractive import extractive_summary
 from refold.fold.material import boundary
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.testing.wire import Asked
 from refold.view import Account
 from refold.view.budget import Budget
@@ -33,7 +33,9 @@ def previewed(values):
     session = a_session()
     inputs = sheet_of(session)
     where = boundary(inputs, values.keep)
-    summary = placed(breadcrumb(material_of(session, where.spans)), values, Quarter())
+    summary = render_summary(
+        extractive_summary(material_of(session, where.spans)), values, Quarter()
+    )
     tokens = sum(map(weight, inputs.rows))
     return session, preview(where, summary, tokens, len(inputs.rows), Quarter())
 

@@ -19,7 +19,7 @@ from refold.engine import LocalEngine
 from refold.fold.compactor import Compactor, context
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import Told
+from refold.fold.write.by_model import SummarizerAnswer
 from refold.fold.write.transcript import GUARD
 from refold.log import Author, Message, Opened, Span
 from refold.models import counter_for
@@ -55,7 +55,7 @@ class Narrow:
         assert tokens <= WINDOW
         self.most = max(self.most, tokens)
         self.shown.update(map(int, ENTRY.findall(prompt)))
-        return Told(true_summary(prompt))
+        return SummarizerAnswer(true_summary(prompt))
 
 
 @dataclass

@@ -19,9 +19,9 @@ from refold.fold.compactor import context
 from refold.fold.gate import EMPTY, LONGER
 from refold.fold.job import Job
 from refold.fold.material import Earlier
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.fold.write.by_model import FAILURES, TOO_OFTEN, Breaker, ByModel
-from refold.fold.write.written import Form, Point
+from refold.fold.write.draft import Form, Point
 from refold.log import Span
 
 VALUES = TIGHT.model_copy(
@@ -64,7 +64,7 @@ async def test_a_model_writes_what_the_log_bears_out_and_the_log_adds_the_rest()
     assert summary.by == "test:summarizer"
     assert summary.report.checked == 2
     assert summary.usage["calls"] == 1
-    shown = placed(summary, VALUES, Quarter()).text
+    shown = render_summary(summary, VALUES, Quarter()).text
     assert "- The parser was rewritten in src/parser.py" in shown
     assert "written by a model" in shown
     assert "Please look at part 5" in shown  # the user's own words, whoever wrote the rest
@@ -216,7 +216,7 @@ async def test_profiles_that_reproduce_a_seed_use_a_models_words_as_they_are():
     assert summary.words == words
     assert summary.report.only
     assert summary.report.count("left out") == 1
-    assert words in placed(summary, REPORT, Quarter()).text
+    assert words in render_summary(summary, REPORT, Quarter()).text
 
 
 async def test_a_summarizer_that_hangs_is_given_up():
@@ -272,7 +272,7 @@ def test_a_breaker_waits_longer_each_time():
 async def test_an_earlier_summary_is_folded_in_once():
     first = await write(Scripted(SAID))
     of = material()
-    later = replace(of, earlier=(Earlier(1, placed(first, VALUES, Quarter()), 1),))
+    later = replace(of, earlier=(Earlier(1, render_summary(first, VALUES, Quarter()), 1),))
     summarizer = Scripted("## Next\n- The model rewrites src/parser.py, step 3. [9]")
     summary = await write(summarizer, of=later)
     told = [one.text for one in summary.section("Decisions and their outcomes")]

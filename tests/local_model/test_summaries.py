@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings
 
 from refold import Refold
 from refold.fold.extractive import BY
-from refold.fold.summary import parse, told
+from refold.fold.summary import parse, report_markdown
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 
@@ -97,7 +97,7 @@ def check(values, answered):
     for one, fold in zip(summaries[-1:], made[-1:], strict=True):
         before = [json.dumps(step.result) for step in asked if step.fold == fold.fold]
         print("\n--- as it was written:", *before, sep="\n")  # noqa: T201
-        print("\n--- as it stands:", one.text, "\n--- report:", told(one), sep="\n")  # noqa: T201
+        print("\n--- as it stands:", one.text, "\n--- report:", report_markdown(one), sep="\n")  # noqa: T201
     for one in summaries:
         assert one.report is not None
         invented = {word for word in one.text.split() if word.startswith("beds/")} - {

@@ -155,8 +155,8 @@ def test_pages_cover_everything_exactly_once(texts, chars):
         while True:
             assert len(page.text) <= chars
             for piece in page.pieces:
-                assert piece.start == len(read[piece.told.seq])
-                read[piece.told.seq] += piece.told.text
+                assert piece.start == len(read[piece.entry.seq])
+                read[piece.entry.seq] += piece.entry.text
             if page.next is None:
                 break
             page = await unfold(life.log, "s", Span(1, 99), chars=chars, start=page.next)

@@ -8,11 +8,11 @@ from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, identifiers
 from refold.fold.gate import coverage, objection
 from refold.fold.ground import Grounded, ground
 from refold.fold.material import Earlier, Material
-from refold.fold.replace import placed
-from refold.fold.secrets import redacted
+from refold.fold.replace import render_summary
+from refold.fold.secrets import redact
 from refold.fold.summary import Claim, Section, Summary
+from refold.fold.write.draft import Draft, DraftClaim
 from refold.fold.write.phrases import HEADINGS
-from refold.fold.write.written import Said, Written
 from refold.view import Counter, Fold
 
 _FROM_THE_LOG = (EARLIER, CHANGED, OPEN, RESULTS)
@@ -22,8 +22,8 @@ _LONGEST_WORDS = 60_000  # characters; far more than a fold shows
 _FIRST_TO_GO = ("notes", "files", "questions", "errors", "decisions", "next", "state", "goal")
 
 
-def believed(  # noqa: PLR0913 - all that it depends on
-    written: Written,
+def accept_draft(  # noqa: PLR0913 - all that it depends on
+    written: Draft,
     material: Material,
     own: Summary,
     values: Fold,
@@ -36,16 +36,16 @@ def believed(  # noqa: PLR0913 - all that it depends on
     `own` is what the log says by itself; it fills in what a model leaves out.
     """
     carried = _carried(material.earlier)
-    fresh = tuple(one for one in written.said if one.text not in carried)
-    grounded = ground(replace(written, said=fresh), material)
+    fresh = tuple(one for one in written.claims if one.text not in carried)
+    grounded = ground(replace(written, claims=fresh), material)
     if values.ground == "report":
         alone = not any(one.summary.words for one in material.earlier)
         summary = _as_written(written, grounded, own, alone=alone)
     else:
-        sections = list(_together(written.said, carried, grounded.sections))
+        sections = list(_together(written.claims, carried, grounded.sections))
         summary = _checked(sections, grounded, own, counter, values)
     summary = replace(summary, by=by)
-    shown, beside = placed(summary, values, counter), placed(own, values, counter)
+    shown, beside = render_summary(summary, values, counter), render_summary(own, values, counter)
     why = objection(shown, beside, material, counter, values)
     if why is not None:
         raise FoldNotMade(f"The summary was not believed: {why}.")
@@ -73,19 +73,19 @@ def _carried(earlier: Iterable[Earlier]) -> dict[str, Claim]:
     }
 
 
-def _as_written(written: Written, grounded: Grounded, own: Summary, *, alone: bool) -> Summary:
+def _as_written(written: Draft, grounded: Grounded, own: Summary, *, alone: bool) -> Summary:
     """The model's own words, and what is wrong with them only written down.
 
     They stand as they came where they are alone, else with what was said before.
     """
-    words = (written.text if alone else _rendered(written.said))[:_LONGEST_WORDS]
-    kept = replace(own, sections=tuple(_own_sections(own)), words=redacted(words).strip())
+    words = (written.text if alone else _rendered(written.claims))[:_LONGEST_WORDS]
+    kept = replace(own, sections=tuple(_own_sections(own)), words=redact(words).strip())
     return replace(
         kept, title=written.title or own.title, report=replace(grounded.report, only=True)
     )
 
 
-def _rendered(said: Sequence[Said]) -> str:
+def _rendered(said: Sequence[DraftClaim]) -> str:
     """The claims as a text, under their headings."""
     blocks = (
         (heading, [f"- {one.text}" for one in said if one.subject == subject])
@@ -111,7 +111,7 @@ def _own_sections(own: Summary) -> Iterator[Section]:
 
 
 def _together(
-    said: Sequence[Said], carried: dict[str, Claim], grounded: Sequence[Section]
+    said: Sequence[DraftClaim], carried: dict[str, Claim], grounded: Sequence[Section]
 ) -> Iterator[Section]:
     """What earlier folds had checked and still stands, then what is new."""
     new = {one.heading: one.claims for one in grounded}

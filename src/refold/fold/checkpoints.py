@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from refold.errors import InvalidInput
-from refold.fold.summary import HEADING, TRUNCATED, Summary, parse, told
+from refold.fold.summary import HEADING, TRUNCATED, Summary, parse, report_markdown
 from refold.log import CODEC, Entry, FoldCompleted, Log, Span
 from refold.user_files import write_whole
 
@@ -77,8 +77,8 @@ async def checkpoints(log: Log, session: str) -> list[Checkpoint]:
     while waiting:
         entry = await _entry(log, session, waiting.pop())
         match CODEC.decode(entry) if entry else None:
-            case FoldCompleted(fold, summary=told) if entry:
-                summary = parse(told)
+            case FoldCompleted(fold, summary=report_markdown) if entry:
+                summary = parse(report_markdown)
                 waiting += summary.over
                 first = await _entry(log, session, summary.continues) or entry
                 found[first.seq] = _checkpoint(entry, fold, summary, first.at)
@@ -144,7 +144,7 @@ async def _entry(log: Log, session: str, seq: int) -> Entry | None:
 def _checkpoint(entry: Entry, fold: UUID, summary: Summary, at: int) -> Checkpoint:
     title = " ".join(summary.title.replace(TRUNCATED, " … ").split())
     text = summary.text.strip() or summary.words
-    if report := told(summary):
+    if report := report_markdown(summary):
         text = f"{text}\n\n## {HEADING}\n\n{report}"
     return Checkpoint(0, title, fold, entry.seq, at, text, summary.messages, summary.tokens)
 

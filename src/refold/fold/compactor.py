@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from refold.fold.extractive import breadcrumb, identifiers, with_results
+from refold.fold.extractive import extractive_summary, identifiers, with_results
 from refold.fold.job import Job, Steps
 from refold.fold.material import Boundary, Material, gather, needed
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.fold.summary import Summary
 from refold.log import Entry, Log, Span
 from refold.view import Counter, Fold
@@ -28,7 +28,7 @@ _REMEMBERING = 30.0  # seconds that a note may take to be kept
 
 async def from_the_log(material: Material, job: Job, steps: Steps) -> Summary:  # noqa: ARG001
     """The breadcrumb: what the log says by itself. It needs no model and costs nothing."""
-    return await asyncio.to_thread(breadcrumb, material)
+    return await asyncio.to_thread(extractive_summary, material)
 
 
 class Compactor:
@@ -63,7 +63,7 @@ class Compactor:
         )
         manual = job.trigger == MANUAL
         shown = await asyncio.to_thread(
-            placed, summary, values, self.counter, manual=manual, host=host
+            render_summary, summary, values, self.counter, manual=manual, host=host
         )
         if self._remember is not None and await self._forgotten(job) == gone:
             async with asyncio.timeout(_REMEMBERING):

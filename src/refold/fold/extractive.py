@@ -16,7 +16,13 @@ from pydantic_core import from_json
 
 from refold.fold.material import Earlier, Material, Passage
 from refold.fold.summary import HAND, Claim, Directive, Name, Section, Summary, clipped, one_line
-from refold.fold.watchdog import CHANGING, PATHS, TELLING, given, reads_of
+from refold.fold.watchdog import (
+    CHANGING,
+    PATH_ARGUMENTS,
+    SUBJECT_ARGUMENTS,
+    first_argument,
+    reads_of,
+)
 from refold.log import PartRef
 from refold.view import Counter
 from refold.view.framing import tool_name
@@ -240,7 +246,7 @@ _INTENT = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+")
 
 
-def breadcrumb(material: Material) -> Summary:
+def extractive_summary(material: Material) -> Summary:
     """What the log says of the material."""
     passages = [one for one in material.passages if one.role != "system"]
     own = [one for one in passages if not one.delegated]
@@ -318,7 +324,11 @@ def _newest(claims: Iterable[Claim], most: int) -> list[Claim]:
 
 def _changed(passages: Iterable[Passage]) -> Iterator[Claim]:
     for passage, nth, shape in _parts(passages, "call"):
-        path = given(shape.text, PATHS) if CHANGING.search(shape.tool or "") else None
+        path = (
+            first_argument(shape.text, PATH_ARGUMENTS)
+            if CHANGING.search(shape.tool or "")
+            else None
+        )
         if path:
             yield Claim(one_line(path, _LINE), (passage.ref(nth),))
 
@@ -401,7 +411,7 @@ def _last_words(passages: Sequence[Passage]) -> tuple[str, PartRef] | None:
 
 
 def _called(shape: Shape) -> str:
-    told = given(shape.text, (*TELLING, *PATHS)) or shape.text
+    told = first_argument(shape.text, (*SUBJECT_ARGUMENTS, *PATH_ARGUMENTS)) or shape.text
     return f"{tool_name(shape.tool)}({one_line(told, _LINE // 2)})"
 
 

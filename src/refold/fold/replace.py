@@ -10,7 +10,16 @@ from functools import cache
 from pydantic import JsonValue
 
 from refold.fold.extractive import RESULTS, Rules, fitting, least_missed, rules_in
-from refold.fold.summary import Directive, Name, Shown, Summary, clipped, fair_clip, quoted, sound
+from refold.fold.summary import (
+    Directive,
+    Name,
+    Summary,
+    SummaryMessage,
+    clipped,
+    fair_clip,
+    quoted,
+    sound,
+)
 from refold.view import Counter, Fold
 from refold.view.framing import plain
 
@@ -45,7 +54,7 @@ _PER_RESULT = 1_000  # tokens that a fold may show, for each large result that i
 _SPARE = 40  # tokens, for headings and what stands between
 
 
-def placed(
+def render_summary(
     summary: Summary,
     values: Fold,
     counter: Counter,
@@ -57,7 +66,7 @@ def placed(
     if values.placement == "replacement":
         opening = _OPENING.format(count=summary.messages)
         blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
-        return summary.showing(Shown("prompt", plain("\n\n".join(blocks))))
+        return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
     form = COMPACTED if paired else MARKER
     opening = form.format(count=summary.messages, text="")
@@ -70,8 +79,10 @@ def placed(
     text = "\n\n".join(told)
     marked = plain(form.format(count=summary.messages, text=text))
     if paired:
-        return summary.showing(Shown("prompt", marked), Shown("reply", UNDERSTOOD))
-    return summary.showing(Shown("prompt", marked), merge=values.placement == "merge")
+        return summary.showing(
+            SummaryMessage("prompt", marked), SummaryMessage("reply", UNDERSTOOD)
+        )
+    return summary.showing(SummaryMessage("prompt", marked), merge=values.placement == "merge")
 
 
 def _blocks(

@@ -107,7 +107,7 @@ class Detector(Protocol):
         ...
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """The text with a mark for each secret in it; the rest stays as it is.
 
     Hashes, ids, paths and names stay: a summary needs them.

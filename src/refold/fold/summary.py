@@ -120,7 +120,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SummaryMessage:
     """One message that stands for the folded ones."""
 
     kind: Literal["prompt", "reply"]
@@ -132,7 +132,7 @@ class Summary:
     """What a fold says of the entries it stands for."""
 
     by: str
-    """Who wrote it: `breadcrumb`, or a model."""
+    """Who wrote it: `breadcrumb` for the log itself, or a model."""
     title: str = ""
     words: str = ""
     """What a model wrote, where one did."""
@@ -156,7 +156,7 @@ class Summary:
     """What came of checking it, where a model wrote it or was asked to."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     """Tokens that writing it used, as its provider counts them, and how many calls that took."""
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[SummaryMessage, ...] = ()
     placement: Literal["own", "merge"] = "own"
     """Whether what is shown are messages of its own, or the beginning of the next prompt."""
     version: int = SUMMARY_VERSION
@@ -174,7 +174,7 @@ class Summary:
         """The claims under a heading."""
         return next((one.claims for one in self.sections if one.heading == heading), ())
 
-    def showing(self, *shown: Shown, merge: bool = False) -> "Summary":
+    def showing(self, *shown: SummaryMessage, merge: bool = False) -> "Summary":
         """The same summary, shown in this way."""
         return replace(self, shown=shown, placement="merge" if merge else "own")
 
@@ -187,11 +187,11 @@ def parse(value: JsonValue) -> Summary:
         pass
     match value:
         case str() as text:
-            return Summary(HAND, shown=(Shown("prompt", text),))
+            return Summary(HAND, shown=(SummaryMessage("prompt", text),))
         case {"text": str() as text}:
             since = value.get("continues")
             left_of = since if isinstance(since, int) else 0
-            return Summary(HAND, shown=(Shown("prompt", text),), continues=left_of)
+            return Summary(HAND, shown=(SummaryMessage("prompt", text),), continues=left_of)
         case _:
             return Summary(HAND)
 
@@ -253,7 +253,7 @@ _TOLD: Final[dict[Verdict, str]] = {
 }
 
 
-def told(summary: Summary) -> str:
+def report_markdown(summary: Summary) -> str:
     """The report of a summary as Markdown; nothing where there is none."""
     report = summary.report
     return "\n".join(_lines(report, summary.by)) if report else ""

@@ -24,7 +24,7 @@ UNFOLD = "unfold"
 """The trigger of a fold that stands for what another stood for, but for what was opened."""
 
 
-def taken_back(outline: Outline, fold: UUID | None = None) -> list[Value]:
+def undo_fold(outline: Outline, fold: UUID | None = None) -> list[Value]:
     """The fold no longer stands: this one, or the newest."""
     standing = sorted(outline.folds, key=lambda one: one.seq)
     if not standing:
@@ -32,7 +32,7 @@ def taken_back(outline: Outline, fold: UUID | None = None) -> list[Value]:
     return [FoldUndone(standing[-1].fold if fold is None else fold)]
 
 
-async def unfolded(  # noqa: PLR0913, PLR0917 - the last has a default
+async def unfold_span(  # noqa: PLR0913, PLR0917 - the last has a default
     log: Log,
     session: str,
     outline: Outline,

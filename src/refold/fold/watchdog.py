@@ -33,15 +33,15 @@ CHANGING = re.compile(
     r"write|edit|creat|patch|replace|insert|delet|remov|renam|move|append", re.IGNORECASE
 )
 """The names of tools that change something."""
-PATHS = ("path", "file_path", "file", "filename", "filepath", "target")
+PATH_ARGUMENTS = ("path", "file_path", "file", "filename", "filepath", "target")
 """Arguments that name a file."""
-TELLING = ("command", "query", "pattern", "url")
+SUBJECT_ARGUMENTS = ("command", "query", "pattern", "url")
 """Arguments that say what is looked for or done."""
 RECALLING = "recall_"
 _OBJECT = TypeAdapter(dict[str, JsonValue])
 
 
-class Asked(NamedTuple):
+class ReadCall(NamedTuple):
     """A call that reads."""
 
     tool: str
@@ -53,21 +53,21 @@ class Asked(NamedTuple):
     part: PartRef
 
 
-class Now(NamedTuple):
+class ReadResult(NamedTuple):
     """A result that came, and the call it answers."""
 
-    asked: Asked
+    asked: ReadCall
     content: int
     part: PartRef
 
 
-class Changed(NamedTuple):
+class FileChange(NamedTuple):
     """A call that changes something: which files, and the folders they are in."""
 
     files: frozenset[int]
 
 
-class Shelf:
+class LatestReads:
     """The newest result of each read, as long as nothing changed what it reads."""
 
     def __init__(self, reads: Iterable[Read] = ()) -> None:
@@ -81,7 +81,7 @@ class Shelf:
         """The newest result of the very same call."""
         return self._reads.get(how)
 
-    def put(self, now: Now) -> None:
+    def put(self, now: ReadResult) -> None:
         """A result that came; other words for the same call make all that was read of it old."""
         before = self._reads.pop(now.asked.how, None)
         if before is not None and before.content != now.content:
@@ -91,7 +91,7 @@ class Shelf:
             asked.what, asked.how, asked.file, now.content, asked.part, now.part, times + 1
         )
 
-    def change(self, changed: Changed) -> None:
+    def change(self, changed: FileChange) -> None:
         """Files changed: what was read of them, and searches, which may find something else."""
         self._drop(lambda one: one.file == ANY_CHANGE or one.file in changed.files)
 
@@ -99,43 +99,43 @@ class Shelf:
         self._reads = {how: one for how, one in self._reads.items() if not old(one)}
 
 
-class Reading:
+class ReadTracker:
     """Finds reads and changes, message by message; a call may be answered much later."""
 
     def __init__(self) -> None:
-        self._open: dict[str | None, Asked] = {}
+        self._open: dict[str | None, ReadCall] = {}
 
-    def of(self, passages: Iterable[Passage]) -> Iterator[Now | Changed]:
+    def of(self, passages: Iterable[Passage]) -> Iterator[ReadResult | FileChange]:
         """What was read and changed in these messages."""
         for passage in passages:
             for nth, shape in enumerate(passage.shapes):
                 if shape.kind == "call":
                     found = _called(shape, passage.ref(nth))
-                    if isinstance(found, Asked):
+                    if isinstance(found, ReadCall):
                         self._open[shape.call] = found
                     else:
                         yield found
                 elif shape.kind == "return" and shape.call in self._open:
                     asked = self._open.pop(shape.call)
-                    yield Now(asked, digest(shape.text), passage.ref(nth))
+                    yield ReadResult(asked, digest(shape.text), passage.ref(nth))
 
 
 def reads_of(material: Material) -> tuple[Read, ...]:
     """What a fold of the material remembers: what was read and has not changed since."""
-    shelf = Shelf(
+    shelf = LatestReads(
         read._replace(folds=read.folds + 1)
         for one in material.earlier
         for read in one.summary.reads
     )
-    for found in Reading().of(one for one in material.passages if not one.delegated):
-        if isinstance(found, Changed):
+    for found in ReadTracker().of(one for one in material.passages if not one.delegated):
+        if isinstance(found, FileChange):
             shelf.change(found)
         else:
             shelf.put(found)
     return tuple(shelf)[-MOST:]
 
 
-def given(arguments: str, keys: Sequence[str]) -> str | None:
+def first_argument(arguments: str, keys: Sequence[str]) -> str | None:
     """The first of these arguments that a call was given as a text."""
     return _first(_object(arguments) or {}, keys)
 
@@ -146,20 +146,20 @@ def digest(*texts: str) -> int:
     return 1 + int.from_bytes(blake2b(joined, digest_size=5).digest(), "big")
 
 
-def _called(shape: Shape, part: PartRef) -> Asked | Changed:
+def _called(shape: Shape, part: PartRef) -> ReadCall | FileChange:
     tool = shape.tool or ""
     arguments = _object(shape.text)
-    path = _first(arguments or {}, PATHS)
+    path = _first(arguments or {}, PATH_ARGUMENTS)
     if CHANGING.search(tool):
-        return Changed(frozenset(map(digest, _upwards(path))) if path else frozenset())
+        return FileChange(frozenset(map(digest, _upwards(path))) if path else frozenset())
     how = shape.text if arguments is None else json.dumps(arguments, sort_keys=True)
-    asked = _first(arguments or {}, TELLING)
+    asked = _first(arguments or {}, SUBJECT_ARGUMENTS)
     if tool.startswith(RECALLING):  # what was said does not change
-        return Asked(tool, asked or how, digest(tool, how), digest(tool, how), NO_CHANGE, part)
+        return ReadCall(tool, asked or how, digest(tool, how), digest(tool, how), NO_CHANGE, part)
     if path and not asked:
         clean = _clean(path)
-        return Asked(tool, path, digest(tool, clean), digest(tool, how), digest(clean), part)
-    return Asked(tool, asked or how, digest(tool, how), digest(tool, how), ANY_CHANGE, part)
+        return ReadCall(tool, path, digest(tool, clean), digest(tool, how), digest(clean), part)
+    return ReadCall(tool, asked or how, digest(tool, how), digest(tool, how), ANY_CHANGE, part)
 
 
 def _object(arguments: str) -> dict[str, JsonValue] | None:
@@ -259,9 +259,9 @@ class Watchdog:
     """Compares what is read with what folds remember; it takes in each message once."""
 
     def __init__(self, folded: Iterable[Read] = ()) -> None:
-        self._shelf = Shelf(folded)
+        self._shelf = LatestReads(folded)
         self._folded = {one.what for one in self._shelf}
-        self._reading = Reading()
+        self._reading = ReadTracker()
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -272,13 +272,13 @@ class Watchdog:
         """What is read again in the messages that come next."""
         found: list[Reread] = []
         for one in self._reading.of(passages):
-            if isinstance(one, Changed):
+            if isinstance(one, FileChange):
                 self._shelf.change(one)
             else:
                 found += self._took(one)
         return found
 
-    def _took(self, now: Now) -> list[Reread]:
+    def _took(self, now: ReadResult) -> list[Reread]:
         asked = now.asked
         same = self._shelf.get(asked.how)
         before = [one for one in self._shelf if one.what == asked.what]

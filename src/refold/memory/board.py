@@ -18,9 +18,9 @@ from pydantic import JsonValue
 
 from refold.errors import Conflict, InvalidInput, SessionNotFound
 from refold.fold.material import Material, Passage
-from refold.fold.secrets import redacted
+from refold.fold.secrets import redact
 from refold.fold.summary import Claim, one_line, sound
-from refold.fold.write.written import Said, Written
+from refold.fold.write.draft import Draft, DraftClaim
 from refold.log import CODEC, Author, Entry, Log, Note, Opened
 from refold.log.entry import LONGEST_NAME
 
@@ -117,7 +117,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewFact:
     """A fact that is to be put on a board."""
 
     text: str
@@ -128,7 +128,7 @@ class New:
 class Change:
     """What is to become of a board, all of it or nothing."""
 
-    add: tuple[New, ...] = ()
+    add: tuple[NewFact, ...] = ()
     prune: tuple[int, ...] = ()
     session: str | None = None
     """The session that was read for it."""
@@ -137,7 +137,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class BoardState:
     """How a board stood at some time: what it says, and how far each session was read."""
 
     facts: tuple[Fact, ...] = ()
@@ -172,7 +172,7 @@ class Board:
         digest = sha256(name.encode(errors="replace")).hexdigest()[:_DIGITS]
         return f"{NAME} {digest}"
 
-    async def stand(self, *, before: int | None = None) -> Stand:
+    async def state(self, *, before: int | None = None) -> BoardState:
         """How it stands; with `before`, how it stood then (milliseconds since 1970).
 
         A session is told what stood when it began, so that its requests begin alike to their end.
@@ -180,21 +180,21 @@ class Board:
         try:
             entries = await self._log.read(self.session)
         except SessionNotFound:
-            return Stand()
-        return standing(entries, before)
+            return BoardState()
+        return board_state(entries, before)
 
     async def add(self, text: str) -> Fact:
         """Put a fact there. The same again changes nothing."""
         fact = as_fact(text)
         if not fact:
             raise InvalidInput("There is nothing to put on the board.", "Say it in a few words.")
-        await self.change(Change(add=(New(fact),)))
-        [found] = [one for one in (await self.stand()).facts if _alike(one.text, fact)][:1]
+        await self.change(Change(add=(NewFact(fact),)))
+        [found] = [one for one in (await self.state()).facts if _alike(one.text, fact)][:1]
         return found
 
     async def prune(self, number: int) -> Fact:
         """Take a fact away; the log keeps it, and search finds it."""
-        facts = (await self.stand()).facts
+        facts = (await self.state()).facts
         for one in facts:
             if one.number == number:
                 await self.change(Change(prune=(number,)))
@@ -204,9 +204,9 @@ class Board:
 
     async def change(self, change: Change) -> None:
         """Do all of it, in one go; what is there already is not added."""
-        kept = [one for one in (await self.stand()).facts if one.number not in change.prune]
+        kept = [one for one in (await self.state()).facts if one.number not in change.prune]
         there = [one.text for one in kept]
-        new: list[New] = []
+        new: list[NewFact] = []
         for one in change.add:
             if not any(_alike(one.text, text) for text in there):
                 new.append(one)
@@ -235,18 +235,18 @@ class Board:
 
 def as_fact(text: str) -> str:
     """The words as a board keeps them: one line that shows all it holds, without secrets."""
-    line = one_line(redacted(sound(text)), LONGEST_FACT)
+    line = one_line(redact(sound(text)), LONGEST_FACT)
     return "".join(filter(str.isprintable, line)).strip()
 
 
-def _added(new: New, session: str | None) -> Note:
+def _added(new: NewFact, session: str | None) -> Note:
     data: JsonValue = {"board": "add"}
     if session is not None:
         data = {**data, "session": session, "entries": [*new.entries]}
     return Note(new.text, data)
 
 
-def standing(entries: Iterable[Entry], before: int | None = None) -> Stand:
+def board_state(entries: Iterable[Entry], before: int | None = None) -> BoardState:
     """How a board stands by the entries of its session, or stood then."""
     facts: dict[int, Fact] = {}
     read: dict[str, int] = {}
@@ -262,12 +262,12 @@ def standing(entries: Iterable[Entry], before: int | None = None) -> Stand:
                 read[session] = max(through, read.get(session, 0))
             case _:
                 pass
-    return Stand(tuple(facts.values()), read)
+    return BoardState(tuple(facts.values()), read)
 
 
-def ever_added(entries: Iterable[Entry]) -> list[Fact]:
+def all_facts(entries: Iterable[Entry]) -> list[Fact]:
     """Every fact that was put on a board, pruned or not."""
-    return [fact for entry in entries for fact in standing([entry]).facts]
+    return [fact for entry in entries for fact in board_state([entry]).facts]
 
 
 def _fact(entry: Entry, text: str, more: dict[str, JsonValue]) -> Fact:
@@ -340,7 +340,7 @@ class ContextBoard:
         claims, why = _borne_out(as_fact(text), cited)
         if not claims:
             return f"Not added: {why}."
-        new = tuple(New(_alone(one.text), _entries(one, cited)) for one in claims)
+        new = tuple(NewFact(_alone(one.text), _entries(one, cited)) for one in claims)
         self._change = replace(self._change, add=(*self._change.add, *new))
         return "Added."
 
@@ -367,8 +367,8 @@ def _borne_out(text: str, cited: Sequence[Passage]) -> tuple[tuple[Claim, ...], 
     # Its rules take a while to import, and only who consolidates needs them.
     from refold.fold.ground import ground  # noqa: PLC0415
 
-    said = Said("notes", text, tuple(one.seq for one in cited))
-    grounded = ground(Written(said=(said,)), Material(tuple(cited)))
+    said = DraftClaim("notes", text, tuple(one.seq for one in cited))
+    grounded = ground(Draft(claims=(said,)), Material(tuple(cited)))
     for verdict in ("left out", "masked", "marked"):
         for one in grounded.report.findings:
             if one.verdict == verdict:

@@ -20,7 +20,7 @@ from refold.fold.summary import one_line
 from refold.fold.write.transcript import BAR, Chunk, chunks
 from refold.log import Log, Span
 from refold.log.entry import intersect
-from refold.memory.board import Board, Change, ContextBoard, Fact, New
+from refold.memory.board import Board, Change, ContextBoard, Fact, NewFact
 from refold.view import Counter as TokenCounter
 from refold.wire import wire_for
 
@@ -101,12 +101,12 @@ async def consolidate(log: Log, session: str, board: Board, rem: Rem) -> Consoli
 
 async def is_worth_reading(log: Log, session: str, board: Board) -> bool:
     """Whether enough is new in a session."""
-    unread = await _unread(log, session, (await board.stand()).read.get(session, 0))
+    unread = await _unread(log, session, (await board.state()).read.get(session, 0))
     return unread.more or len(unread.material.passages) >= LEAST
 
 
 async def _consolidated(log: Log, session: str, board: Board, rem: Rem) -> Consolidated:
-    before = await board.stand()
+    before = await board.state()
     unread = await _unread(log, session, before.read.get(session, 0))
     records = [*islice(_records(unread.material, rem, before.facts), MOST_CHUNKS + 1)]
     usage: Counter[str] = Counter()
@@ -117,7 +117,7 @@ async def _consolidated(log: Log, session: str, board: Board, rem: Rem) -> Conso
         through = unread.head if chunk is records[-1] else max(chunk.entries) - 1
         living = await _living(log, session, change.add)
         await board.change(replace(change, add=living, session=session, through=through))
-    after = await board.stand()
+    after = await board.state()
     return Consolidated(
         added=tuple(one for one in after.facts if one not in before.facts),
         pruned=tuple(one for one in before.facts if one not in after.facts),
@@ -141,7 +141,7 @@ def _records(material: Material, rem: Rem, facts: tuple[Fact, ...]) -> Iterator[
 async def _read(
     chunk: Chunk, material: Material, board: Board, rem: Rem
 ) -> tuple[Change, Mapping[str, int]]:
-    facts = (await board.stand()).facts
+    facts = (await board.state()).facts
     shown = {*chunk.entries}
     record = Material(tuple(one for one in material.passages if one.seq in shown))
     tool = ContextBoard(facts, record)
@@ -174,9 +174,9 @@ async def _unread(log: Log, session: str, since: int) -> _Unread:
     return _Unread(Material(()), since, more=False)
 
 
-async def _living(log: Log, session: str, new: tuple[New, ...]) -> tuple[New, ...]:
+async def _living(log: Log, session: str, new: tuple[NewFact, ...]) -> tuple[NewFact, ...]:
     """Those that rest on nothing that was forgotten while they were written."""
-    living: list[New] = []
+    living: list[NewFact] = []
     for one in new:
         spans = [Span(seq, seq) for seq in one.entries]
         found = [entry for span in spans for entry in await log.read(session, span, whole=False)]

@@ -20,7 +20,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from refold.errors import NotRemembered
-from refold.fold.secrets import redacted
+from refold.fold.secrets import redact
 from refold.fold.summary import sound
 from refold.memory.memory import Note, Reason
 
@@ -268,7 +268,7 @@ class DailyFiles:
     def _section(self, note: Note) -> str:
         heading = HEADINGS[note.reason].format(time=f"{self._when(note):%H:%M}")
         mark = MARK.format(digest=note.digest)
-        return f"\n{heading}\n\n{harmless(redacted(note.text))}\n\n{mark}\n"
+        return f"\n{heading}\n\n{harmless(redact(note.text))}\n\n{mark}\n"
 
     def _name(self, note: Note) -> str:
         return f"{self._when(note).date()}.md"

@@ -20,7 +20,7 @@ from refold.log import CODEC, Entry, Erased, Log, Opened, Span, Titled
 from refold.log.codec import wall_clock
 from refold.log.entry import intersect, subtract, union
 from refold.log.text import text_of, words
-from refold.memory.board import NAME, PROFILE, Fact, ever_added
+from refold.memory.board import NAME, PROFILE, Fact, all_facts
 from refold.view import Counter, Plan
 from refold.view.view_input import ViewInput
 
@@ -82,7 +82,7 @@ async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
     """As `Log.forget`; the facts on boards and the titles that rest on it are forgotten too."""
     facts = 0
     for board in await _boards(log):
-        for fact in ever_added(await log.read(board)):
+        for fact in all_facts(await log.read(board)):
             if await _rests_on(log, fact, session, span):
                 await log.forget(board, Span(fact.number, fact.number))
                 facts += 1

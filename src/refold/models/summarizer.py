@@ -18,9 +18,9 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, read_context
 from refold.fold.job import Job
-from refold.fold.write.by_model import ByModel, Summarizer, Told
+from refold.fold.write.by_model import ByModel, Summarizer, SummarizerAnswer
+from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
-from refold.fold.write.written import Form
 from refold.memory.board import ContextBoard
 from refold.models.catalog import NONE, Overrides, counter_for, facts_of
 from refold.models.overflow_errors import overflow_in
@@ -85,7 +85,7 @@ class ModelSummarizer:
         """Whether the model fills in a form by itself; a tool for it would be a tool."""
         return bool(self._model.profile.get("supports_json_schema_output"))
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:
         """Its answer. Raises WindowExceeded where it was shown too much."""
         form = self.structured and read_context(job.context).values.ground == "check"
         agent: Agent[None, Any] = Agent(
@@ -106,8 +106,8 @@ class ModelSummarizer:
         output = result.output
         usage = used(result.usage)
         if isinstance(output, Form):
-            return Told(output.model_dump_json(), output, usage)
-        return Told(str(output), None, usage)
+            return SummarizerAnswer(output.model_dump_json(), output, usage)
+        return SummarizerAnswer(str(output), None, usage)
 
     def settings(self, interaction: str = INTERACTION) -> Any:  # noqa: ANN401 - a typed dict of many
         """Its own settings, with our header; and no longer answer than there is room for."""
@@ -118,14 +118,14 @@ class ModelSummarizer:
 
     def _as_it_came(
         self, messages: list[ModelMessage], prompt: str, error: UnexpectedModelBehavior
-    ) -> Told:
+    ) -> SummarizerAnswer:
         """An answer that is no form, or cut short: its words are read as they are."""
         answers = [one for one in messages if isinstance(one, ModelResponse)]
         text = answers[-1].text if answers else None
         if not text:
             raise self._refused(error, prompt) from error
         usage = answers[-1].usage
-        return Told(text, None, _figures(usage.input_tokens, usage.output_tokens))
+        return SummarizerAnswer(text, None, _figures(usage.input_tokens, usage.output_tokens))
 
     def _refused(self, error: Exception, prompt: str) -> Exception:
         """The error; if the prompt was too long, less is shown from now on."""

@@ -19,7 +19,7 @@ from refold.log.entry import Span
 from refold.log.excerpt import best_excerpt, holds_any
 from refold.log.text import Run, Term, text_of, words
 from refold.log.text import terms as runs_of
-from refold.recall.text import Reader, Told, outline_of, tell, whole, wire_of
+from refold.recall.text import EntryText, Reader, entry_text, outline_of, whole, wire_of
 from refold.wire import Wire
 
 # A query as terms: what to look for when any of it may be found.
@@ -171,7 +171,7 @@ def _worth(often: int, length: float, by_length: float) -> float:
     return often * (_SATURATION + 1) / (often + _SATURATION * (1 - by_length + by_length * length))
 
 
-Standing = Literal["in view", "folded", "off the line"]
+HitState = Literal["in view", "folded", "off the line"]
 """Where a message stands: before the next request, beneath a fold, or rewound or cleared."""
 
 TOOLS = "recall_"
@@ -183,7 +183,7 @@ _NEAR, _FAR = 8, 512  # entries in which a neighbour is looked for
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """A message or note that a search found."""
 
     session: str
@@ -192,7 +192,7 @@ class Found:
     """When it was written: milliseconds since 1970, UTC."""
     scope: str
     role: str
-    standing: Standing
+    standing: HitState
     score: float
     excerpt: str
     before: str = ""
@@ -201,7 +201,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSession:
+class SessionHit:
     """A session that a search found."""
 
     info: SessionInfo
@@ -232,7 +232,7 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
     reader: Reader | None = None,
     width: int = WIDTH,
     neighbors: bool = True,
-) -> list[Found]:
+) -> list[SearchHit]:
     """The messages and notes that answer best, in one session or in all of the tenant's.
 
     With `neighbors`, a message next to a match is found too: an answer by its question. Without
@@ -243,7 +243,7 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
         return []
     finding = _Finding(log, looked_for, reader or Reader(), width)
     found = await log.matches(looked_for, session=session)
-    hits: list[Found] = []
+    hits: list[SearchHit] = []
     for place in _ranking(found, finding.reader):
         if place.aside and not neighbors:
             continue
@@ -258,7 +258,7 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
     return hits
 
 
-async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[FoundSession]:
+async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[SessionHit]:
     """The sessions in which most was said about it. What forks share counts for the oldest."""
     found = await log.matches(terms_of(query), most=_MOST_OF_SESSIONS)
     infos: dict[str, SessionInfo] = {}
@@ -268,7 +268,7 @@ async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[Foun
     ranked = session_scores(found, {name: info.messages for name, info in infos.items()})
     best = sorted(ranked, key=lambda name: (-ranked[name], -infos[name].updated_at, name))
     return [
-        FoundSession(infos[name], ranked[name], sum(m.session == name for m in found.matches))
+        SessionHit(infos[name], ranked[name], sum(m.session == name for m in found.matches))
         for name in best[: max(0, limit)]
     ]
 
@@ -309,7 +309,7 @@ class _Finding:
         self._width = width
         self._sessions: dict[str, tuple[Wire | None, Outline, tuple[Span, ...]]] = {}
 
-    async def at(self, place: _Ranked) -> Found | None:
+    async def at(self, place: _Ranked) -> SearchHit | None:
         """What is there; None if there is no such message, or none for this reader."""
         session = place.session
         if session not in self._sessions:
@@ -320,7 +320,7 @@ class _Finding:
         if not 0 <= here < len(entries) or not self._shown(session, entries[here]):
             return None
         entry = await whole(self._log, session, entries[here])
-        told = tell(self._sessions[session][0], entry)
+        told = entry_text(self._sessions[session][0], entry)
         if self.reader.scope is not None and _of_recall(told):
             return None
         nearby = [entries[at] for at in (here - 1, here + 1) if 0 <= at < len(entries)]
@@ -329,7 +329,7 @@ class _Finding:
             for entry in nearby
             if entry.kind == Message.KIND and self._shown(session, entry)
         }
-        return Found(
+        return SearchHit(
             session,
             told.seq,
             told.at,
@@ -347,15 +347,15 @@ class _Finding:
             return False
         return self.reader.off_line or self._standing(session, entry.seq) != "off the line"
 
-    def _standing(self, session: str, seq: int) -> Standing:
+    def _standing(self, session: str, seq: int) -> HitState:
         _, outline, line = self._sessions[session]
         if not any(seq in span for span in line):
             return "off the line"
         folded = any(seq in span for fold in outline.folds for span in fold.spans)
         return "folded" if folded else "in view"
 
-    async def _told(self, session: str, entry: Entry) -> Told:
-        return tell(self._sessions[session][0], await whole(self._log, session, entry))
+    async def _told(self, session: str, entry: Entry) -> EntryText:
+        return entry_text(self._sessions[session][0], await whole(self._log, session, entry))
 
     def _excerpt(self, text: str, entry: Entry, held: tuple[int, ...]) -> str:
         """Where the text has most of the terms that the entry is known to hold."""
@@ -369,7 +369,7 @@ class _Finding:
         return best_excerpt(text, (), self._width)
 
 
-def _of_recall(told: Told) -> bool:
+def _of_recall(told: EntryText) -> bool:
     """Whether it is an earlier search: its words were found once, and say nothing new."""
     tools = [part.partition(" ")[2] for part in told.parts if " " in part]
     return bool(tools) and all(tool.startswith(TOOLS) for tool in tools)

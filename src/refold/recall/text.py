@@ -16,7 +16,7 @@ FORGOTTEN = "(forgotten)"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EntryText:
     """One message or note as text."""
 
     seq: int
@@ -57,14 +57,14 @@ def _speaker(described: Described) -> str:
     return "tool" if only_returns else described.role
 
 
-def tell(wire: Wire | None, entry: Entry) -> Told:
+def entry_text(wire: Wire | None, entry: Entry) -> EntryText:
     """A whole message or note as text."""
     place = entry.seq, entry.at, entry.scope
     if entry.forgotten:
-        return Told(*place, entry.kind, FORGOTTEN)
+        return EntryText(*place, entry.kind, FORGOTTEN)
     role, shapes = shapes_of(wire, entry)
     text = "\n\n".join(block for shape in shapes for block in _blocks(shape))
-    return Told(*place, role, text, tuple(map(label, shapes)))
+    return EntryText(*place, role, text, tuple(map(label, shapes)))
 
 
 def label(shape: Shape) -> str:

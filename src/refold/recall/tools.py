@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from refold.errors import InvalidInput, LogError
 from refold.log import MAIN_SCOPE, Log, Span
-from refold.recall.search import Found, search
+from refold.recall.search import SearchHit, search
 from refold.recall.text import Reader, fitting, framed
 from refold.recall.unfold import FEWEST, Cursor, part_ref, read_part, spans_of_fold, unfold
 
@@ -65,11 +65,11 @@ class Answers:
             spans = await spans_of_fold(self._log, session or self._session, first) or spans
         return await self._page(spans, Cursor(spans[0].first, start), session)
 
-    async def _search(self, query: str, limit: int, session: str | None) -> list[Found]:
+    async def _search(self, query: str, limit: int, session: str | None) -> list[SearchHit]:
         limit = max(1, min(limit, MOST_MATCHES))
         return await search(self._log, query, session=session, limit=limit, reader=self._reader)
 
-    def _listed(self, hits: list[Found], where: str, hint: str, *, named: bool = False) -> str:
+    def _listed(self, hits: list[SearchHit], where: str, hint: str, *, named: bool = False) -> str:
         if not hits:
             return "Nothing was found. Try other words: names, paths, parts of an error text."
         shown = fitting((_block(hit, named=named) for hit in hits), self._chars - _FRAME)
@@ -121,7 +121,7 @@ def _more(at: str, start: int) -> str:
     return f'There is more: go on with at="{at}"' + (f" and start={start}." if start else ".")
 
 
-def _block(hit: Found, *, named: bool) -> str:
+def _block(hit: SearchHit, *, named: bool) -> str:
     where = f"session {hit.session!r} " if named else ""
     lines = [f"{where}[{hit.seq}] {hit.role}: {hit.excerpt}"]
     lines += [f"    before it: {hit.before}"] if hit.before else []

@@ -12,7 +12,16 @@ from typing import NamedTuple
 from refold.errors import InvalidInput
 from refold.log import CODEC, Artifact, Entry, FoldCompleted, Log, Message, PartRef, Span
 from refold.log.entry import intersect, union
-from refold.recall.text import Reader, Told, label, outline_of, shapes_of, tell, whole, wire_of
+from refold.recall.text import (
+    EntryText,
+    Reader,
+    entry_text,
+    label,
+    outline_of,
+    shapes_of,
+    whole,
+    wire_of,
+)
 from refold.view.framing import on_one_line
 from refold.wire import Wire
 
@@ -38,7 +47,7 @@ class Cursor(NamedTuple):
 class Piece:
     """A message on a page, or as much of it as is there."""
 
-    told: Told
+    entry: EntryText
     """The message; its text is only what is on this page."""
     start: int
     chars: int
@@ -49,12 +58,12 @@ class Piece:
     @property
     def end(self) -> int:
         """The character of the message with which the next page goes on, if it is not whole."""
-        return self.start + len(self.told.text)
+        return self.start + len(self.entry.text)
 
     @property
     def heading(self) -> str:
         """Its seq, who speaks, and how much of it this is."""
-        told = self.told
+        told = self.entry
         scope = f" in {on_one_line(told.scope)[:_NAME]}" if told.scope != "/" else ""
         tool = f" ({on_one_line(self.tool)[:_NAME]})" if self.tool else ""
         cut = self.start or self.end < self.chars
@@ -64,7 +73,7 @@ class Piece:
     @property
     def text(self) -> str:
         """The heading and the text."""
-        return f"{self.heading}\n{self.told.text}"
+        return f"{self.heading}\n{self.entry.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ async def unfold(  # noqa: PLR0913 - a place, and how much of it for whom
     tools = await _calls(log, session, wire, wanted)
     page = _Filling(chars)
     async for entry in _entries(log, session, wanted, reader):
-        told = tell(wire, entry)
+        told = entry_text(wire, entry)
         tool = _note_tools(wire, entry, tools)
         left = page.add(told, at.start if entry.seq == at.seq else 0, tool)
         if left is not None:
@@ -125,7 +134,7 @@ class _Filling:
         self.pieces: list[Piece] = []
         self._room = chars
 
-    def add(self, told: Told, start: int, tool: str | None) -> Cursor | None:
+    def add(self, told: EntryText, start: int, tool: str | None) -> Cursor | None:
         """Add a message from that character on; where to go on, if it does not fit."""
         between = len(_BETWEEN) if self.pieces else 0
         start = min(start, len(told.text))
@@ -145,8 +154,8 @@ class _Filling:
         self._room -= between + len(piece.text)
 
 
-def _piece(told: Told, start: int, end: int, tool: str | None) -> Piece:
-    part = Told(told.seq, told.at, told.scope, told.role, told.text[start:end], told.parts)
+def _piece(told: EntryText, start: int, end: int, tool: str | None) -> Piece:
+    part = EntryText(told.seq, told.at, told.scope, told.role, told.text[start:end], told.parts)
     return Piece(part, start, len(told.text), tool)
 
 

@@ -16,7 +16,7 @@ from refold.errors import Conflict, FoldError, InvalidInput, PromptTooLarge, Sto
 from refold.fold.checkpoints import Workspace
 from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
-from refold.fold.undo import taken_back, unfolded
+from refold.fold.undo import undo_fold, unfold_span
 from refold.log import (
     MAIN_SCOPE,
     Artifact,
@@ -138,7 +138,7 @@ class Steering(Standing):
                 inputs.outline,
                 inputs.head,
             )  # a fold may end while we read beneath these
-            values = await unfolded(live.log, live.name, outline, span, uuid4, live.weight_of)
+            values = await unfold_span(live.log, live.name, outline, span, uuid4, live.weight_of)
             try:
                 await live.append(*values, expected=head)
             except Conflict:
@@ -150,7 +150,7 @@ class Steering(Standing):
         """Take back a fold, the newest unless told: what it stood for is seen again."""
         live = self._following
         await live.catch_up()
-        await live.append(*taken_back(live.view.inputs.outline, fold))
+        await live.append(*undo_fold(live.view.inputs.outline, fold))
         self._folds.hold()
         await self._telling.align()
 

@@ -16,14 +16,22 @@ from pydantic_core import from_json
 
 from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
 from refold.fold.compactor import read_context
-from refold.fold.extractive import breadcrumb
+from refold.fold.extractive import extractive_summary
 from refold.fold.gate import EMPTY
 from refold.fold.job import Job, Steps
 from refold.fold.material import Earlier, Material
-from refold.fold.secrets import redacted, without_secrets
+from refold.fold.secrets import redact, without_secrets
 from refold.fold.summary import Report, Summary, sound
-from refold.fold.write.transcript import GUARD, Chunk, asked, chunks
-from refold.fold.write.written import Form, Said, Written, from_form, from_text, known_from, merged
+from refold.fold.write.draft import (
+    Draft,
+    DraftClaim,
+    Form,
+    from_form,
+    from_text,
+    known_from,
+    merged,
+)
+from refold.fold.write.transcript import GUARD, Chunk, build_prompt, chunks
 from refold.view import Counter, Fold
 
 # A breaker: who failed again and again is left alone for a while, and then tried once.
@@ -100,7 +108,7 @@ _RETIRED = 3  # earlier claims that a chunk may call obsolete, however few there
 TOO_SLOW = "the summarizer took too long"
 
 
-class Told(NamedTuple):
+class SummarizerAnswer(NamedTuple):
     """What a summarizer answered."""
 
     text: str
@@ -132,7 +140,7 @@ class Summarizer(Protocol):
         """Whether it can fill in a form."""
         ...
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:
         """Its answer. Raises WindowExceeded where it was shown too much."""
         ...
 
@@ -151,7 +159,7 @@ class ByModel:
     async def __call__(self, material: Material, job: Job, steps: Steps) -> Summary:
         """The summary: the model's, where it is to be believed."""
         values = read_context(job.context).values
-        own = await asyncio.to_thread(breadcrumb, material)
+        own = await asyncio.to_thread(extractive_summary, material)
         try:
             summarizer = self._choose(job)
         except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
@@ -193,7 +201,7 @@ class _Asking:
         self._limit = values.call_limit
         self.usage: dict[str, int] = {}
 
-    async def about(self, material: Material) -> Written:
+    async def about(self, material: Material) -> Draft:
         """What the model wrote; with less room each time that it was shown too much."""
         room = self._summarizer.room
         for _ in range(_SMALLER):
@@ -203,31 +211,31 @@ class _Asking:
                 room = min(self._summarizer.room, room // 2)
         return await self._through(material, room)
 
-    async def _through(self, material: Material, room: int) -> Written:
+    async def _through(self, material: Material, room: int) -> Draft:
         """All of the material, chunk by chunk; each is told what is known before it."""
         if room < _LEAST_ROOM:
             raise WindowExceeded(
                 f"{self._summarizer.name} has room for {room} tokens of a conversation.",
                 "Choose a summarizer with a larger window.",
             )
-        so_far = Written(said=tuple(_known(material.earlier)))
+        so_far = Draft(claims=tuple(_known(material.earlier)))
         new = 0
         of = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
         for chunk in self._chunks(material, room):  # made twice, but never all held at once
-            shown, hidden = _within(so_far.said, self._summarizer.counter, room // _SLOT)
+            shown, hidden = _within(so_far.claims, self._summarizer.counter, room // _SLOT)
             told = await self._told(chunk, of, shown)
             written = from_form(told.form) if told.form else from_text(told.text)
-            new += len(written.said)
+            new += len(written.claims)
             newer = merged([_tamed(written, len(shown))], shown)
             text = f"{so_far.text}\n\n{told.text}".strip()
-            so_far = Written(newer.title or so_far.title, (*hidden, *newer.said), text=text)
+            so_far = Draft(newer.title or so_far.title, (*hidden, *newer.claims), text=text)
         if not new:  # one chunk may hold nothing new, but not all of them
             raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
         return so_far
 
     def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
         counter = self._summarizer.counter
-        empty = asked(
+        empty = build_prompt(
             Chunk(1, (), "", 0),
             of=1,
             focus=self._job.focus or "",
@@ -237,9 +245,9 @@ class _Asking:
         beside = counter.text(empty) + room // _SLOT
         return chunks(material, counter, max(_LEAST_ROOM // 2, room - beside))
 
-    async def _told(self, chunk: Chunk, of: int, known: Sequence[Said]) -> Told:
+    async def _told(self, chunk: Chunk, of: int, known: Sequence[DraftClaim]) -> SummarizerAnswer:
         """What the model says of one chunk, asked for once however often the fold is made."""
-        prompt = asked(
+        prompt = build_prompt(
             chunk,
             of=of,
             known=known,
@@ -261,7 +269,7 @@ class _Asking:
             form = from_json(sound(told.form.model_dump_json()))
         return {"text": text, "form": form, "usage": dict(told.usage)}
 
-    async def _answer(self, prompt: str) -> Told:
+    async def _answer(self, prompt: str) -> SummarizerAnswer:
         """What the model says; whatever else its client does is an error like any other."""
         try:
             return await self._summarizer.ask(GUARD, prompt, self._job)
@@ -280,36 +288,38 @@ class _Asking:
             self.usage[name] = self.usage.get(name, 0) + tokens
 
 
-def _read(kept: JsonValue) -> Told:
+def _read(kept: JsonValue) -> SummarizerAnswer:
     match kept:
         case {"text": str(text), "form": dict(form), "usage": dict(usage)}:
-            return Told(text, Form.model_validate(form), _figures(usage))
+            return SummarizerAnswer(text, Form.model_validate(form), _figures(usage))
         case {"text": str(text), "usage": dict(usage)}:
-            return Told(text, None, _figures(usage))
+            return SummarizerAnswer(text, None, _figures(usage))
         case _:
-            return Told("")
+            return SummarizerAnswer("")
 
 
 def _figures(usage: Mapping[str, JsonValue]) -> dict[str, int]:
     return {name: count for name, count in usage.items() if isinstance(count, int)}
 
 
-def _tamed(written: Written, shown: int) -> Written:
+def _tamed(written: Draft, shown: int) -> Draft:
     """Without secrets; and who would retire most of what was known is not heard on that."""
-    said = (replace(one, text=redacted(one.text)) for one in written.said[:_MOST_CLAIMS])
+    said = (replace(one, text=redact(one.text)) for one in written.claims[:_MOST_CLAIMS])
     retired = written.obsolete if len(written.obsolete) <= max(_RETIRED, shown // 2) else ()
-    title = redacted(written.title)
-    return replace(written, title=title, said=tuple(said), obsolete=retired)
+    title = redact(written.title)
+    return replace(written, title=title, claims=tuple(said), obsolete=retired)
 
 
-def _known(earlier: Sequence[Earlier]) -> Iterator[Said]:
+def _known(earlier: Sequence[Earlier]) -> Iterator[DraftClaim]:
     """What earlier summaries say: claim by claim, or in the words of who only wrote words."""
     yield from known_from(earlier)
     for one in earlier:
-        yield from from_text(one.summary.words).said
+        yield from from_text(one.summary.words).claims
 
 
-def _within(said: Sequence[Said], counter: Counter, room: int) -> tuple[list[Said], list[Said]]:
+def _within(
+    said: Sequence[DraftClaim], counter: Counter, room: int
+) -> tuple[list[DraftClaim], list[DraftClaim]]:
     """The claims that there is room for, and the others: what may change soon goes first."""
     order = sorted(range(len(said)), key=lambda at: _soon_changed(said[at]), reverse=True)
     fitting: set[int] = set()
@@ -322,17 +332,19 @@ def _within(said: Sequence[Said], counter: Counter, room: int) -> tuple[list[Sai
     return shown, [one for at, one in enumerate(said) if at not in fitting]
 
 
-def _soon_changed(said: Said) -> tuple[bool, int]:
+def _soon_changed(said: DraftClaim) -> tuple[bool, int]:
     return said.subject in ("goal", "state", "next", "questions"), max(said.cites, default=0)
 
 
 def _believed(
-    written: Written, material: Material, own: Summary, values: Fold, summarizer: Summarizer
+    written: Draft, material: Material, own: Summary, values: Fold, summarizer: Summarizer
 ) -> Summary:
     # Its rules take a while to import, and only who asked a model needs them.
-    from refold.fold.acceptance import believed  # noqa: PLC0415
+    from refold.fold.acceptance import accept_draft  # noqa: PLC0415
 
-    return believed(written, material, own, values, by=summarizer.name, counter=summarizer.counter)
+    return accept_draft(
+        written, material, own, values, by=summarizer.name, counter=summarizer.counter
+    )
 
 
 def _instead(

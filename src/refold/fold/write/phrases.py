@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W_]+")
 _ASIDE = re.compile(r"\([^()]*\)|（[^（）]*）")
 
 
-class Known(NamedTuple):
+class HeadingMatch(NamedTuple):
     """A heading that was understood."""
 
     slot: Slot
@@ -42,21 +42,21 @@ def words_of(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def known(heading: str) -> Known | None:
+def match_heading(heading: str) -> HeadingMatch | None:
     """What a heading stands over, if it is one that models use."""
     if len(heading) > _LONGEST:
         return None
     phrases = _phrases()
     words = words_of(heading)
     if slot := phrases.get(words):
-        return Known(slot, exact=True)
+        return HeadingMatch(slot, exact=True)
     for shorter in (words_of(_ASIDE.sub(" ", heading)), words_of(re.split("[:：]", heading)[0])):
         if slot := phrases.get(shorter):
-            return Known(slot, exact=False)
+            return HeadingMatch(slot, exact=False)
     return _beginning(words.split(), phrases)
 
 
-def _beginning(words: list[str], phrases: dict[str, Slot]) -> Known | None:
+def _beginning(words: list[str], phrases: dict[str, Slot]) -> HeadingMatch | None:
     """A heading of a few words whose first or last ones are a known heading."""
     if not 1 < len(words) <= _MOST_WORDS:
         return None
@@ -64,7 +64,7 @@ def _beginning(words: list[str], phrases: dict[str, Slot]) -> Known | None:
         for part in (words[:count], words[-count:]):
             slot = phrases.get(" ".join(part))
             if slot and slot in get_args(Subject):
-                return Known(slot, exact=False)
+                return HeadingMatch(slot, exact=False)
     return None
 
 

@@ -10,9 +10,9 @@ from string import Template
 from typing import Final, NamedTuple
 
 from refold.fold.material import Material, Passage
-from refold.fold.secrets import redacted
+from refold.fold.secrets import redact
 from refold.fold.summary import clipped, one_line
-from refold.fold.write.written import Said
+from refold.fold.write.draft import DraftClaim
 from refold.view import Counter
 from refold.view.framing import lines_of
 from refold.wire import Kind, Shape
@@ -115,7 +115,7 @@ def _blocks(material: Material, counter: Counter, room: int) -> Iterator[_Block]
 def _block(passage: Passage, shape: Shape, counter: Counter, room: int) -> _Block:
     """The part under its heading, cut until it fits."""
     head = f"[entry {passage.seq}] {_whose(passage, shape)}"
-    text = _shortened(redacted(clipped(shape.text, _READ_CHARS)), shape.kind, counter, room)
+    text = _shortened(redact(clipped(shape.text, _READ_CHARS)), shape.kind, counter, room)
     while True:
         block = f"{head}\n{quoted(text)}" if text else head
         tokens = counter.text(block, "prompt") + 1  # the line's end
@@ -146,7 +146,7 @@ def _cut(text: str, room: int) -> str:
 
 def _whose(passage: Passage, shape: Shape) -> str:
     """Whose words these are; names come from outside, and stay on the line."""
-    name = one_line(redacted(shape.tool or ""), _NAME) or "a tool"
+    name = one_line(redact(shape.tool or ""), _NAME) or "a tool"
     match shape.kind:
         case "prompt":
             users = users_words(shape.text) or shape.media or not shape.text.strip()
@@ -173,17 +173,17 @@ def quoted(text: str) -> str:
     return "\n".join(f"{BAR}{line}".rstrip() for line in lines_of(text))
 
 
-def asked(  # noqa: PLR0913 - each is a slot of the prompt
+def build_prompt(  # noqa: PLR0913 - each is a slot of the prompt
     chunk: Chunk,
     *,
     of: int,
-    known: Sequence[Said] = (),
+    known: Sequence[DraftClaim] = (),
     focus: str = "",
     words: int = 800,
     structured: bool,
 ) -> str:
     """What the summarizer is asked: the whole prompt of one call."""
-    focus = redacted(focus.strip())
+    focus = redact(focus.strip())
     return _prompt("ask").substitute(
         number=chunk.number,
         of=of,
@@ -196,7 +196,7 @@ def asked(  # noqa: PLR0913 - each is a slot of the prompt
     )
 
 
-def _numbered(known: Sequence[Said]) -> str:
+def _numbered(known: Sequence[DraftClaim]) -> str:
     return "\n".join(
         f"{BAR}{number}. ({one.subject}) {' '.join(one.text.split())}"
         for number, one in enumerate(known, 1)

@@ -112,7 +112,7 @@ async def told(board: Board | None, log: Log, place: Place) -> str | None:
     if board is None or place.delegated:
         return None
     begun = (await log.info(place.session)).created_at
-    return (await board.stand(before=begun)).text or None
+    return (await board.state(before=begun)).text or None
 
 
 async def consolidated(

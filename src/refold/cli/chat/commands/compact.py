@@ -358,7 +358,7 @@ def described(outlook: Forecast) -> list[RenderableType]:
 
 def _told(piece: Piece) -> Iterator[RenderableType]:
     """One message beneath a fold, or as much of it as the page holds."""
-    told = piece.told
+    told = piece.entry
     who = f"result of {words(piece.tool, 40)}" if piece.tool else _WHO.get(told.role, told.role)
     cut = piece.start or piece.end < piece.chars
     of = f", characters {piece.start + 1:,} to {piece.end:,} of {piece.chars:,}" if cut else ""

@@ -160,7 +160,7 @@ async def subconscious(chat: Chat, typed: str) -> None:
 
 
 async def _show(chat: Chat, found: Board) -> None:
-    facts = (await found.stand()).facts
+    facts = (await found.state()).facts
     if not facts:
         said = "/subconscious run fills it from this session, /board add by hand."
         say(chat, f"Nothing is on the board of {clean(found.branch.title)}.", faint(said))

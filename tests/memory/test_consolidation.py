@@ -178,7 +178,7 @@ async def test_facts_are_pruned_but_not_those_of_a_person(log):
         ("add", "It is built with `make package` now.", [second]),
     )
     assert done.pruned == (old,)
-    assert [one.text for one in (await board.stand()).facts] == [
+    assert [one.text for one in (await board.state()).facts] == [
         "Never deploy on Fridays.",
         "It is built with `make package` now.",
     ]
@@ -213,7 +213,7 @@ async def test_what_was_read_before_a_failure_is_not_read_again(log):
     with pytest.raises(NotRemembered, match="ConnectionError") as raised:
         await consolidate(log, SESSION, board_on(log), script)
     assert "hunter2" not in str(raised.value)
-    assert len((await board_on(log).stand()).facts) == 1
+    assert len((await board_on(log).state()).facts) == 1
     again = Script()
     await consolidate(log, SESSION, board_on(log), again)
     assert "Part 0:" not in again.records[0]
@@ -269,10 +269,10 @@ async def filled_and_forgotten(one, other):
     [asked] = await said(one, user("The pond is 3 m deep."))
     done, _ = await run(one, ("add", "The pond is 3 m deep.", [asked]))
     assert [fact.text for fact in done.added] == ["The pond is 3 m deep."]
-    assert (await board_on(other).stand()).facts == done.added
+    assert (await board_on(other).state()).facts == done.added
     assert (await run(other))[0].messages == 0
     await forget(other, SESSION)
-    assert (await board_on(one).stand()).facts == ()
+    assert (await board_on(one).state()).facts == ()
 
 
 async def test_in_memory(log):
@@ -288,4 +288,4 @@ async def test_in_a_file(tmp_path):
 async def test_on_a_server(postgres_address):
     async with open_store(postgres_address) as one, open_store(postgres_address) as other:
         await filled_and_forgotten(one.log("us"), other.log("us"))
-        assert (await board_on(other.log("them")).stand()).facts == ()
+        assert (await board_on(other.log("them")).state()).facts == ()

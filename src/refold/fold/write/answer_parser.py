@@ -12,11 +12,11 @@ from typing import Final, cast
 from pydantic_core import from_json
 
 from refold.fold.write.phrases import (
-    Known,
+    HeadingMatch,
     Slot,
     Subject,
     cited,
-    known,
+    match_heading,
     numbers,
     says_nothing,
     without_courtesies,
@@ -101,7 +101,7 @@ _LABEL_LEVEL: Final = 7
 
 
 @dataclass(slots=True)
-class Found:
+class ParsedSummary:
     """What was read."""
 
     title: str = ""
@@ -116,10 +116,10 @@ class Found:
             self.claims.append((subject, text, cites))
 
 
-def known_heading(line: str) -> Known | None:
+def known_heading(line: str) -> HeadingMatch | None:
     """What a line of Markdown stands over, if it is a heading that models use."""
     heading = HEADING.match(line)
-    return known(plain(heading[2])) if heading else None
+    return match_heading(plain(heading[2])) if heading else None
 
 
 def _begins(line: str) -> bool:
@@ -130,7 +130,7 @@ def _begins(line: str) -> bool:
 class MarkdownReader:
     """Reads lines, one after the other, and adds what they say to what was found."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: ParsedSummary) -> None:
         self._found = found
         self._levels: list[tuple[int, Slot]] = []
         """The headings over the current line that say what it is about."""
@@ -144,7 +144,7 @@ class MarkdownReader:
         self._head = ""
         """A row of a table that may be its head."""
 
-    def read(self, lines: list[str]) -> None:
+    def parse_answer(self, lines: list[str]) -> None:
         """Read all of them."""
         last = last_fence(lines)
         for at, line in enumerate(lines):
@@ -199,7 +199,7 @@ class MarkdownReader:
             self._heading(bold[2], _LABEL_LEVEL)
         elif tag := TAG.match(line):
             return self._tag(spaced(tag[2]), closing=bool(tag[1]))
-        elif (tagged := TAGGED.match(line)) and known(spaced(tagged[1])):
+        elif (tagged := TAGGED.match(line)) and match_heading(spaced(tagged[1])):
             self._heading(spaced(tagged[1]), _LABEL_LEVEL)
             self._words(tagged[2])
             self._end()
@@ -208,7 +208,7 @@ class MarkdownReader:
         return True
 
     def _tag(self, name: str, *, closing: bool) -> bool:
-        if not known(name):
+        if not match_heading(name):
             return False
         self._end()
         if not closing:
@@ -220,7 +220,7 @@ class MarkdownReader:
         if self._label:
             self._claim("")
         text = plain(text)
-        heading = known(text)
+        heading = match_heading(text)
         if self._titled(text, heading, level):
             return
         while self._levels and self._levels[-1][0] >= level:
@@ -229,7 +229,7 @@ class MarkdownReader:
             self._levels.append((level, heading.slot))
         self._label = "" if heading and heading.exact else text
 
-    def _titled(self, text: str, heading: Known | None, level: int) -> bool:
+    def _titled(self, text: str, heading: HeadingMatch | None, level: int) -> bool:
         """Whether it is the title of it all: `# Work on X`, `## Summary: work on X`."""
         first = level == 1 and not self._found.claims and not self._levels
         named = heading is not None and heading.slot in {"title", "summary"} and not heading.exact
@@ -254,7 +254,7 @@ class MarkdownReader:
         if self._slot == "obsolete" and self._obsolete(text):
             return True
         label = LABEL.match(text)
-        heading = known(label[1]) if label else None
+        heading = match_heading(label[1]) if label else None
         if label is None or heading is None or not heading.exact:
             return False
         rest = label[2].strip()
@@ -326,9 +326,9 @@ class _Pairs(list[tuple[str, object]]):
     """An object, with every field that was written, also where two have one name."""
 
 
-def read_json(text: str) -> tuple[Found, str] | None:
+def read_json(text: str) -> tuple[ParsedSummary, str] | None:
     """What the JSON at the beginning of a text says, and the text after it, if there is any."""
-    found = Found()
+    found = ParsedSummary()
     try:
         value, rest = _decoded(text)
         if isinstance(value, _Pairs):
@@ -361,9 +361,9 @@ def _as_pairs(value: object) -> object:
     return value
 
 
-def _read_fields(fields: _Pairs, found: Found, subject: Subject = "notes") -> None:
+def _read_fields(fields: _Pairs, found: ParsedSummary, subject: Subject = "notes") -> None:
     for name, value in fields:
-        heading = known(name.replace("_", " "))
+        heading = match_heading(name.replace("_", " "))
         slot = heading.slot if heading else subject
         label = "" if heading and heading.exact else name
         if slot == "title" and isinstance(value, str) and not found.title:
@@ -376,7 +376,7 @@ def _read_fields(fields: _Pairs, found: Found, subject: Subject = "notes") -> No
             _read_items(value, cast("Subject", slot), label, found)
 
 
-def _read_items(value: object, subject: Subject, label: str, found: Found) -> None:
+def _read_items(value: object, subject: Subject, label: str, found: ParsedSummary) -> None:
     """Claims on one subject; a label that says more than the subject goes before the first."""
     match value:
         case _Pairs() if value:
@@ -444,16 +444,16 @@ _WRAPPING = ("", "markdown", "md", "text", "txt", "json", "plaintext")
 _PREAMBLE_LINES = 3  # before a fence around everything
 
 
-def read(text: str) -> Found:
+def parse_answer(text: str) -> ParsedSummary:
     """What the text says, claim by claim."""
     text = _without_thinking(text.replace("\x00", " "))
     lines = without_courtesies(_unwrapped(text.splitlines()))
-    found = Found()
+    found = ParsedSummary()
     at = next((n for n, line in enumerate(lines) if line.strip()), 0)
     if lines and lines[at].lstrip().startswith(("{", "[")):
         found, rest = read_json("\n".join(lines[at:]).lstrip()) or (found, None)
         lines = lines if rest is None else without_courtesies(rest.splitlines())
-    MarkdownReader(found).read(lines)
+    MarkdownReader(found).parse_answer(lines)
     return found
 
 

@@ -13,8 +13,8 @@ from scripted_providers import Refused, Said, Script, provider_model
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, context
 from refold.fold.job import Job
+from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
-from refold.fold.write.written import Form
 from refold.log import Span
 from refold.models import ModelSettings
 from refold.models.summarizer import INTERACTION, ModelSummarizer, Summarizers

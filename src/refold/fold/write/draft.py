@@ -7,16 +7,16 @@ from pydantic import BaseModel, Field
 
 from refold.fold.material import Earlier
 from refold.fold.summary import one_line
+from refold.fold.write.answer_parser import parse_answer
 from refold.fold.write.phrases import HEADINGS, Subject, cited, words_of
-from refold.fold.write.reading import read
 
 __all__ = [
     "HEADINGS",
+    "Draft",
+    "DraftClaim",
     "Form",
     "Point",
-    "Said",
     "Subject",
-    "Written",
     "from_form",
     "from_text",
     "known_from",
@@ -29,7 +29,7 @@ _LATEST: tuple[Subject, ...] = ("state", "next", "questions")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DraftClaim:
     """One claim of a model, and the entries that it says it rests on."""
 
     subject: Subject
@@ -38,11 +38,11 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Draft:
     """A summary as a model wrote it."""
 
     title: str = ""
-    said: tuple[Said, ...] = ()
+    claims: tuple[DraftClaim, ...] = ()
     obsolete: tuple[int, ...] = ()
     """Which of the earlier claims that it was shown, by their number, do not hold any more."""
     text: str = ""
@@ -91,38 +91,38 @@ class Form(BaseModel):
     )
 
 
-def from_form(form: Form) -> Written:
+def from_form(form: Form) -> Draft:
     """The summary that a model wrote into the form."""
-    said: list[Said] = []
+    said: list[DraftClaim] = []
     for subject in HEADINGS:
         points: list[Point] = getattr(form, subject, [])
         for point in points:
             text, cites = cited(point.text)
             if text:
-                said.append(Said(subject, text, _once((*point.entries, *cites))))
+                said.append(DraftClaim(subject, text, _once((*point.entries, *cites))))
     title = one_line(form.title, len(form.title))
-    return Written(title, tuple(said), _once(form.obsolete), form.model_dump_json())
+    return Draft(title, tuple(said), _once(form.obsolete), form.model_dump_json())
 
 
 def _once(numbers: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(one for one in numbers if one > 0))
 
 
-def from_text(text: str) -> Written:
+def from_text(text: str) -> Draft:
     """The summary in a text that a model wrote, in whatever form: no line of it is lost.
 
     What is not part of a summary is left out: thinking, a greeting, an offer.
     """
-    found = read(text)
-    said = tuple(Said(subject, words, cites) for subject, words, cites in found.claims)
-    return Written(found.title, said, _once(found.obsolete), text)
+    found = parse_answer(text)
+    said = tuple(DraftClaim(subject, words, cites) for subject, words, cites in found.claims)
+    return Draft(found.title, said, _once(found.obsolete), text)
 
 
-def known_from(earlier: Sequence[Earlier]) -> list[Said]:
+def known_from(earlier: Sequence[Earlier]) -> list[DraftClaim]:
     """What models said of what was folded before, for a slot of its own in the prompt."""
     subjects: dict[str, Subject] = {heading: subject for subject, heading in HEADINGS.items()}
     return [
-        Said(subjects[section.heading], claim.text, _once(ref.seq for ref in claim.sources))
+        DraftClaim(subjects[section.heading], claim.text, _once(ref.seq for ref in claim.sources))
         for one in earlier
         for section in one.summary.sections
         if section.heading in subjects
@@ -130,14 +130,14 @@ def known_from(earlier: Sequence[Earlier]) -> list[Said]:
     ]
 
 
-def merged(written: Sequence[Written], earlier: Sequence[Said]) -> Written:
+def merged(written: Sequence[Draft], earlier: Sequence[DraftClaim]) -> Draft:
     """One summary of the summaries of chunks, in their order, over what earlier folds said.
 
     What was said earlier stays, unless it is named obsolete or said anew.
     """
     obsolete = dict.fromkeys(_once(number for one in written for number in one.obsolete))
     kept = [one for number, one in enumerate(earlier, 1) if number not in obsolete]
-    runs = [kept, *(one.said for one in written)]
+    runs = [kept, *(one.claims for one in written)]
     last = {
         subject: max((at for at, run in enumerate(runs) if _any_on(subject, run)), default=0)
         for subject in _LATEST
@@ -146,7 +146,7 @@ def merged(written: Sequence[Written], earlier: Sequence[Said]) -> Written:
         one for at, run in enumerate(runs) for one in run if last.get(one.subject, at) == at
     )
     titles = [one_line(one.title, _TITLE) for one in written]
-    return Written(
+    return Draft(
         next((title for title in reversed(titles) if title), ""),
         tuple(_each_once(standing)),
         tuple(number for number in obsolete if number <= len(earlier)),
@@ -154,13 +154,13 @@ def merged(written: Sequence[Written], earlier: Sequence[Said]) -> Written:
     )
 
 
-def _any_on(subject: Subject, said: Iterable[Said]) -> bool:
+def _any_on(subject: Subject, said: Iterable[DraftClaim]) -> bool:
     return any(one.subject == subject for one in said)
 
 
-def _each_once(said: Iterable[Said]) -> Iterator[Said]:
+def _each_once(said: Iterable[DraftClaim]) -> Iterator[DraftClaim]:
     """By subject; the same words once, where and as they were said last, with all they cite."""
-    found: dict[tuple[bool, str], Said] = {}
+    found: dict[tuple[bool, str], DraftClaim] = {}
     for one in said:
         key = (one.subject == "goal", words_of(one.text) or one.text.strip())
         before = found.pop(key, None)
