@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from refold.fold.material import Earlier
 from refold.fold.summary import Claim, Section, Summary
-from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, known_from, merged
+from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, earlier_claims, merged
 from refold.log import PartRef
 
 # ---- merging
@@ -103,6 +103,6 @@ def test_the_claims_of_earlier_folds_are_those_that_a_model_wrote():
             Section(HEADINGS["errors"], (Claim("E", (PartRef(4, 0), PartRef(4, 1))),)),
         ),
     )
-    assert known_from([Earlier(9, summary), Earlier(12, Summary("breadcrumb"))]) == [
+    assert earlier_claims([Earlier(9, summary), Earlier(12, Summary("breadcrumb"))]) == [
         DraftClaim("errors", "E", (4,))
     ]

@@ -5,7 +5,7 @@ from folding import TIGHT, fold, material_of, session_of, sheet_of
 from sessions import Quarter
 from shown import turn, used
 
-from refold.fold.compactor import MOST_NAMES, preview
+from refold.fold.compactor import MAX_NAMES, preview
 from refold.fold.events import CompactionComplete, CompactionStart
 from refold.fold.extractive import extractive_summary
 from refold.fold.material import boundary
@@ -55,7 +55,7 @@ def test_complaint_11_a_preview_says_what_the_fold_then_does():
 def test_a_preview_names_what_would_be_found_in_the_log_only():
     values = TIGHT.model_copy(update={"ledger_tokens": 40})
     _, found = previewed(values)
-    assert found.lost > MOST_NAMES == len(found.names)
+    assert found.lost > MAX_NAMES == len(found.names)
     assert not any(name in found.text for name in found.names)
     _, roomy = previewed(TIGHT)
     assert roomy.lost == 0

@@ -15,13 +15,13 @@ from summarizers import Kept, Scripted, writing
 
 from refold.engine import LocalSteps
 from refold.errors import FoldNotMade
+from refold.fold.acceptance import LONGER
 from refold.fold.compactor import context
-from refold.fold.gate import EMPTY, LONGER
 from refold.fold.job import Job
 from refold.fold.material import Earlier
 from refold.fold.replace import render_summary
 from refold.fold.write.by_model import FAILURES, TOO_OFTEN, Breaker, ByModel
-from refold.fold.write.draft import Form, Point
+from refold.fold.write.draft import EMPTY, Form, Point
 from refold.log import Span
 
 VALUES = TIGHT.model_copy(

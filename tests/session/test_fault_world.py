@@ -116,7 +116,7 @@ def test_simulated_hours_take_no_time():
 
 def test_after_a_failure_one_finds_out_for_all():
     breaker = Breaker()
-    with breaker.asking():
+    with breaker.call():
         assert breaker.allows()  # nothing speaks against it yet
         breaker.failed("It hangs.")
         assert not breaker.allows()

@@ -1,6 +1,6 @@
-"""What a fold says about itself to those who watch: that it began, and how it ended.
+"""Events of folds: their start, their end, and the guards that hold them back.
 
-The names and fields are those that other tools know: `session.compaction_start` and
+The names and fields are those that other tools use: `session.compaction_start` and
 `session.compaction_complete`, and the telemetry records `session_compaction_start` and
 `session_compaction_complete`.
 """
@@ -28,7 +28,7 @@ class CompactionStart:
 
     @classmethod
     def of(cls, trigger: str, account: Account) -> "CompactionStart":
-        """The event of a fold that begins with such a view."""
+        """The event of a fold that starts with this view."""
         return cls(trigger, account.system, account.conversation, account.tools)
 
     def as_json(self) -> dict[str, JsonValue]:

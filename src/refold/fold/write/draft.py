@@ -1,7 +1,8 @@
-"""What a model wrote of a span, before anything of it is believed."""
+"""A summary as a model wrote it, before it is checked, and the form that a model can fill in."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pydantic import BaseModel, Field
 
@@ -11,26 +12,29 @@ from refold.fold.write.answer_parser import parse_answer
 from refold.fold.write.phrases import HEADINGS, Subject, cited, words_of
 
 __all__ = [
+    "EMPTY",
     "HEADINGS",
     "Draft",
     "DraftClaim",
     "Form",
     "Point",
     "Subject",
+    "earlier_claims",
     "from_form",
     "from_text",
-    "known_from",
     "merged",
 ]
 
+EMPTY: Final = "it says nothing"
+"""Why a draft without claims is not used."""
 _TITLE = 60
 _LATEST: tuple[Subject, ...] = ("state", "next", "questions")
-"""What only the newest chunk that says anything on it can tell."""
+"""Subjects of which only the newest chunk with claims on them counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftClaim:
-    """One claim of a model, and the entries that it says it rests on."""
+    """One claim of a model, and the entries that it cites."""
 
     subject: Subject
     text: str
@@ -39,14 +43,12 @@ class DraftClaim:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A summary as a model wrote it."""
-
     title: str = ""
     claims: tuple[DraftClaim, ...] = ()
     obsolete: tuple[int, ...] = ()
-    """Which of the earlier claims that it was shown, by their number, do not hold any more."""
+    """The numbers of earlier claims in the prompt that no longer hold."""
     text: str = ""
-    """Its words as they came."""
+    """The answer verbatim."""
 
 
 class Point(BaseModel):
@@ -92,79 +94,71 @@ class Form(BaseModel):
 
 
 def from_form(form: Form) -> Draft:
-    """The summary that a model wrote into the form."""
-    said: list[DraftClaim] = []
+    claims: list[DraftClaim] = []
     for subject in HEADINGS:
         points: list[Point] = getattr(form, subject, [])
         for point in points:
             text, cites = cited(point.text)
             if text:
-                said.append(DraftClaim(subject, text, _once((*point.entries, *cites))))
+                claims.append(DraftClaim(subject, text, _once((*point.entries, *cites))))
     title = one_line(form.title, len(form.title))
-    return Draft(title, tuple(said), _once(form.obsolete), form.model_dump_json())
-
-
-def _once(numbers: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(one for one in numbers if one > 0))
+    return Draft(title, tuple(claims), _once(form.obsolete), form.model_dump_json())
 
 
 def from_text(text: str) -> Draft:
-    """The summary in a text that a model wrote, in whatever form: no line of it is lost.
-
-    What is not part of a summary is left out: thinking, a greeting, an offer.
-    """
-    found = parse_answer(text)
-    said = tuple(DraftClaim(subject, words, cites) for subject, words, cites in found.claims)
-    return Draft(found.title, said, _once(found.obsolete), text)
+    """Read a free-form answer: no line is lost, but thinking, greetings and offers are left out."""
+    parsed = parse_answer(text)
+    claims = tuple(DraftClaim(subject, words, cites) for subject, words, cites in parsed.claims)
+    return Draft(parsed.title, claims, _once(parsed.obsolete), text)
 
 
-def known_from(earlier: Sequence[Earlier]) -> list[DraftClaim]:
-    """What models said of what was folded before, for a slot of its own in the prompt."""
+def earlier_claims(earlier: Sequence[Earlier]) -> list[DraftClaim]:
+    """The claims of earlier summaries by models, for the prompt."""
     subjects: dict[str, Subject] = {heading: subject for subject, heading in HEADINGS.items()}
-    return [
+    checked = [
         DraftClaim(subjects[section.heading], claim.text, _once(ref.seq for ref in claim.sources))
-        for one in earlier
-        for section in one.summary.sections
+        for fold in earlier
+        for section in fold.summary.sections
         if section.heading in subjects
         for claim in section.claims
     ]
+    return [*checked, *(c for fold in earlier for c in from_text(fold.summary.words).claims)]
 
 
-def merged(written: Sequence[Draft], earlier: Sequence[DraftClaim]) -> Draft:
-    """One summary of the summaries of chunks, in their order, over what earlier folds said.
+def merged(drafts: Sequence[Draft], earlier: Sequence[DraftClaim]) -> Draft:
+    """Merge the drafts of consecutive chunks with the claims before them.
 
-    What was said earlier stays, unless it is named obsolete or said anew.
+    Earlier claims stay, unless they are named obsolete or made again.
     """
-    obsolete = dict.fromkeys(_once(number for one in written for number in one.obsolete))
-    kept = [one for number, one in enumerate(earlier, 1) if number not in obsolete]
-    runs = [kept, *(one.claims for one in written)]
-    last = {
-        subject: max((at for at, run in enumerate(runs) if _any_on(subject, run)), default=0)
-        for subject in _LATEST
-    }
-    standing = (
-        one for at, run in enumerate(runs) for one in run if last.get(one.subject, at) == at
-    )
-    titles = [one_line(one.title, _TITLE) for one in written]
+    obsolete = _once(number for draft in drafts for number in draft.obsolete)
+    kept = [claim for number, claim in enumerate(earlier, 1) if number not in obsolete]
+    runs = [kept, *(draft.claims for draft in drafts)]
+    last = {claim.subject: index for index, run in enumerate(runs) for claim in run}
+    titles = [one_line(draft.title, _TITLE) for draft in drafts]
     return Draft(
         next((title for title in reversed(titles) if title), ""),
-        tuple(_each_once(standing)),
+        _unique(
+            claim
+            for index, run in enumerate(runs)
+            for claim in run
+            if claim.subject not in _LATEST or last[claim.subject] == index
+        ),
         tuple(number for number in obsolete if number <= len(earlier)),
-        "\n\n".join(one.text for one in written if one.text.strip()),
+        "\n\n".join(draft.text for draft in drafts if draft.text.strip()),
     )
 
 
-def _any_on(subject: Subject, said: Iterable[DraftClaim]) -> bool:
-    return any(one.subject == subject for one in said)
-
-
-def _each_once(said: Iterable[DraftClaim]) -> Iterator[DraftClaim]:
-    """By subject; the same words once, where and as they were said last, with all they cite."""
+def _unique(claims: Iterable[DraftClaim]) -> tuple[DraftClaim, ...]:
+    """By subject; the same words once, as and where they came last, with all their citations."""
     found: dict[tuple[bool, str], DraftClaim] = {}
-    for one in said:
-        key = (one.subject == "goal", words_of(one.text) or one.text.strip())
+    for claim in claims:
+        key = (claim.subject == "goal", words_of(claim.text) or claim.text.strip())
         before = found.pop(key, None)
-        cites = (*before.cites, *one.cites) if before else one.cites
-        found[key] = replace(one, cites=_once(cites))
+        cites = (*before.cites, *claim.cites) if before else claim.cites
+        found[key] = replace(claim, cites=_once(cites))
     order = list(HEADINGS)
-    return iter(sorted(found.values(), key=lambda one: order.index(one.subject)))
+    return tuple(sorted(found.values(), key=lambda claim: order.index(claim.subject)))
+
+
+def _once(numbers: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(number for number in numbers if number > 0))
