@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Span
 from refold.memory import Board, Branch, branch_of
-from refold.memory.board import LONGEST_FACT, MOST_FACTS, PROFILE, Change, NewFact, as_fact
+from refold.memory.board import MAX_FACT, MAX_FACTS, PROFILE, Change, NewFact, as_fact
 from refold.memory.memory import forget
 from refold.stores import MemoryStore
 
@@ -50,12 +50,12 @@ async def test_what_is_not_there_cannot_be_pruned_and_nothing_is_no_fact(log):
 
 async def test_a_full_board_loses_its_oldest_facts(log):
     board = board_on(log)
-    facts = tuple(NewFact(f"Fact {nth}.") for nth in range(MOST_FACTS))
+    facts = tuple(NewFact(f"Fact {nth}.") for nth in range(MAX_FACTS))
     await board.change(Change(add=facts, session="s", through=2))
     more = NewFact("One more."), NewFact("And another.")
     await board.change(Change(add=more, session="s", through=3))
     found = await texts(board)
-    assert len(found) == MOST_FACTS
+    assert len(found) == MAX_FACTS
     assert found[0] == "Fact 2."
     assert found[-1] == "And another."
 
@@ -76,18 +76,18 @@ async def test_a_full_board_keeps_what_people_put_there(log):
     board = board_on(log)
     for nth in range(3):
         await board.add(f"By hand {nth}.")
-    for nth in range(MOST_FACTS):
+    for nth in range(MAX_FACTS):
         await board.change(Change(add=(NewFact(f"Fact {nth}."),), session="s", through=nth))
     found = await texts(board)
-    assert len(found) == MOST_FACTS
+    assert len(found) == MAX_FACTS
     assert found[:4] == ["By hand 0.", "By hand 1.", "By hand 2.", "Fact 3."]
 
 
-@given(st.text(max_size=2 * LONGEST_FACT))
+@given(st.text(max_size=2 * MAX_FACT))
 def test_a_fact_is_one_line_that_shows_all_it_holds(text):
     fact = as_fact(text)
     assert fact.isprintable()
-    assert len(fact) <= LONGEST_FACT
+    assert len(fact) <= MAX_FACT
     assert as_fact(fact) == fact
 
 

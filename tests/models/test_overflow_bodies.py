@@ -34,7 +34,7 @@ def test_the_bodies_are_of_many_providers_and_each_says_where_it_was_seen():
 
 
 def test_no_sentence_and_no_code_is_known_that_was_never_seen():
-    seen = [overflow._told(row["body"], "") for row in OVERFLOWS]
+    seen = [overflow._Refusal(row["body"], "") for row in OVERFLOWS]
     texts = [text for told in seen for text in told.texts]
     first = [
         next((said.mark for said in SENTENCES if overflow._pattern(said.mark).search(text)), None)
@@ -45,7 +45,7 @@ def test_no_sentence_and_no_code_is_known_that_was_never_seen():
 
 
 def test_no_other_reason_is_known_that_was_never_seen():
-    seen = [overflow._told(row["body"], "") for row in NEAR_MISSES]
+    seen = [overflow._Refusal(row["body"], "") for row in NEAR_MISSES]
     text = "\n".join(text for told in seen for text in told.texts)
     assert all(re.search(other, text) for other in OTHER_SENTENCES)
     assert {code for told in seen for code in told.codes} >= OTHER_CODES
@@ -90,7 +90,7 @@ def test_marks_between_thousands_change_nothing(row, mark):
     def marked(text):
         return re.sub(r"\b[1-9]\d{3,}\b", lambda n: f"{int(n[0]):,}".replace(",", mark), text)
 
-    told = overflow._told(row["body"], "")
+    told = overflow._Refusal(row["body"], "")
     words = [overflow._worded(marked(text)) for text in told.texts]
     assert words == [overflow._worded(text) for text in told.texts]
 

@@ -31,7 +31,7 @@ from refold.recall import (
     spans_of_fold,
     unfold,
 )
-from refold.recall.unfold import FEWEST
+from refold.recall.unfold import MIN_PAGE
 from refold.stores import MemoryStore
 from refold.view.policies.tool_output import reference
 from refold.view.profiles import Archive
@@ -114,7 +114,7 @@ async def test_what_lies_beneath_a_fold_is_read(log, session):
     assert page.text.endswith("[5] note\nfor people only\n\n[6] assistant\nDone.")
 
 
-@pytest.mark.parametrize("chars", [FEWEST, 1_000, 8_000])
+@pytest.mark.parametrize("chars", [MIN_PAGE, 1_000, 8_000])
 async def test_pages_hold_everything_once_and_never_more_than_asked(log, session, chars):
     found = await pages(log, Span(1, 100), chars)
     assert all(0 < len(page.text) <= chars for page in found)
@@ -132,7 +132,7 @@ async def test_pages_hold_everything_once_and_never_more_than_asked(log, session
 
 async def test_a_page_has_a_least_size_and_an_end(log, session):
     with pytest.raises(InvalidInput):
-        await unfold(log, session, Span(1, 2), chars=FEWEST - 1)
+        await unfold(log, session, Span(1, 2), chars=MIN_PAGE - 1)
     with pytest.raises(SessionNotFound):
         await unfold(log, "nowhere", Span(1, 2))
     assert (await unfold(log, session, Span(50, 90))).pieces == ()

@@ -42,13 +42,7 @@ _DROP_ORDER: tuple[Subject, ...] = (
 
 
 def accept_draft(  # noqa: PLR0913 - all that it depends on
-    draft: Draft,
-    material: Material,
-    own: Summary,
-    values: Fold,
-    *,
-    by: str,
-    counter: Counter,
+    draft: Draft, material: Material, own: Summary, values: Fold, *, by: str, counter: Counter
 ) -> Summary:
     """Turn a draft into the summary of a fold.
 

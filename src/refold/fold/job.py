@@ -33,12 +33,7 @@ class Job:
     @classmethod
     def from_started(cls, session: str, started: FoldStarted) -> Self:
         return cls(
-            session,
-            started.fold,
-            started.spans,
-            started.trigger,
-            started.focus,
-            started.context,
+            session, started.fold, started.spans, started.trigger, started.focus, started.context
         )
 
     def started(self) -> FoldStarted:

@@ -10,27 +10,14 @@ from functools import cache
 from pydantic import JsonValue
 
 from refold.fold.extractive import RESULTS, fitting, least_missed, rules_in
-from refold.fold.summary import (
-    Section,
-    Summary,
-    SummaryMessage,
-    clipped,
-    fair_clip,
-    quoted,
-    sound,
-)
+from refold.fold.summary import Section, Summary, SummaryMessage, clipped, fair_clip, quoted, sound
 from refold.view import Counter, Fold
 from refold.view.framing import plain
 
 MARKER = "[Summary of {count} earlier messages]\n{text}"
 COMPACTED = "[Compacted conversation summary]\n{text}"
 UNDERSTOOD = "Understood. I have the conversation context."
-HOST = {
-    "plan": "Current plan",
-    "todo": "Todo",
-    "skills": "Skills in use",
-    "agent": "Active agent",
-}
+HOST = {"plan": "Current plan", "todo": "Todo", "skills": "Skills in use", "agent": "Active agent"}
 """What a host may know of the work under way, with the heading of each."""
 
 _RECORD = (

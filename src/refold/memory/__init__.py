@@ -1,6 +1,6 @@
-"""Memory between sessions: what leaves a view is written where people, and later agents, find it.
+"""Memory between sessions: notes of what leaves a view, and facts for later sessions.
 
-The log keeps every word of a session; memory keeps the little that is worth telling elsewhere.
+The log keeps every word of a session; memory keeps what is worth knowing elsewhere.
 """
 
 from refold.memory.board import Board, BoardState, Branch, ContextBoard, Fact, branch_of

@@ -1,7 +1,4 @@
-"""Reading beneath folds: finding again what was said, and reading it.
-
-The log keeps everything, so a summary is never the last word.
-"""
+"""Search and reread everything that a log has, including what folds stand for."""
 
 from refold.recall.search import HitState, SearchHit, SessionHit, search, search_sessions, terms_of
 from refold.recall.text import EntryText, Reader

@@ -74,10 +74,10 @@ class Attribution:
         """Why a claim cannot be checked, if it cannot."""
         keys = content(text)
         evidence = self._evidence
-        known = [key for key in keys if evidence.known(key)]
+        known = [key for key in keys if evidence.has_key(key)]
         if keys and len(known) < _KNOWN_ATTRIBUTION * len(keys):
             return "most of its words are nowhere in the log"
-        strange = [one for one in _PROPER.findall(text) if not _known(one, evidence)]
+        strange = [one for one in _PROPER.findall(text) if not _occurs(one, evidence)]
         if strange:
             return f"the log does not mention {', '.join(dict.fromkeys(strange))}"
         if self._said_otherwise(text):
@@ -141,8 +141,8 @@ class Attribution:
         return score, evidence.ref(at)
 
 
-def _known(name: str, evidence: Evidence) -> bool:
-    return all(map(evidence.known, content(name)))
+def _occurs(name: str, evidence: Evidence) -> bool:
+    return all(map(evidence.has_key, content(name)))
 
 
 def _lines_with(text: str, keys: Sequence[str]) -> str:
@@ -239,10 +239,10 @@ def _ordered(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     once: dict[str, Claim] = {}
     for claim in claims:
         once.setdefault(" ".join(folded(claim.text).split()), claim)
-    return tuple(sorted(once.values(), key=_newest))
+    return tuple(sorted(once.values(), key=_last_source))
 
 
-def _newest(claim: Claim) -> int:
+def _last_source(claim: Claim) -> int:
     return max((source.seq for source in claim.sources), default=0)
 
 
@@ -277,7 +277,7 @@ class _Checks:
         """The title, if nothing is wrong with it."""
         gone, _ = self._occurrence.missing(text)
         keys = content(text)
-        known = [key for key in keys if self._evidence.known(key)]
+        known = [key for key in keys if self._evidence.has_key(key)]
         if gone or directive(text) or self._evidence.share(keys, known) < _KNOWN:
             return ""
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 1].rstrip()}…"

@@ -88,8 +88,7 @@ class Form(BaseModel):
         default_factory=list[Point], description="What is open, unanswered or pending."
     )
     obsolete: list[int] = Field(
-        default_factory=list[int],
-        description="The numbers of earlier points that hold no longer.",
+        default_factory=list[int], description="The numbers of earlier points that hold no longer."
     )
 
 
