@@ -91,8 +91,8 @@ def test_marks_between_thousands_change_nothing(row, mark):
         return re.sub(r"\b[1-9]\d{3,}\b", lambda n: f"{int(n[0]):,}".replace(",", mark), text)
 
     told = overflow._Refusal(row["body"], "")
-    words = [overflow._worded(marked(text)) for text in told.texts]
-    assert words == [overflow._worded(text) for text in told.texts]
+    words = [overflow._match_sentence(marked(text)) for text in told.texts]
+    assert words == [overflow._match_sentence(text) for text in told.texts]
 
 
 @pytest.mark.req("R079")
@@ -174,7 +174,7 @@ def test_of_a_long_text_only_the_beginning_is_read():
 def test_a_long_body_that_is_json_is_read_whole(monkeypatch):
     body = json.dumps({"request": "word " * 100_000, "error": LONG_PROMPT})
     assert overflow_of(400, body) == Overflow(3, 5)
-    monkeypatch.setattr(overflow, "_PARSED", len(body) - 1)
+    monkeypatch.setattr(overflow, "_MAX_JSON", len(body) - 1)
     assert overflow_of(400, body) is None
 
 
