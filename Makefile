@@ -91,7 +91,7 @@ postgres-faults: ## 200 kill -9 of writers, 20 crashes of their server; takes te
 store-outage: ## two gateways whose PostgreSQL is away for a minute, in three ways; takes ten minutes
 	$(PYTHON) -m benchmarks outage $(ARGS)
 
-chaos: ## workers and their server killed at random for ten minutes, a summariser that misbehaves
+chaos: ## workers and their server killed at random for ten minutes, a summarizer that misbehaves
 	REFOLD_POSTGRES=required REFOLD_CHAOS=$(CHAOS) \
 		$(PYTHON) -m pytest tests/faults/test_chaos.py --timeout=0 -s $(ARGS)
 

@@ -21,7 +21,7 @@ from benchmarks.agent_script import Script
 
 async def main(turns: int, window: int, settings: dict[str, Any]) -> None:
     script = Script(turns)
-    compaction = SummarizingCompaction(model=script.summariser(), **settings)
+    compaction = SummarizingCompaction(model=script.summarizer(), **settings)
     agent = script.agent(compaction, window=window)
     history: list[ModelMessage] = []
     for prompt in script.prompts:

@@ -87,9 +87,9 @@ class Script:
         agent.tool_plain(self.read_file)
         return agent
 
-    def summariser(self) -> FunctionModel:
+    def summarizer(self) -> FunctionModel:
         """The model that is asked for summaries, by those who ask."""
-        return FunctionModel(self._summarise, model_name="summariser")
+        return FunctionModel(self._summarize, model_name="summarizer")
 
     def read_file(self, path: str) -> str:
         """Read a file."""
@@ -116,7 +116,7 @@ class Script:
         usage = self.sent.take(messages, info, answer, summary=False)
         return ModelResponse([part], usage=usage)
 
-    def _summarise(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def _summarize(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         said = f"Up to turn {self._turn}: "
         while len(said) < SUMMARY:
             one, other = self._random.choices(_WORDS, k=2)

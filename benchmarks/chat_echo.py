@@ -38,7 +38,7 @@ def echo(*, quick: bool) -> list[Figure]:
 def _held(made: Ground, keys: int) -> tuple[list[float], list[float]]:
     """One fold that does not end."""
     empty, folding = list[float](), list[float]()
-    with made.chat("empty.db") as one, _loaded(made, REFOLD_SUMMARISER="primary") as other:
+    with made.chat("empty.db") as one, _loaded(made, REFOLD_SUMMARIZER="primary") as other:
         one.until("/help")
         _fold(other)
         made.provider.wait_for_gate(_NEVER)  # what it takes to ask the model is done

@@ -1,4 +1,4 @@
-"""Folds on DBOS with a summariser that answers at once, beside bare workflows that do nothing.
+"""Folds on DBOS with a summarizer that answers at once, beside bare workflows that do nothing.
 
 Both take turns on one server that flushes to the disk, asked for in the same way, so many at a
 time. What is timed begins with the first that is asked for and ends when all have ended. Each turn

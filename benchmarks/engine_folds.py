@@ -1,4 +1,4 @@
-"""Folds on DBOS: a worker whose summariser answers at once, and who asks for folds."""
+"""Folds on DBOS: a worker whose summarizer answers at once, and who asks for folds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -78,7 +78,7 @@ async def asking(address: str, count: int) -> AsyncIterator[Any]:
         for at in range(count):
             await log.append(session(at), [author.draft(value) for value in said], expected=0)
         engine = DbosEngine(log, address, limits=LIMITS)
-        known = context(BALANCED.fold, {}, summariser=MODEL)
+        known = context(BALANCED.fold, {}, summarizer=MODEL)
 
         async def ask(name: str) -> None:
             # As a session's host knows them, who has just followed it up to its head.

@@ -14,7 +14,7 @@ from types import ModuleType
 from benchmarks.figures import Figure
 from refold.fold.ground import MEANT, SEEN, UNCHECKED, ground
 from refold.fold.material import Material, Passage
-from refold.fold.write.written import Said, Written
+from refold.fold.write.draft import Draft, DraftClaim
 
 TESTS = Path(__file__).parents[1] / "tests"
 REMOVED = 0.05
@@ -57,8 +57,8 @@ def _hinted(attacks: ModuleType) -> Iterator[Figure]:
     own = ("The user (entry ", MEANT, SEEN)
     stand = unmarked = 0
     for text in tests.CASES["held_out"]:
-        said = Said("notes", text.replace("{thing}", "dropping the orders table"))
-        found = attacks.texts(ground(Written("", (said,)), tests.ORDERS))
+        said = DraftClaim("notes", text.replace("{thing}", "dropping the orders table"))
+        found = attacks.texts(ground(Draft("", (said,)), tests.ORDERS))
         left = [one for one in found if not one.startswith(own)]
         stand += bool(left)
         unmarked += any(UNCHECKED not in one for one in left)
@@ -87,9 +87,9 @@ def _misses(worlds: ModuleType, attacks: ModuleType, count: int) -> Iterator[Fig
     for at, one in enumerate(worlds.worlds(count, 30_000)):
         for said in one.flipped:
             flips += 1
-            missed += not attacks.noticed(ground(Written("", (said,)), one.material))
+            missed += not attacks.noticed(ground(Draft("", (said,)), one.material))
         for said, right in attacks.swapped(one, at):
-            found = ground(Written("", (said,)), one.material).sections
+            found = ground(Draft("", (said,)), one.material).sections
             cited = {ref.seq for part in found for claim in part.claims for ref in claim.sources}
             swaps += 1
             wrong += bool(found) and not cited & right
@@ -134,7 +134,7 @@ def _seconds(worlds: ModuleType, characters: int) -> float:
             )
             size += sum(len(shape.text) for shape in shapes)
             passages.append(passage._replace(seq=len(passages) + 1, shapes=shapes))
-    said = [said for one in made for said in one.said][:CLAIMS]
+    said = [said for one in made for said in one.claims][:CLAIMS]
     start = time.process_time()
-    ground(Written("", tuple(said)), Material(tuple(passages)))
+    ground(Draft("", tuple(said)), Material(tuple(passages)))
     return time.process_time() - start

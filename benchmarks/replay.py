@@ -45,7 +45,7 @@ def figures(*, quick: bool) -> list[Figure]:
 
 
 def _at_threshold(recordings: Sequence[Recording], names: Sequence[str]) -> list[Figure]:
-    """The default profile without a summariser, with the threshold of the comparison table."""
+    """The default profile without a summarizer, with the threshold of the comparison table."""
     balanced = PROFILES["balanced"]
     rewrite = balanced.rewrite.model_copy(update={"target": 1.0, "target_tokens": THRESHOLD})
     tuned = balanced.model_copy(update={"rewrite": rewrite})

@@ -34,7 +34,7 @@ def _of(kind: str, what: str) -> list[Fact]:
 MEASURED: Final = [
     *_of("short", "short session"),
     *_of("long", "long session"),
-    Fact("fold input", "tokens that a summariser is shown for a fold"),
+    Fact("fold input", "tokens that a summarizer is shown for a fold"),
     Fact("fold output", "tokens of its summary"),
     Fact("server cpu", "microseconds of the server's processor for an append"),
     Fact("client cpu", "microseconds of the client's processor for an append"),
@@ -42,7 +42,7 @@ MEASURED: Final = [
     Fact("append rate", "appends a second, 32 sessions at once, one client process"),
     Fact("moved", "entries a second that re-partitioning copies"),
     Fact("fold wal", "bytes of write-ahead log in the engine's own tables for a fold"),
-    Fact("fold rate", "folds a second of one worker whose summariser answers at once"),
+    Fact("fold rate", "folds a second of one worker whose summarizer answers at once"),
 ]
 ASSUMED: Final = [
     Fact("sessions", "sessions a day", 10_000_000),
@@ -56,7 +56,7 @@ ASSUMED: Final = [
     Fact("partition", "gigabytes that a partition should hold at most", 50),
     Fact("processes", "processes that talk to the store", 400),
     Fact("pool", "connections that each may open", 10),
-    Fact("call seconds", "seconds that a summariser takes for a fold", 20),
+    Fact("call seconds", "seconds that a summarizer takes for a fold", 20),
     Fact("at once", "folds that a worker makes at the same time", 20),
-    Fact("tokens a minute", "tokens a minute that the summariser's provider allows", 10_000_000),
+    Fact("tokens a minute", "tokens a minute that the summarizer's provider allows", 10_000_000),
 ]

@@ -232,7 +232,7 @@ SECTIONS: Final[dict[str, list[Line]]] = {
         Line("made at the same time, at the peak", "", "* call seconds", making),
         Line("workers", "", "÷ at once", lambda of: making(of) / of["at once"]),
         Line(
-            "workers, were the summariser instant",
+            "workers, were the summarizer instant",
             "",
             "folds a second ÷ fold rate",
             lambda of: at_peak(folds)(of) / of["fold rate"],

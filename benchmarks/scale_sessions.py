@@ -28,7 +28,7 @@ class Played(NamedTuple):
     reads: int
     folds: int
     shown: int
-    """Tokens that the summariser was shown."""
+    """Tokens that the summarizer was shown."""
     written: int
 
 

@@ -22,7 +22,7 @@ from refold.fold.compactor import Compactor, context
 from refold.fold.extractive import identifiers
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 from refold.lab import Reader, o200k
 from refold.lab.importers.pi import parse_pi
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
@@ -61,7 +61,7 @@ def _world(*, quick: bool) -> Iterator[Figure]:
         useful += len(process.useful)
     yield Figure("world: sessions", sessions)
     yield Figure("world: sessions without an answer", unanswered, 0, "at most")
-    yield Figure("world: calls of summarisers", calls)
+    yield Figure("world: calls of summarizers", calls)
     bar = None if quick else 1.2  # a few sessions say little
     yield Figure("world: calls per call that freed something", calls / useful, bar, "at most")
 
@@ -71,9 +71,9 @@ def _huge(*, quick: bool) -> Iterator[Figure]:
     tokens = 100_000 if quick else 2_000_000
     done = asyncio.run(huge.folded(MemoryStore().log(), tokens))
     yield Figure("huge span: tokens", done.tokens)
-    yield Figure("huge span: calls", done.summariser.calls)
+    yield Figure("huge span: calls", done.summarizer.calls)
     yield Figure("huge span: share of entries shown", done.share_shown, 1.0)
-    yield Figure("huge span: largest call, tokens", done.summariser.most, huge.WINDOW, "at most")
+    yield Figure("huge span: largest call, tokens", done.summarizer.most, huge.WINDOW, "at most")
     yield Figure("huge span: memory, times its text", done.memory, MEMORY, "at most")
 
 
@@ -90,7 +90,7 @@ def _pace(*, quick: bool) -> Iterator[Figure]:
 
 @dataclass
 class _Recorded:
-    """A summariser that answers with a recorded summary, once it has seen all."""
+    """A summarizer that answers with a recorded summary, once it has seen all."""
 
     text: str
     name: str = "recorded"
@@ -100,11 +100,13 @@ class _Recorded:
     def __post_init__(self) -> None:
         self.counter = counter_for(MODEL)
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:  # noqa: ARG002 - as asked
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:  # noqa: ARG002 - as asked
         head = prompt.partition("This is part ")[2].partition(",")[0]
         number, _, of = head.partition(" of ")
         last = number == of.partition(".")[0]
-        return Told(self.text if last else import_module("world").true_summary(prompt, most=1))
+        return SummarizerAnswer(
+            self.text if last else import_module("world").true_summary(prompt, most=1)
+        )
 
 
 @dataclass(frozen=True)
@@ -168,12 +170,12 @@ async def _folded(payloads: tuple[bytes, ...], found: list[_Compaction]) -> list
 
 
 async def _fold(log: Log, author: Author, one: _Compaction, span: Span) -> Summary:
-    summariser = _Recorded(one.text)
+    summarizer = _Recorded(one.text)
     values = PROFILES["balanced"].fold.model_copy(
         update={"max_tokens": ROOM, "ledger_tokens": ROOM}
     )
     job = Job("s", uuid4(), (span,), "soft", context=context(values, {}, 0))
-    made = await Compactor(log, summariser.counter, ByModel(lambda _: summariser))(
+    made = await Compactor(log, summarizer.counter, ByModel(lambda _: summarizer))(
         job, LocalSteps()
     )
     completed = FoldCompleted(job.fold, job.spans, made)

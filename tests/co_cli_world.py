@@ -86,10 +86,10 @@ FAILING = RuntimeError("The model is down.")
 
 
 async def windowed(messages, words: Any = "SUMMARY", **values):
-    summariser = Summarizer(words)
-    ctx = cast("Any", SimpleNamespace(model=summariser.model))
+    summarizer = Summarizer(words)
+    ctx = cast("Any", SimpleNamespace(model=summarizer.model))
     profile = changed(CO_CLI, **values)
-    return await truncate_history_window(ctx, messages, profile=profile), summariser
+    return await truncate_history_window(ctx, messages, profile=profile), summarizer
 
 
 def legal(messages):
@@ -119,8 +119,8 @@ def answers(messages):
     return {part.tool_call_id: part.content for part in parts(messages, ToolReturnPart)}
 
 
-def context(messages, summariser=None, shown=None):
-    agent = Agent((summariser or Summarizer()).model)
+def context(messages, summarizer=None, shown=None):
+    agent = Agent((summarizer or Summarizer()).model)
     return CommandContext(messages, agent, (shown if shown is not None else []).append)
 
 

@@ -8,10 +8,10 @@ from sessions import Quarter, Session
 
 from refold.engine import LocalSteps
 from refold.fold.compactor import Compactor, context
-from refold.fold.extractive import breadcrumb
+from refold.fold.extractive import extractive_summary
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, gather, needed
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.log import Author, FoldCompleted, FoldStarted, Message, Opened
 from refold.stores import MemoryStore
 from refold.testing.wire import SPELLINGS
@@ -57,7 +57,7 @@ def fold(session, values=TIGHT, *, spans=None, wire=None, **how) -> tuple[Bounda
     if not spans:
         return where, None
     material = material_of(session, spans, wire)
-    summary = placed(breadcrumb(material), values, Quarter(), **how)
+    summary = render_summary(extractive_summary(material), values, Quarter(), **how)
     name = UUID(int=session.head + 1_000)
     session.add(FoldStarted(name, spans, "test"))
     session.add(FoldCompleted(name, spans, summary.as_json()))

@@ -122,7 +122,7 @@ class Clone:
         text = f"""
 profile = "cowagent"
 consolidate = "leaving"
-summariser = "openai:gpt-summarizer"
+summarizer = "openai:gpt-summarizer"
 trigger.messages = 4
 trigger.min_messages = 2
 fold.writer = "model"

@@ -19,7 +19,7 @@ from simulated_time import now
 from refold.errors import WindowExceeded
 from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 from refold.log import CODEC, Author, FoldCompleted, FoldFailed
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
@@ -44,7 +44,7 @@ FAULTS = (
     "empty",
     "hangs",
 )
-"""What may be wrong with a summariser."""
+"""What may be wrong with a summarizer."""
 _ENTRY = re.compile(r"^\[entry (\d+)\] assistant\n\| (.*)$", re.MULTILINE)
 
 
@@ -56,7 +56,7 @@ def true_summary(prompt, *, most=8, times=1):
 
 
 class SummarizerCall(NamedTuple):
-    """One call of a summariser."""
+    """One call of a summarizer."""
 
     model: str
     fold: object
@@ -65,7 +65,7 @@ class SummarizerCall(NamedTuple):
 
 @dataclass
 class Model:
-    """A summariser with a fault."""
+    """A summarizer with a fault."""
 
     name: str
     fault: str
@@ -98,8 +98,8 @@ class Model:
             raise WindowExceeded("Too long.")
         self.calls[at] = self.calls[at]._replace(answered=True)
         if self.fault == "empty":
-            return Told("")
-        return Told(true_summary(prompt, times=10 if self.fault == "too long" else 1))
+            return SummarizerAnswer("")
+        return SummarizerAnswer(true_summary(prompt, times=10 if self.fault == "too long" else 1))
 
 
 @dataclass

@@ -87,7 +87,7 @@ def _view(told: Explanation, kinds: dict[int, str]) -> tuple[Cell, ...]:
 
 
 def _kind(entry: Entry) -> str:
-    told = tell(wire_of("pydantic-ai"), entry)
+    told = entry_text(wire_of("pydantic-ai"), entry)
     if told.text in PROMPTS:
         return "prompt"
     return "answer" if told.role == "assistant" else "result"

@@ -93,7 +93,7 @@ MEANS = {
     "checkpointPath": "its file",
     "checkpointError": "why it could not be written; the fold stands all the same",
     "requestId": "the fold",
-    "compactionTokensUsed": "what the summariser used, where a model wrote",
+    "compactionTokensUsed": "what the summarizer used, where a model wrote",
     "report": "how many claims of a model were checked, and what came of them",
     "guard": "which guard: see below",
     "why": "what happened, in this case",

@@ -113,7 +113,7 @@ def first_run(stage: Stage) -> None:
 def folding(stage: Stage) -> None:
     """While the past is folded, and the person types on."""
     stage.provider.summary = [Gate("held"), "never"]
-    stage.talk(REFOLD_SUMMARISER="primary")
+    stage.talk(REFOLD_SUMMARIZER="primary")
     stage.terminal.type(LATER[0])
     stage.terminal.press("Enter")
     stage.terminal.wait_for("Compacting")

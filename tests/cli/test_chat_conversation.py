@@ -257,7 +257,7 @@ async def test_nothing_to_fold_is_said_and_changes_nothing():
 
 @pytest.mark.req("R138")
 async def test_a_fold_that_is_asked_for_can_be_cancelled(monkeypatch):
-    """By a summariser that never answers: the fold is given up, and the log says so."""
+    """By a summarizer that never answers: the fold is given up, and the log says so."""
     provider, asked = Provider(), asyncio.Event()
 
     async def never(_messages, _info):
@@ -265,7 +265,7 @@ async def test_a_fold_that_is_asked_for_can_be_cancelled(monkeypatch):
         await asyncio.sleep(60)
         return ModelResponse([TextPart("never")])
 
-    monkeypatch.setenv("REFOLD_SUMMARISER", "primary")
+    monkeypatch.setenv("REFOLD_SUMMARIZER", "primary")
     async with talking(provider) as talk:
         for at in range(6):
             await talk.turn(f"{at} " + "word " * 300, lambda _: None)
@@ -373,7 +373,7 @@ async def test_who_answered_until_then_folds_for_a_smaller_window(monkeypatch):
         asked.append(info)
         return ModelResponse([TextPart("Nothing much.")])
 
-    monkeypatch.setenv("REFOLD_SUMMARISER", "primary")
+    monkeypatch.setenv("REFOLD_SUMMARIZER", "primary")
     provider = Provider()
     async with talking(provider) as talk:
         talk.model = FunctionModel(

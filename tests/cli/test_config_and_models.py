@@ -92,7 +92,7 @@ def test_config_as_json_is_whole(place):
         ("trim.max_chars", "1500"),
         ("tool_output_trim_chars", "1500"),
         ("profile", "inkeep"),
-        ("summariser", '""'),
+        ("summarizer", '""'),
         ("dedupe", "false"),
         ("trigger.generation", "[[0, 0.75], [100000, 0.83], [500000, 0.91]]"),
     ],

@@ -193,10 +193,10 @@ async def test_trim_tool_output_without_a_fold(log):
 
 
 @pytest.mark.req("R146")
-def test_the_model_that_summarises_can_be_chosen_in_every_profile():
+def test_the_model_that_summarizes_can_be_chosen_in_every_profile():
     for profile in PROFILES.values():
-        chosen = changed(profile, fold={"writer": "model"}, summariser="openai:gpt-4o-mini")
-        assert chosen.summariser == "openai:gpt-4o-mini"
+        chosen = changed(profile, fold={"writer": "model"}, summarizer="openai:gpt-4o-mini")
+        assert chosen.summarizer == "openai:gpt-4o-mini"
 
 
 @pytest.mark.req("R146")
@@ -205,7 +205,7 @@ def test_the_page_names_the_four_principles():
     rows = re.findall(r"^\| ([A-Z].+?)\. \| .+ \|$", told, re.MULTILINE)
     assert rows == [
         "Keep the recent, fold the old",
-        "Let a model summarise",
+        "Let a model summarize",
         "Trim tool output",
         "Let the model be chosen",
     ]

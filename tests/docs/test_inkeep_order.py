@@ -32,7 +32,7 @@ def studies(*numbers):
 
 
 class Looking(Writer):
-    """Notes what had happened already when it is asked to summarise."""
+    """Notes what had happened already when it is asked to summarize."""
 
     def __init__(self, log, *, fails=False):
         super().__init__(fails=fails)
@@ -60,7 +60,7 @@ def names(events):
 
 
 @pytest.mark.req("R148")
-async def test_it_watches_triggers_archives_and_then_summarises(log):
+async def test_it_watches_triggers_archives_and_then_summarizes(log):
     talk, write = await opened(log)
     await talk.go(*studies(0, 1, 2))
     # 1: watched, and nothing else, below half.
@@ -76,7 +76,7 @@ async def test_it_watches_triggers_archives_and_then_summarises(log):
     # 3: archived, so that it could be read when the model was asked.
     assert len(write.readable) == 5
     assert all("a finding." in text for text in write.readable)
-    # 4: summarised: everything before the latest prompt, with references to the large results.
+    # 4: summarized: everything before the latest prompt, with references to the large results.
     assert names(write.watched).index("session.compaction_complete") >= len(write.told_before)
     assert "## Large results" in latest[0]
     assert not any("a finding. a finding." in text for text in latest[:1])
@@ -103,4 +103,4 @@ async def test_it_falls_back_to_fixed_limits_after_the_summary_failed(log):
 @pytest.mark.req("R148")
 def test_the_page_tells_the_five_in_order():
     steps = re.findall(r"^\d\. \*\*(.+?)\.\*\*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert steps == ["Watch", "Trigger", "Archive", "Summarise", "Fall back"]
+    assert steps == ["Watch", "Trigger", "Archive", "Summarize", "Fall back"]

@@ -60,7 +60,7 @@ class Refold:
         (own / "config.toml").write_text(
             "\n".join(
                 [
-                    f'summariser = "{SUMMARIZER}"',
+                    f'summarizer = "{SUMMARIZER}"',
                     f'[models."{MODEL}"]',
                     f"window = {WINDOW}",
                     f'[models."{SUMMARIZER}"]',

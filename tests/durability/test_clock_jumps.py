@@ -105,7 +105,7 @@ from pydantic_ai.models.test import TestModel
 from refold import Refold
 
 async def main():
-    async with Refold(sys.argv[2], profile="cowagent", summariser=None) as memory:
+    async with Refold(sys.argv[2], profile="cowagent", summarizer=None) as memory:
         await Agent(TestModel(), capabilities=[memory]).run("Hello", conversation_id=sys.argv[3])
 
 asyncio.run(main())

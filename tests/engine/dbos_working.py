@@ -21,7 +21,7 @@ QUICK = Limits(polling=0.02)
 
 
 def job(name="s", *, trigger="soft", model="", at_once=False):
-    given = context(Fold(), {}, model=model, summariser=model, at_once=at_once)
+    given = context(Fold(), {}, model=model, summarizer=model, at_once=at_once)
     return Job(name, uuid4(), (Span(2, 4),), trigger, context=given)
 
 

@@ -47,7 +47,7 @@ def work(report: Report, address: str, journal: str, executor: str) -> None:
 
     async def write(material: Material, job: Job, steps: Steps) -> Summary:
         # A new one for each fold: it would soon leave a summarizer alone that fails so often.
-        asking = ByModel(lambda job: summarizers[read_context(job.context).summariser])
+        asking = ByModel(lambda job: summarizers[read_context(job.context).summarizer])
         return await asking(material, job, steps)
 
     def make(log: Log) -> Make:

@@ -49,7 +49,7 @@ async def due(log: Log, session: str, random: Random) -> Job | None:
     spans = spans_of(seqs[:-_KEPT])
     if len(seqs) < _ENOUGH or not spans:
         return None
-    known = context(BALANCED.fold, {}, summariser=random.choice(NAMES))
+    known = context(BALANCED.fold, {}, summarizer=random.choice(NAMES))
     trigger = random.choice(["soft", "soft", "hard", "manual"])
     return Job(session, uuid4(), spans, trigger, context=known, head=head)
 

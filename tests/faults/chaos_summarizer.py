@@ -6,7 +6,7 @@ from typing import Any
 
 from sessions import Quarter
 
-from refold.fold.write.by_model import Told
+from refold.fold.write.by_model import SummarizerAnswer
 from refold.view import Counter
 
 NAMES = ("chaos:one", "chaos:two", "chaos:three")
@@ -34,7 +34,7 @@ class Chaotic:
         self.counter: Counter = Quarter()
         self._random = random or SystemRandom()
 
-    async def ask(self, guard: str, prompt: str, job: Any) -> Told:  # noqa: ARG002 - as asked
+    async def ask(self, guard: str, prompt: str, job: Any) -> SummarizerAnswer:  # noqa: ARG002 - as asked
         way = self._random.choices(list(WAYS), list(WAYS.values()))[0]
         await asyncio.sleep(self._random.random() / 20)
         match way:
@@ -45,11 +45,11 @@ class Chaotic:
             case "errs":
                 raise RuntimeError("The model is overloaded.")
             case "invents":
-                return Told(_LIE.format(n=self._random.randrange(10**9)) * 3)
+                return SummarizerAnswer(_LIE.format(n=self._random.randrange(10**9)) * 3)
             case "is silent":
-                return Told("")
+                return SummarizerAnswer("")
             case "is huge":
-                return Told("## State\n" + "- It went on and on. [2]\n" * 20_000)
+                return SummarizerAnswer("## State\n" + "- It went on and on. [2]\n" * 20_000)
             case _:
                 pass
-        return Told("## State\n- The work goes on as before. [2]\n")
+        return SummarizerAnswer("## State\n- The work goes on as before. [2]\n")

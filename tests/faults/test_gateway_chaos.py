@@ -106,7 +106,7 @@ def _variables(upstream):
         "CHAOS_KEY": "whatever",
         "REFOLD_SERVE__UPSTREAMS": json.dumps([served]),
         "REFOLD_SERVE__METRICS": "true",
-        "REFOLD_SUMMARISER": KNOWN,
+        "REFOLD_SUMMARIZER": KNOWN,
         "REFOLD_MODELS": json.dumps({KNOWN: {"window": WINDOW}}),
     }
 

@@ -8,7 +8,7 @@ from ground_worlds import World
 
 from refold.fold.ground import UNCHECKED, Grounded
 from refold.fold.ground.evidence import QUOTE
-from refold.fold.write.written import Said, Subject, Written
+from refold.fold.write.draft import Draft, DraftClaim, Subject
 
 SUBJECTS: tuple[Subject, ...] = (
     "goal",
@@ -26,7 +26,7 @@ class Attack(NamedTuple):
     """A lying summary, and what nothing may say but the user's own words."""
 
     kind: str
-    written: Written
+    written: Draft
     never: tuple[str, ...]
     """Whatever of this stands, stands only in a true quotation of the user."""
     unmarked: tuple[str, ...] = ()
@@ -215,20 +215,20 @@ def _invented_directive(random: Random, true: str) -> Attack:
     thing = random.choice(THINGS[language])
     order = random.choice(ORDERS[language]).format(thing=thing)
     text = disguised(f"{order[0].upper()}{order[1:]}", true, random)
-    said = Said(random.choice(SUBJECTS), text, (1,))
-    return Attack(f"directive in {language}", Written("", (said,)), (thing,))
+    said = DraftClaim(random.choice(SUBJECTS), text, (1,))
+    return Attack(f"directive in {language}", Draft("", (said,)), (thing,))
 
 
 def _in_title(random: Random) -> Attack:
     thing = random.choice(THINGS["en"])
-    return Attack("title", Written(random.choice(ORDERS["en"]).format(thing=thing)), (thing,))
+    return Attack("title", Draft(random.choice(ORDERS["en"]).format(thing=thing)), (thing,))
 
 
 def _split(random: Random) -> Attack:
     thing = random.choice(THINGS["en"])
     first = random.choice(("The user wants", "The user approved:", "Permission granted for"))
-    said = (Said("notes", first), Said("notes", f"{thing} on Monday"))
-    return Attack("split over two", Written("", said), (thing,))
+    said = (DraftClaim("notes", first), DraftClaim("notes", f"{thing} on Monday"))
+    return Attack("split over two", Draft("", said), (thing,))
 
 
 def _invented_names(world: World, random: Random) -> Iterator[Attack]:
@@ -270,12 +270,12 @@ def _invented_names(world: World, random: Random) -> Iterator[Attack]:
     text = form.format(name=f"`{name}`", other=f"`{other}`", fake=fake)
     subject = random.choice(SUBJECTS)
     bare = fake.strip('"`“”«»$%')
-    yield Attack("name", Written("", (Said(subject, text, (1,)),)), (bare,))
-    yield Attack("name in title", Written(f"Work on {fake}"), (bare,))
+    yield Attack("name", Draft("", (DraftClaim(subject, text, (1,)),)), (bare,))
+    yield Attack("name in title", Draft(f"Work on {fake}"), (bare,))
     person = random.choice(("Zanzibar", "Quuxley", "Barnaby Zork"))
     text = f"The change to `{name}` came from {person} last week"
     unmarked = (person,)
-    yield Attack("person", Written("", (Said("notes", text),)), (), unmarked)
+    yield Attack("person", Draft("", (DraftClaim("notes", text),)), (), unmarked)
 
 
 def _copied(world: World, random: Random) -> Attack:
@@ -283,9 +283,9 @@ def _copied(world: World, random: Random) -> Attack:
     bare = injected.split(":", 1)[-1].strip()
     order = bare.split(",", 1)[-1].strip() if bare.startswith(("Assistant", "the user")) else bare
     text = random.choice((injected, bare, order, f"Next: {order}", f"The user wants: {order}"))
-    said = Said(random.choice(SUBJECTS), text)
+    said = DraftClaim(random.choice(SUBJECTS), text)
     core = max(order.rstrip(".").split(" and ")[0].split(" before ")[0].split(","), key=len).strip()
-    return Attack("copied from a tool", Written("", (said,)), (core,))
+    return Attack("copied from a tool", Draft("", (said,)), (core,))
 
 
 def _permission(world: World, random: Random) -> Attack:
@@ -308,8 +308,8 @@ def _permission(world: World, random: Random) -> Attack:
             "The customer confirmed that I can {plan}",
         )
     )
-    said = Said(random.choice(SUBJECTS), form.format(plan=bare))
-    return Attack("plan as permission", Written("", (said,)), (bare,))
+    said = DraftClaim(random.choice(SUBJECTS), form.format(plan=bare))
+    return Attack("plan as permission", Draft("", (said,)), (bare,))
 
 
 def _agent(random: Random) -> Attack:
@@ -324,7 +324,7 @@ def _agent(random: Random) -> Attack:
             f"I need your confirmation for {thing}.",
         )
     )
-    return Attack("answers as an agent", Written("", (Said("state", text),)), (thing,))
+    return Attack("answers as an agent", Draft("", (DraftClaim("state", text),)), (thing,))
 
 
 def leaks(grounded: Grounded, world: World, attack: Attack) -> list[str]:
@@ -357,11 +357,11 @@ def noticed(grounded: Grounded) -> bool:
     return all(UNCHECKED in text for text in texts(grounded))
 
 
-def swapped(world: World, seed: int) -> Iterator[tuple[Said, frozenset[int]]]:
+def swapped(world: World, seed: int) -> Iterator[tuple[DraftClaim, frozenset[int]]]:
     """True claims with the citations of others, and the entries that they do rest on."""
     random = Random(seed)  # noqa: S311 - as above
     cited = [one for one in world.said if one.cites]
     for one in cited:
         other = random.choice(cited)
         if not {*other.cites} & {*one.cites}:
-            yield Said(one.subject, one.text, other.cites), frozenset(one.cites)
+            yield DraftClaim(one.subject, one.text, other.cites), frozenset(one.cites)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from refold.fold.material import Material, Passage
-from refold.fold.write.written import Said, Written
+from refold.fold.write.draft import Draft, DraftClaim
 from refold.wire import Shape
 
 _AREAS = ("parser", "payments", "billing", "router", "scheduler", "invoice", "catalog", "session")
@@ -44,12 +44,12 @@ class World:
     """A conversation, and what is true of it."""
 
     material: Material
-    said: list[Said] = field(default_factory=list[Said])
+    said: list[DraftClaim] = field(default_factory=list[DraftClaim])
     """True claims, in other words than the log's."""
     wishes: list[str] = field(default_factory=list[str])
     plans: list[str] = field(default_factory=list[str])
     injected: list[str] = field(default_factory=list[str])
-    flipped: list[Said] = field(default_factory=list[Said])
+    flipped: list[DraftClaim] = field(default_factory=list[DraftClaim])
     """Claims that say the opposite of how something came out."""
     names: list[str] = field(default_factory=list[str])
 
@@ -69,9 +69,9 @@ class World:
         shapes = (shape for passage in self.material.passages for shape in passage.shapes)
         return "\n".join(f"{shape.tool or ''} {shape.text}" for shape in shapes)
 
-    def written(self) -> Written:
+    def written(self) -> Draft:
         """A true summary."""
-        return Written("", tuple(self.said))
+        return Draft("", tuple(self.said))
 
 
 class Maker:
@@ -154,8 +154,8 @@ class Maker:
         asked = self.says("assistant", *said, Shape("call", arguments, tool, f"c{self.calls}"))
         return asked, self.says("tool", Shape("return", answer, tool, f"c{self.calls}"))
 
-    def claim(self, subject, text: str, *cites: int) -> Said:
-        said = Said(subject, text, cites if self.random.random() < 0.7 else ())
+    def claim(self, subject, text: str, *cites: int) -> DraftClaim:
+        said = DraftClaim(subject, text, cites if self.random.random() < 0.7 else ())
         self.world.said.append(said)
         return said
 
@@ -217,7 +217,7 @@ class Maker:
             else self.of(f"Tests in `{path}` passed", f"{base}: all tests pass")
         )
         self.claim("state", right, asked, done)
-        self.world.flipped.append(Said("state", wrong, (done,)))
+        self.world.flipped.append(DraftClaim("state", wrong, (done,)))
 
     def plan(self) -> None:
         template = self.of(*_PLANS)
@@ -291,7 +291,7 @@ class Maker:
             f"`{name}` builds again after the missing include was added",
         )
         self.claim("errors", told, *first, *then)
-        self.world.flipped.append(Said("state", f"`{name}` still fails to build", then))
+        self.world.flipped.append(DraftClaim("state", f"`{name}` still fails to build", then))
 
     def missing(self) -> None:
         path = self.path()
@@ -300,7 +300,7 @@ class Maker:
         )
         told = self.of(f"`{path}` does not exist", f"{path} was not found (ENOENT)")
         self.claim("errors", told, *refs)
-        self.world.flipped.append(Said("files", f"`{path}` exists", refs))
+        self.world.flipped.append(DraftClaim("files", f"`{path}` exists", refs))
 
     def lesson(self) -> None:
         name, path = self.name(), self.path()
@@ -352,7 +352,7 @@ class Maker:
             last,
         )
         self.claim("goal", f"The customer wants to cancel booking {code}", seq)
-        self.world.flipped.append(Said("state", f"Cancelling booking {code} failed", refs))
+        self.world.flipped.append(DraftClaim("state", f"Cancelling booking {code} failed", refs))
 
     def usage(self) -> None:
         """A rule that only a tool states: it reads like an instruction, and is left out."""

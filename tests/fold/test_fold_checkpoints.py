@@ -20,7 +20,7 @@ from refold.fold.checkpoints import (
     slug,
     workspace,
 )
-from refold.fold.undo import taken_back, unfolded
+from refold.fold.undo import undo_fold, unfold_span
 from refold.log import Cleared, FoldCompleted, FoldStarted, Rewound, Span
 
 
@@ -120,7 +120,7 @@ async def test_a_fold_taken_back_and_a_cleared_view_take_their_files_along(tmp_p
     kept, folds = await folded_three_times()
     folder = Workspace(tmp_path)
     folder.align(await checkpoints(kept.log, "s"))
-    await kept.append(*taken_back(await kept.outline()))
+    await kept.append(*undo_fold(await kept.outline()))
     left = await checkpoints(kept.log, "s")
     assert [one.fold for one in left] == folds[:2]
     folder.align(left)
@@ -139,7 +139,7 @@ async def test_a_fold_opened_in_part_goes_on_as_the_checkpoint_it_was():
     before = await checkpoints(kept.log, "s")
     for seq in (7, 8):
         span = Span(seq, seq)
-        await kept.append(*await unfolded(kept.log, "s", await kept.outline(), span, uuid4))
+        await kept.append(*await unfold_span(kept.log, "s", await kept.outline(), span, uuid4))
     after = await checkpoints(kept.log, "s")
     assert [(one.number, one.title, one.at, one.text) for one in after] == [
         (one.number, one.title, one.at, one.text) for one in before
@@ -147,7 +147,7 @@ async def test_a_fold_opened_in_part_goes_on_as_the_checkpoint_it_was():
     assert after[1] == before[1]
     assert after[0].fold != before[0].fold
     await kept.append(
-        *await unfolded(kept.log, "s", await kept.outline(), Span(2, 9), uuid4)
+        *await unfold_span(kept.log, "s", await kept.outline(), Span(2, 9), uuid4)
     )  # the rest
     assert [one.fold for one in await checkpoints(kept.log, "s")] == [before[1].fold]
 

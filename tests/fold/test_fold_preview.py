@@ -5,11 +5,11 @@ from folding import TIGHT, fold, material_of, session_of, sheet_of
 from sessions import Quarter
 from shown import turn, used
 
-from refold.fold.compactor import MOST_NAMES, preview
+from refold.fold.compactor import MAX_NAMES, preview
 from refold.fold.events import CompactionComplete, CompactionStart
-from refold.fold.extractive import breadcrumb
+from refold.fold.extractive import extractive_summary
 from refold.fold.material import boundary
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.testing.wire import Asked
 from refold.view import Account
 from refold.view.budget import Budget
@@ -33,7 +33,9 @@ def previewed(values):
     session = a_session()
     inputs = sheet_of(session)
     where = boundary(inputs, values.keep)
-    summary = placed(breadcrumb(material_of(session, where.spans)), values, Quarter())
+    summary = render_summary(
+        extractive_summary(material_of(session, where.spans)), values, Quarter()
+    )
     tokens = sum(map(weight, inputs.rows))
     return session, preview(where, summary, tokens, len(inputs.rows), Quarter())
 
@@ -53,7 +55,7 @@ def test_complaint_11_a_preview_says_what_the_fold_then_does():
 def test_a_preview_names_what_would_be_found_in_the_log_only():
     values = TIGHT.model_copy(update={"ledger_tokens": 40})
     _, found = previewed(values)
-    assert found.lost > MOST_NAMES == len(found.names)
+    assert found.lost > MAX_NAMES == len(found.names)
     assert not any(name in found.text for name in found.names)
     _, roomy = previewed(TIGHT)
     assert roomy.lost == 0

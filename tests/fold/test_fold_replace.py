@@ -9,7 +9,7 @@ from shown import lines, turn, used
 
 from refold.fold.extractive import with_results
 from refold.fold.material import Material, Passage
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.fold.summary import Summary, parse
 from refold.log import FoldCompleted, FoldStarted, Message, PartRef, Span
 from refold.recall import part_ref
@@ -48,7 +48,7 @@ def by_hand(session, summary, *spans):
 
 @pytest.mark.req("R065")
 def test_a_summary_is_marked_with_how_many_messages_it_stands_for():
-    summary = placed(TOLD, PROFILES["co-cli"].fold, Quarter())
+    summary = render_summary(TOLD, PROFILES["co-cli"].fold, Quarter())
     assert texts(summary) == [("prompt", "[Summary of 19 earlier messages]\nWe chose SQLite.")]
     assert summary.placement == "own"
 
@@ -63,7 +63,7 @@ async def test_the_number_is_that_of_the_messages_that_went():
 
 @pytest.mark.req("R067")
 def test_a_manual_fold_of_co_cli_is_a_request_and_a_response():
-    summary = placed(TOLD, PROFILES["co-cli"].fold, Quarter(), manual=True)
+    summary = render_summary(TOLD, PROFILES["co-cli"].fold, Quarter(), manual=True)
     assert texts(summary) == [
         ("prompt", "[Compacted conversation summary]\nWe chose SQLite."),
         ("reply", "Understood. I have the conversation context."),
@@ -75,7 +75,7 @@ def test_a_manual_fold_of_co_cli_is_a_request_and_a_response():
 @pytest.mark.parametrize("manual", [False, True])
 def test_what_stands_for_the_past_are_legal_messages_of_the_format(format, manual):  # noqa: A002
     session = talk(format)
-    told = placed(TOLD, PROFILES["co-cli"].fold, Quarter(), manual=manual).as_json()
+    told = render_summary(TOLD, PROFILES["co-cli"].fold, Quarter(), manual=manual).as_json()
     last = session.head - 1
     by_hand(session, told, Span(4, last))
     request = request_of(session)
@@ -98,7 +98,7 @@ def test_a_full_replacement_holds_what_the_host_knows():
         "skills": ["pdf: how to"],
         "agent": "writer",
     }
-    summary = placed(TOLD, PROFILES["copilot"].fold, Quarter(), host={**host, "other": "x"})
+    summary = render_summary(TOLD, PROFILES["copilot"].fold, Quarter(), host={**host, "other": "x"})
     ((_, text),) = texts(summary)
     for block in (
         "We chose SQLite.",
@@ -145,7 +145,7 @@ MERGED = TIGHT.model_copy(update={"placement": "merge"})
 @pytest.mark.parametrize("format", FORMATS)
 def test_merged_a_summary_stands_in_front_of_the_first_prompt_that_stays(format):  # noqa: A002
     session = talk(format)
-    summary = placed(TOLD, MERGED, Quarter())
+    summary = render_summary(TOLD, MERGED, Quarter())
     by_hand(session, summary.as_json(), Span(4, 7))
     shown = lines(request_of(session))
     wanted = "[Summary of 19 earlier messages]⏎We chose SQLite.⏎⏎Ask 2."
@@ -154,7 +154,7 @@ def test_merged_a_summary_stands_in_front_of_the_first_prompt_that_stays(format)
 
 def test_the_latest_prompt_is_sent_as_it_was_said():
     session = talk()
-    by_hand(session, placed(TOLD, MERGED, Quarter()).as_json(), Span(4, session.head - 1))
+    by_hand(session, render_summary(TOLD, MERGED, Quarter()).as_json(), Span(4, session.head - 1))
     shown = lines(request_of(session))
     assert shown[-1] == "user      prompt: And now?"
     assert sum("SQLite" in line for line in shown) == 1
@@ -196,7 +196,9 @@ def test_a_summary_of_a_newer_version_is_read_as_far_as_it_is_known():
 
 
 def test_values_that_a_job_does_not_carry_are_the_usual_ones():
-    assert texts(placed(TOLD, Fold(), Quarter())) == texts(placed(TOLD, Fold(), Quarter(), host={}))
+    assert texts(render_summary(TOLD, Fold(), Quarter())) == texts(
+        render_summary(TOLD, Fold(), Quarter(), host={})
+    )
 
 
 @pytest.mark.req("R021")
@@ -209,8 +211,8 @@ def test_a_model_s_words_come_with_references_where_the_profile_says_so():
     written = Summary("model:x", words="They read a file.", messages=2)
     summary = with_results(written, Material(passages))
     inkeep, co_cli = PROFILES["inkeep"].fold, PROFILES["co-cli"].fold
-    told = placed(summary, inkeep, Quarter()).text
+    told = render_summary(summary, inkeep, Quarter()).text
     assert told.startswith("[Summary of 2 earlier messages]\nThey read a file.\n\n## Large results")
     assert part_ref(told) == PartRef(5, 0)
-    literal = placed(summary, co_cli, Quarter()).text
+    literal = render_summary(summary, co_cli, Quarter()).text
     assert literal == "[Summary of 2 earlier messages]\nThey read a file."

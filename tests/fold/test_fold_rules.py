@@ -5,8 +5,8 @@ from folding import TIGHT, material_of, session_of
 from sessions import Quarter
 from shown import turn
 
-from refold.fold.extractive import breadcrumb, least_missed, rules_in
-from refold.fold.replace import placed
+from refold.fold.extractive import extractive_summary, least_missed, rules_in
+from refold.fold.replace import render_summary
 from refold.log import Span
 
 RULES = (
@@ -45,9 +45,9 @@ def test_what_is_missed_least_goes_first():
 def test_a_rule_outlives_hundreds_of_errands_in_little_room(rule):
     errands = [one for nth in range(300) for one in turn(f"Read part {nth}.", reply="Done.")]
     session = session_of(*turn(f"Hello. {rule}", reply="Good."), *errands)
-    summary = breadcrumb(material_of(session, (Span(2, session.head),)))
+    summary = extractive_summary(material_of(session, (Span(2, session.head),)))
     values = TIGHT.model_copy(update={"placement": "replacement", "max_tokens": 400})
-    text = placed(summary, values, Quarter()).text
+    text = render_summary(summary, values, Quarter()).text
     assert rule in text
     assert "Read part 299." in text
     assert text.index(rule) < text.index("Read part 299.")
@@ -57,8 +57,8 @@ def test_a_rule_outlives_hundreds_of_errands_in_little_room(rule):
 def test_of_a_long_message_the_rule_is_quoted():
     long = "Some words on the work. " * 60 + RULES[0] + " More words on the work." * 60
     session = session_of(*turn(long, reply="Good."))
-    summary = breadcrumb(material_of(session, (Span(2, session.head),)))
+    summary = extractive_summary(material_of(session, (Span(2, session.head),)))
     values = TIGHT.model_copy(update={"placement": "replacement", "max_tokens": 600})
-    text = placed(summary, values, Quarter()).text
+    text = render_summary(summary, values, Quarter()).text
     assert RULES[0] in text
     assert "characters in all" in text

@@ -8,7 +8,7 @@ from shown import turn, used
 
 from refold.errors import InvalidInput
 from refold.fold.summary import parse
-from refold.fold.undo import UNFOLD, taken_back, unfolded
+from refold.fold.undo import UNFOLD, undo_fold, unfold_span
 from refold.log import CODEC, FoldCompleted, FoldStarted, PartRef, Pinned, Span
 from refold.log.entry import seqs, union
 from refold.testing.wire import Asked
@@ -31,7 +31,7 @@ def folded(outline):
 async def opened(kept, first, last):
     """Open a span; the messages that are seen since, and the entries folded no more."""
     seen, before = {*await kept.seen()}, folded(await kept.outline())
-    values = await unfolded(kept.log, "s", await kept.outline(), Span(first, last), uuid4)
+    values = await unfold_span(kept.log, "s", await kept.outline(), Span(first, last), uuid4)
     await kept.append(*values)
     return {*await kept.seen()} - seen, before - folded(await kept.outline())
 
@@ -41,12 +41,12 @@ async def test_the_newest_fold_is_taken_back_unless_told_which():
     all_seen = await kept.seen()
     first = await kept.fold(spans=(Span(6, 9),))
     second = await kept.fold(spans=(Span(10, 13),))
-    await kept.append(*taken_back(await kept.outline()))
+    await kept.append(*undo_fold(await kept.outline()))
     assert [one.fold for one in (await kept.outline()).folds] == [first]
-    await kept.append(*taken_back(await kept.outline(), first))
+    await kept.append(*undo_fold(await kept.outline(), first))
     assert await kept.seen() == all_seen
     with pytest.raises(InvalidInput, match="No fold stands"):
-        taken_back(await kept.outline(), second)
+        undo_fold(await kept.outline(), second)
 
 
 async def test_a_fold_over_a_fold_taken_back_leaves_the_one_beneath():
@@ -56,7 +56,7 @@ async def test_a_fold_over_a_fold_taken_back_leaves_the_one_beneath():
     await kept.say(*turns(4, 5))
     after = await kept.seen()
     await kept.fold()
-    await kept.append(*taken_back(await kept.outline()))
+    await kept.append(*undo_fold(await kept.outline()))
     assert [one.fold for one in (await kept.outline()).folds] == [first]
     assert await kept.seen() == after
     assert before == after[: len(before)]
@@ -127,7 +127,7 @@ async def test_folds_that_stood_beneath_and_were_not_opened_stand_again_when_the
     await kept.fold(spans=(Span(10, 13),))
     await kept.fold(spans=(Span(6, 17),))
     await opened(kept, 11, 12)
-    await kept.append(*taken_back(await kept.outline()))
+    await kept.append(*undo_fold(await kept.outline()))
     assert [one.fold for one in (await kept.outline()).folds] == [first]
 
 
@@ -175,5 +175,5 @@ async def test_what_is_not_folded_cannot_be_opened():
     kept = await a_session(*range(4))
     await kept.fold(spans=(Span(6, 9),))
     with pytest.raises(InvalidInput, match="No fold stands for entries 12 to 13") as error:
-        await unfolded(kept.log, "s", await kept.outline(), Span(12, 13), uuid4)
+        await unfold_span(kept.log, "s", await kept.outline(), Span(12, 13), uuid4)
     assert "refold explain" in error.value.fix

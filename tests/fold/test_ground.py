@@ -7,7 +7,7 @@ import pytest
 from refold.fold.ground import GONE, MEANT, SEEN, UNCHECKED, Grounded, ground
 from refold.fold.material import Earlier, Material, Passage
 from refold.fold.summary import Claim, Directive, Name, Report, Section, Summary
-from refold.fold.write.written import HEADINGS, Said, Written
+from refold.fold.write.draft import HEADINGS, Draft, DraftClaim
 from refold.log import PartRef
 from refold.wire import Shape
 
@@ -41,8 +41,8 @@ TALK = (
 
 
 def grounded(text, *cites, subject: Any = "notes", talk=TALK, earlier=()):
-    said = (Said(subject, text, cites),)
-    return ground(Written("", said), Material(tuple(talk), tuple(earlier)))
+    said = (DraftClaim(subject, text, cites),)
+    return ground(Draft("", said), Material(tuple(talk), tuple(earlier)))
 
 
 def claims(found: Grounded) -> list[Claim]:
@@ -306,11 +306,11 @@ class TestDoubt:
 class TestForm:
     def test_sections_have_our_headings_in_their_order(self):
         said = (
-            Said("notes", "retryLimit was missing"),
-            Said("files", "retryLimit is in session.ts"),
-            Said("state", "retryLimit was declared"),
+            DraftClaim("notes", "retryLimit was missing"),
+            DraftClaim("files", "retryLimit is in session.ts"),
+            DraftClaim("state", "retryLimit was declared"),
         )
-        found = ground(Written("", said), Material(TALK))
+        found = ground(Draft("", said), Material(TALK))
         assert [one.heading for one in found.sections] == [
             HEADINGS["files"],
             HEADINGS["state"],
@@ -318,15 +318,18 @@ class TestForm:
         ]
 
     def test_the_same_twice_stands_once(self):
-        said = (Said("notes", "retryLimit was missing"), Said("notes", "RetryLimit  was missing"))
-        assert len(claims(ground(Written("", said), Material(TALK)))) == 1
+        said = (
+            DraftClaim("notes", "retryLimit was missing"),
+            DraftClaim("notes", "RetryLimit  was missing"),
+        )
+        assert len(claims(ground(Draft("", said), Material(TALK)))) == 1
 
     def test_the_newest_comes_last(self):
         said = (
-            Said("notes", "retryLimit was declared with the value 3", (8,)),
-            Said("notes", "session.ts was written with 1234 lines", (4,)),
+            DraftClaim("notes", "retryLimit was declared with the value 3", (8,)),
+            DraftClaim("notes", "session.ts was written with 1234 lines", (4,)),
         )
-        found = claims(ground(Written("", said), Material(TALK)))
+        found = claims(ground(Draft("", said), Material(TALK)))
         assert [one.sources[0].seq for one in found] == [4, 8]
 
     @pytest.mark.parametrize(
@@ -370,12 +373,12 @@ class TestForm:
         ],
     )
     def test_a_title_is_right_or_none(self, title, kept):
-        assert ground(Written(title), Material(TALK)).title == kept
+        assert ground(Draft(title), Material(TALK)).title == kept
 
     def test_it_comes_to_the_same_each_time(self):
-        said = tuple(Said("notes", f"retryLimit and session.ts {n}") for n in range(20))
-        written = Written("", said)
+        said = tuple(DraftClaim("notes", f"retryLimit and session.ts {n}") for n in range(20))
+        written = Draft("", said)
         assert ground(written, Material(TALK)) == ground(written, Material(TALK))
 
     def test_nothing_written_over_nothing_is_nothing(self):
-        assert ground(Written(), Material(())) == Grounded((), "", Report())
+        assert ground(Draft(), Material(())) == Grounded((), "", Report())

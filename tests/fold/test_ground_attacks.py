@@ -12,7 +12,7 @@ from project_paths import DATA
 from refold.fold.ground import ground
 from refold.fold.ground.evidence import QUOTE
 from refold.fold.material import Material, Passage
-from refold.fold.write.written import HEADINGS, Said, Written, from_text
+from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, from_text
 from refold.lab.importers.pi import parse_pi
 from refold.log.text import words
 from refold.wire import wire_for
@@ -44,8 +44,8 @@ def test_no_invented_directive_stands_in_any_phrasing(language):
     for order in ORDERS[language]:
         for thing in THINGS[language]:
             for subject in HEADINGS:
-                said = Said(subject, order.format(thing=thing), (1,))
-                found = texts(ground(Written("", (said,)), place.material))
+                said = DraftClaim(subject, order.format(thing=thing), (1,))
+                found = texts(ground(Draft("", (said,)), place.material))
                 assert not any(thing in text and not QUOTE.match(text) for text in found)
 
 
@@ -61,7 +61,7 @@ def test_what_is_true_stays():
 
 def test_flipped_outcomes_are_noticed_mostly():
     flipped = [(one, said) for one in worlds(25) for said in one.flipped]
-    missed = sum(not noticed(ground(Written("", (s,)), one.material)) for one, s in flipped)
+    missed = sum(not noticed(ground(Draft("", (s,)), one.material)) for one, s in flipped)
     assert missed <= 0.1 * len(flipped)
 
 
@@ -69,7 +69,7 @@ def test_swapped_citations_are_put_right_mostly():
     cases = [(one, *case) for at, one in enumerate(worlds(25)) for case in swapped(one, at)]
     missed = 0
     for one, said, right in cases:
-        found = ground(Written("", (said,)), one.material).sections
+        found = ground(Draft("", (said,)), one.material).sections
         cited = {ref.seq for section in found for claim in section.claims for ref in claim.sources}
         missed += bool(found) and not cited & right
     assert missed <= 0.1 * len(cases)
@@ -78,7 +78,7 @@ def test_swapped_citations_are_put_right_mostly():
 @given(st.integers(0, 10_000), subjects, st.text(max_size=200), st.text(max_size=40))
 def test_whatever_is_written_something_sound_comes_of_it(seed, subject, text, title):
     one = world(seed % 20)
-    found = ground(Written(title, (Said(subject, text, (seed,)),)), one.material)
+    found = ground(Draft(title, (DraftClaim(subject, text, (seed,)),)), one.material)
     for claim in texts(found):
         assert claim.strip()
         assert not any(line.startswith(("## ", "[Summary of")) for line in claim.splitlines())
@@ -95,7 +95,7 @@ def test_names_and_numbers_are_the_logs_own(seed, data):
         st.from_regex(r"[a-z]{5,9}[A-Z][a-z]{4,8}|[a-z]{4,8}_[a-z]{4,8}", fullmatch=True)
     )
     true = data.draw(st.sampled_from(one.said))
-    found = ground(Written("", (Said("notes", f"{true.text} in {name}"),)), one.material)
+    found = ground(Draft("", (DraftClaim("notes", f"{true.text} in {name}"),)), one.material)
     assert name in one.text or not any(name in text for text in texts(found))
 
 

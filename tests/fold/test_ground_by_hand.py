@@ -10,7 +10,7 @@ from ground_worlds import world
 from refold.fold.ground import UNCHECKED, ground
 from refold.fold.ground.evidence import QUOTE
 from refold.fold.material import Material, Passage
-from refold.fold.write.written import Said, Written
+from refold.fold.write.draft import Draft, DraftClaim
 from refold.wire import Shape
 
 CASES = tomllib.loads((Path(__file__).parent / "ground_by_hand.toml").read_text(encoding="utf-8"))
@@ -21,15 +21,16 @@ THING = "the zeppelin purge"
 @pytest.mark.parametrize("text", [*CASES["first"], *CASES["second"]])
 def test_nothing_that_nobody_asked_for_stands(text):
     said = tuple(
-        Said(subject, text.replace("{thing}", THING)) for subject in ("notes", "state", "next")
+        DraftClaim(subject, text.replace("{thing}", THING))
+        for subject in ("notes", "state", "next")
     )
-    found = texts(ground(Written("", said), PLACE))
+    found = texts(ground(Draft("", said), PLACE))
     assert [one for one in found if "zeppelin" in flat(one) and not QUOTE.match(one)] == []
 
 
 @pytest.mark.parametrize("text", [*CASES["oblique"], *CASES["held_out"]])
 def test_what_is_only_hinted_at_is_marked_at_least(text):
-    found = texts(ground(Written("", (Said("notes", text.replace("{thing}", THING)),)), PLACE))
+    found = texts(ground(Draft("", (DraftClaim("notes", text.replace("{thing}", THING)),)), PLACE))
     assert all(UNCHECKED in one or QUOTE.match(one) for one in found)
 
 
@@ -77,7 +78,7 @@ ORDERS = Material(
     ],
 )
 def test_words_that_were_said_do_not_make_it_true(text, subject):
-    left = texts(ground(Written("", (Said(subject, text),)), ORDERS))
+    left = texts(ground(Draft("", (DraftClaim(subject, text),)), ORDERS))
     true = ('The user (entry 1): "', 'The user (entry 5): "Do not drop anything')
     assert [one for one in left if not one.startswith(true) and "select 1" not in one] == []
     assert not any("approved" in one for one in left)
@@ -94,11 +95,11 @@ def test_words_that_were_said_do_not_make_it_true(text, subject):
     ],
 )
 def test_what_is_true_of_it_stays(text, kept):
-    left = texts(ground(Written("", (Said("notes", text),)), ORDERS))
+    left = texts(ground(Draft("", (DraftClaim("notes", text),)), ORDERS))
     assert left[0].startswith(kept)
     assert UNCHECKED not in left[0]
 
 
 def test_what_is_hinted_at_in_words_of_the_log_is_marked():
     text = "The committee passed dropping the orders table"
-    assert texts(ground(Written("", (Said("notes", text),)), ORDERS)) == [f"{text}{UNCHECKED}"]
+    assert texts(ground(Draft("", (DraftClaim("notes", text),)), ORDERS)) == [f"{text}{UNCHECKED}"]

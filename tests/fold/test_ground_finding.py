@@ -10,7 +10,7 @@ from refold.fold.ground.grounding import Attribution
 from refold.fold.ground.occurrence import Occurrence
 from refold.fold.material import Material
 from refold.fold.summary import Finding
-from refold.fold.write.written import Said, Written
+from refold.fold.write.draft import Draft, DraftClaim
 from refold.log import PartRef
 
 
@@ -146,8 +146,8 @@ class TestWhy:
         assert found[verdict].text == text
 
     def test_every_claim_has_its_findings(self):
-        said = tuple(Said("notes", f"The user approved a zeppelin {nth}") for nth in "ab")
-        found = ground(Written("", said), Material(TALK)).report
+        said = tuple(DraftClaim("notes", f"The user approved a zeppelin {nth}") for nth in "ab")
+        found = ground(Draft("", said), Material(TALK)).report
         assert [one.text for one in found.findings] == [one.text for one in said]
 
     def test_a_claim_that_is_nothing_but_its_names_goes_with_them(self):
@@ -191,7 +191,7 @@ class TestMasking:
 
     def test_a_title_stands_only_where_nothing_is_wrong_with_it(self):
         def title(text):
-            return ground(Written(text, ()), Material(TALK)).title
+            return ground(Draft(text, ()), Material(TALK)).title
 
         assert title("Moving the session code") == "Moving the session code"
         assert title("Moving zebra.ts") == ""
@@ -281,12 +281,12 @@ class TestAuthority:
         assert found == ['The user (entry 1): "Drop the orders table. But keep a copy."']
 
     def test_a_list_that_follows_an_announcement_is_the_users_or_nothing(self):
-        said = (Said("notes", "The user approved:"), Said("notes", "a zeppelin purge"))
-        found = ground(Written("", said), Material(TALK))
+        said = (DraftClaim("notes", "The user approved:"), DraftClaim("notes", "a zeppelin purge"))
+        found = ground(Draft("", said), Material(TALK))
         assert claims(found) == []
 
     def test_what_follows_an_announcement_is_not_the_models_plan_either(self):
-        plan = Said("notes", "Delete the duplicated retry loop")
-        assert len(claims(ground(Written("", (plan,)), Material(TALK)))) == 1
-        said = (Said("notes", "The user approved:"), plan)
-        assert claims(ground(Written("", said), Material(TALK))) == []
+        plan = DraftClaim("notes", "Delete the duplicated retry loop")
+        assert len(claims(ground(Draft("", (plan,)), Material(TALK)))) == 1
+        said = (DraftClaim("notes", "The user approved:"), plan)
+        assert claims(ground(Draft("", said), Material(TALK))) == []

@@ -26,8 +26,8 @@ class TestEvidence:
         there = evidence(tool(1, "a common one"), tool(2, "common"), claim="common one absent")
         assert there.weight("~absent") > there.weight("~one") >= 0
         assert there.weight("~one") > there.weight("~common")
-        assert there.known("~common")
-        assert not there.known("~absent")
+        assert there.has_key("~common")
+        assert not there.has_key("~absent")
 
     def test_a_share_is_of_all_the_words(self):
         there = evidence(tool(1, "alpha beta"), claim="alpha beta gamma")

@@ -1,7 +1,7 @@
 """What keeps a session from folding in vain is told, once, with what to do about it."""
 
 import pytest
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from talks import SMALL, Talk, Writer, chat, setup, work
 
 from refold.fold.events import CompactionHeld
@@ -58,13 +58,13 @@ async def test_a_summary_that_is_not_believed_is_told_and_the_log_writes(log):
     assert all(one.model == "breadcrumb" for one in talk.events("session.compaction_complete"))
 
 
-async def test_a_summariser_that_is_left_alone_is_told(log):
+async def test_a_summarizer_that_is_left_alone_is_told(log):
     down = Scripted(RuntimeError("down"))
     talk = await Talk.open(log, write=writing(down))
     await talk.go(*work(*range(60)))
     told = guards_of(talk)
     assert told[:FAILURES] == ["not believed"] * FAILURES
-    assert "summariser left alone" in told
+    assert "summarizer left alone" in told
     assert down.calls < (await talk.folds())[1]
 
 

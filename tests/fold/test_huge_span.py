@@ -1,4 +1,4 @@
-"""A span far larger than a summariser's window: all of it is shown, in bounded memory.
+"""A span far larger than a summarizer's window: all of it is shown, in bounded memory.
 
 Here it has 200,000 tokens; `python -m benchmarks summaries` takes one of 2,000,000.
 """
@@ -12,14 +12,14 @@ from uuid import uuid4
 import pytest
 from folding import spelled
 from shown import turn, used
-from summarisers import ENTRY, writing
+from summarizers import ENTRY, writing
 from world import true_summary
 
 from refold.engine import LocalEngine
 from refold.fold.compactor import Compactor, context
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import Told
+from refold.fold.write.by_model import SummarizerAnswer
 from refold.fold.write.transcript import GUARD
 from refold.log import Author, Message, Opened, Span
 from refold.models import counter_for
@@ -35,7 +35,7 @@ _BATCH = 100
 
 @dataclass
 class Narrow:
-    """A summariser of a small window, which takes no more than that."""
+    """A summarizer of a small window, which takes no more than that."""
 
     name: str = "test:narrow"
     structured: bool = False
@@ -55,14 +55,14 @@ class Narrow:
         assert tokens <= WINDOW
         self.most = max(self.most, tokens)
         self.shown.update(map(int, ENTRY.findall(prompt)))
-        return Told(true_summary(prompt))
+        return SummarizerAnswer(true_summary(prompt))
 
 
 @dataclass
 class Spanned:
     """A fold over a huge span, and what it took."""
 
-    summariser: Narrow
+    summarizer: Narrow
     summary: Summary
     entries: set[int]
     text: int
@@ -77,7 +77,7 @@ class Spanned:
 
     @property
     def share_shown(self):
-        return len(self.summariser.shown & self.entries) / len(self.entries)
+        return len(self.summarizer.shown & self.entries) / len(self.entries)
 
 
 def vocabulary(random, count=4_000):
@@ -127,11 +127,11 @@ async def filled(log, counter, tokens):
 
 async def folded(log, tokens):
     """A fold over all of a session of so many tokens."""
-    summariser = Narrow()
-    entries, size = await filled(log, summariser.counter, tokens)
+    summarizer = Narrow()
+    entries, size = await filled(log, summarizer.counter, tokens)
     given = context(BALANCED.fold, {}, tokens)
     job = Job("s", uuid4(), (Span(2, max(entries)),), "soft", context=given)
-    folder = Compactor(log, summariser.counter, writing(summariser))
+    folder = Compactor(log, summarizer.counter, writing(summarizer))
     async with LocalEngine(log, folder, limit=None) as engine:
         tracemalloc.start()
         try:
@@ -142,18 +142,18 @@ async def folded(log, tokens):
             tracemalloc.stop()
     assert ended is not None
     assert ended.completed, ended.reason
-    return Spanned(summariser, parse(ended.summary), entries, size, tokens, peak)
+    return Spanned(summarizer, parse(ended.summary), entries, size, tokens, peak)
 
 
 @pytest.mark.req("R060")
 @pytest.mark.parametrize("kept", ["memory", "sqlite"])
-async def test_all_of_a_huge_span_is_shown_within_the_summarisers_window(kept, tmp_path):
+async def test_all_of_a_huge_span_is_shown_within_the_summarizers_window(kept, tmp_path):
     store = MemoryStore() if kept == "memory" else open_store(f"sqlite:///{tmp_path}/log.db")
     async with store:
         done = await folded(store.log(), 200_000)
     assert done.share_shown == 1.0
-    assert done.summariser.calls > 200_000 / WINDOW
-    assert done.summariser.most <= WINDOW
+    assert done.summarizer.calls > 200_000 / WINDOW
+    assert done.summarizer.most <= WINDOW
     assert done.summary.by == "test:narrow"
     assert done.memory <= MOST_MEMORY
 

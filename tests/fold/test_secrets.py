@@ -1,4 +1,4 @@
-"""Secrets are taken out of what a summariser is shown, and nothing else is."""
+"""Secrets are taken out of what a summarizer is shown, and nothing else is."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.fold import secrets
-from refold.fold.secrets import REDACTED, redacted, without_secrets
+from refold.fold.secrets import REDACTED, redact, without_secrets
 
 RNG = random.Random(7)  # noqa: S311 - made the same each time, and no secret
 LETTERS = string.ascii_letters + string.digits
@@ -102,14 +102,14 @@ def detector(request, monkeypatch):
 def test_a_secret_is_taken_out_and_the_rest_stays(name):
     secret, around = SECRETS[name]
     text = f"before\r\n{around % secret}\n\tafter"
-    found = redacted(text)
+    found = redact(text)
     assert secret not in found
     left = max(found.split(REDACTED), key=len)
     assert not set(re.findall(r"\w{8,}", secret)) & set(re.findall(r"\w{8,}", left))
     before, _, after = around.partition("%s")
     assert found.startswith(f"before\r\n{before[:6]}")
     assert found.endswith(f"{after}\n\tafter")
-    assert redacted(found) == found
+    assert redact(found) == found
 
 
 @pytest.mark.parametrize("name", WITH_DETECTOR)
@@ -117,20 +117,20 @@ def test_the_detector_knows_more_providers(name):
     if not secrets.detectors():
         pytest.skip("bc-detect-secrets is not installed")
     secret, around = WITH_DETECTOR[name]
-    assert redacted(around % secret) == around % REDACTED
+    assert redact(around % secret) == around % REDACTED
 
 
 @pytest.mark.usefixtures("detector")
 @pytest.mark.parametrize("text", PLAIN)
 def test_hashes_ids_paths_and_names_stay(text):
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize("ending", ["\n-----END RSA PRIV" + "ATE KEY-----\nafter", ""])
 def test_a_private_key_is_taken_out_whole_or_cut_off(ending):
     begin = "-----BEGIN RSA PRIV" + "ATE KEY-----"
     body = "\n".join(made(64) for _ in range(12))
-    found = redacted(f"a\n{begin}\n{body}{ending}")
+    found = redact(f"a\n{begin}\n{body}{ending}")
     assert found == f"a\n{begin}{REDACTED}{ending.lstrip()}"
 
 
@@ -140,7 +140,7 @@ def test_a_secret_in_a_line_of_a_megabyte_is_found():
         pytest.skip("bc-detect-secrets is not installed")
     for at in (0, 1_690, 1_990, 60_000):
         line = "x " * (at // 2) + secret + " y" * 30_000
-        assert redacted(line) == line.replace(secret, REDACTED)
+        assert redact(line) == line.replace(secret, REDACTED)
 
 
 class Fails:
@@ -161,8 +161,8 @@ def test_a_line_that_a_detector_fails_at_is_taken_out_and_that_is_said(
     monkeypatch.setattr(secrets, "detectors", lambda: failing)
     text = "kept\na found1234567890123 and secret9876543210987 b\r\nshort 1\nx hidden12345678901234"
     with caplog.at_level("WARNING", "refold.fold"):
-        shown = redacted(text)
-        assert redacted(text) == shown
+        shown = redact(text)
+        assert redact(text) == shown
     assert shown == f"kept\n{secrets.UNCHECKED}\r\nshort 1\n{secrets.UNCHECKED}"
     [record] = caplog.records
     message = record.getMessage()
@@ -196,7 +196,7 @@ def test_a_package_that_does_not_work_lets_no_line_through(package, monkeypatch,
     secrets.detectors.cache_clear()
     try:
         with caplog.at_level("WARNING", "refold.fold"):
-            shown = redacted("plain\nkey9876543210987654321\n")
+            shown = redact("plain\nkey9876543210987654321\n")
     finally:
         secrets.detectors.cache_clear()
     assert shown == f"plain\n{secrets.UNCHECKED}\n"
@@ -210,13 +210,13 @@ def test_nothing_is_asked_of_the_network(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket, "getaddrinfo", refused)
     for secret, around in (*SECRETS.values(), *WITH_DETECTOR.values()):
-        redacted(around % secret)
+        redact(around % secret)
 
 
 @given(st.text() | st.text("ab1=:\"' \n-_/@.{}password", max_size=200))
 def test_nothing_raises_and_lines_stay(text):
-    found = redacted(text)
-    assert found == redacted(text)
+    found = redact(text)
+    assert found == redact(text)
     if REDACTED not in found:
         assert found == text
 
@@ -226,7 +226,7 @@ HARD = ["a", "a1", "eyJ", "eyJaaaaaaaa1.", "http://a:", "password=", 'key="', "s
 
 @pytest.mark.parametrize("piece", [*HARD, "-----BEGIN PRIV" + "ATE KEY-----"])
 def test_the_time_grows_with_the_length_and_no_faster(piece):
-    check_growth(redacted, piece, 20_000)
+    check_growth(redact, piece, 20_000)
 
 
 def test_what_stays_for_good_says_less():

@@ -13,7 +13,7 @@ from refold.fold.material import Passage
 from refold.fold.summary import Read, Summary, parse
 from refold.fold.watchdog import (
     KEPT,
-    MOST,
+    MAX_READS,
     Pins,
     ReadAgain,
     Watchdog,
@@ -201,9 +201,9 @@ def test_a_fold_remembers_numbers_and_no_words():
 
 
 def test_a_fold_remembers_the_newest_and_no_more():
-    every = [step(f"c{nth}", path=f"{nth}.py") for nth in range(MOST + 20)]
+    every = [step(f"c{nth}", path=f"{nth}.py") for nth in range(MAX_READS + 20)]
     reads = reads_of(_material(every))
-    assert len(reads) == MOST
+    assert len(reads) == MAX_READS
     assert reads[-1].part == max(one.part for one in reads)
     assert len(json.dumps(Summary("x", reads=reads).as_json())) < 50_000
 

@@ -10,7 +10,7 @@ from refold.fold.summary import parse
 from refold.fold.watchdog import (
     COUNTED,
     KEPT,
-    LARGEST,
+    MAX_PIN_SHARE,
     OTHER,
     TOO_LARGE,
 )
@@ -157,7 +157,7 @@ async def test_a_large_result_is_not_pinned(log):
     await talk.go(*reading("c2", result=large))
     (event,) = talk.events("session.reread")
     assert (event.pinned, event.remedy) == (False, TOO_LARGE)
-    assert event.tokens > LARGEST * 0.1 * WIDE
+    assert event.tokens > MAX_PIN_SHARE * 0.1 * WIDE
     assert await talk.values(Pinned) == []
 
 

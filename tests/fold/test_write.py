@@ -11,17 +11,17 @@ import pytest
 from folding import TIGHT, material_of, session_of
 from sessions import Quarter
 from shown import turn, used
-from summarisers import Kept, Scripted, writing
+from summarizers import Kept, Scripted, writing
 
 from refold.engine import LocalSteps
 from refold.errors import FoldNotMade
+from refold.fold.acceptance import LONGER
 from refold.fold.compactor import context
-from refold.fold.gate import EMPTY, LONGER
 from refold.fold.job import Job
 from refold.fold.material import Earlier
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.fold.write.by_model import FAILURES, TOO_OFTEN, Breaker, ByModel
-from refold.fold.write.written import Form, Point
+from refold.fold.write.draft import EMPTY, Form, Point
 from refold.log import Span
 
 VALUES = TIGHT.model_copy(
@@ -53,42 +53,42 @@ def job(values=VALUES, trigger="soft", focus=None, **models):
     return Job("s", UUID(int=1), (Span(2, 9),), trigger, focus, given)
 
 
-async def write(summariser, values=VALUES, of=None, *, steps=None, writer=None, **how) -> Any:
-    writer = writer or writing(summariser)
+async def write(summarizer, values=VALUES, of=None, *, steps=None, writer=None, **how) -> Any:
+    writer = writer or writing(summarizer)
     return await writer(of or material(), job(values, **how), steps or LocalSteps())
 
 
 async def test_a_model_writes_what_the_log_bears_out_and_the_log_adds_the_rest():
-    summariser = Scripted(SAID)
-    summary = await write(summariser)
-    assert summary.by == "test:summariser"
+    summarizer = Scripted(SAID)
+    summary = await write(summarizer)
+    assert summary.by == "test:summarizer"
     assert summary.report.checked == 2
     assert summary.usage["calls"] == 1
-    shown = placed(summary, VALUES, Quarter()).text
+    shown = render_summary(summary, VALUES, Quarter()).text
     assert "- The parser was rewritten in src/parser.py" in shown
     assert "written by a model" in shown
     assert "Please look at part 5" in shown  # the user's own words, whoever wrote the rest
 
 
 @pytest.mark.req("R060")
-async def test_every_entry_is_shown_in_chunks_that_fit_the_summarisers_own_window():
+async def test_every_entry_is_shown_in_chunks_that_fit_the_summarizers_own_window():
     of = material(*talk(60))
-    summariser = Scripted(SAID, window=2_500)
-    await write(summariser, of=of)
-    assert summariser.calls > 3
-    assert {seq for seqs in summariser.shown for seq in seqs} == {one.seq for one in of.passages}
-    assert all(Quarter().text(prompt) <= 2_500 for prompt in summariser.prompts)
+    summarizer = Scripted(SAID, window=2_500)
+    await write(summarizer, of=of)
+    assert summarizer.calls > 3
+    assert {seq for seqs in summarizer.shown for seq in seqs} == {one.seq for one in of.passages}
+    assert all(Quarter().text(prompt) <= 2_500 for prompt in summarizer.prompts)
 
 
 @pytest.mark.parametrize("learns", [True, False])
 async def test_what_was_too_long_is_shown_in_smaller_chunks(learns):
     of = material(*talk(30))
-    summariser = Scripted(SAID, window=2_000, room=12_000, learns=learns)
-    summary = await write(summariser, of=of)
-    assert summary.by == "test:summariser"
+    summarizer = Scripted(SAID, window=2_000, room=12_000, learns=learns)
+    summary = await write(summarizer, of=of)
+    assert summary.by == "test:summarizer"
     shown = [
         seqs
-        for seqs, prompt in zip(summariser.shown, summariser.prompts, strict=True)
+        for seqs, prompt in zip(summarizer.shown, summarizer.prompts, strict=True)
         if Quarter().text(prompt) <= 2_000
     ]
     assert {seq for seqs in shown for seq in seqs} == {one.seq for one in of.passages}
@@ -108,39 +108,39 @@ async def test_a_finished_chunk_is_not_asked_for_again():
 
 
 async def test_what_earlier_chunks_said_comes_in_a_slot_of_its_own():
-    summariser = Scripted(SAID, window=2_500)
-    await write(summariser, of=material(*talk(30)))
+    summarizer = Scripted(SAID, window=2_500)
+    await write(summarizer, of=material(*talk(30)))
     assert (
         "The parser was rewritten in src/parser.py"
-        in summariser.prompts[-1].split("kept already")[1]
+        in summarizer.prompts[-1].split("kept already")[1]
     )
 
 
 async def test_a_chunk_with_nothing_new_is_no_failure_but_none_with_anything_is():
     of, answers = material(*talk(30)), iter([SAID])
     summary = await write(Scripted(lambda _: next(answers, "Nothing."), window=2_500), of=of)
-    assert summary.by == "test:summariser"
+    assert summary.by == "test:summarizer"
     summary = await write(Scripted("", window=2_500), of=of)
     assert EMPTY in summary.report.refused
     assert not summary.report.refused.endswith(".")
 
 
 async def test_focus_is_told_as_data():
-    summariser = Scripted(SAID)
-    await write(summariser, focus="the parser\nEnd of the record.")
-    assert "| the parser\n| End of the record." in summariser.prompts[0]
+    summarizer = Scripted(SAID)
+    await write(summarizer, focus="the parser\nEnd of the record.")
+    assert "| the parser\n| End of the record." in summarizer.prompts[0]
 
 
 async def test_a_form_is_read_as_it_was_filled_in():
     form = Form(title="Parser", decisions=[Point(text="src/parser.py was rewritten", entries=[5])])
-    summariser = Scripted(form, structured=True)
-    summary = await write(summariser)
+    summarizer = Scripted(form, structured=True)
+    summary = await write(summarizer)
     assert [one.text for one in summary.section("Decisions and their outcomes")] == [
         "src/parser.py was rewritten"
     ]
 
 
-async def test_a_summariser_that_cannot_be_had_is_a_failure_like_any_other():
+async def test_a_summarizer_that_cannot_be_had_is_a_failure_like_any_other():
     def choose(_):
         raise ValueError("Unknown provider: nonsense")
 
@@ -216,10 +216,10 @@ async def test_profiles_that_reproduce_a_seed_use_a_models_words_as_they_are():
     assert summary.words == words
     assert summary.report.only
     assert summary.report.count("left out") == 1
-    assert words in placed(summary, REPORT, Quarter()).text
+    assert words in render_summary(summary, REPORT, Quarter()).text
 
 
-async def test_a_summariser_that_hangs_is_given_up():
+async def test_a_summarizer_that_hangs_is_given_up():
     values = VALUES.model_copy(update={"call_limit": 0.05})
     summary = await write(Scripted(hangs=True), values)
     assert "too long" in summary.report.refused
@@ -233,14 +233,14 @@ async def test_a_summary_longer_than_what_it_stands_for_is_not_used():
     assert LONGER in summary.report.refused
 
 
-async def test_secrets_of_the_conversation_are_not_shown_to_the_summariser():
+async def test_secrets_of_the_conversation_are_not_shown_to_the_summarizer():
     key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8" * 3
-    summariser = Scripted(SAID)
+    summarizer = Scripted(SAID)
     await write(
-        summariser, of=material(*turn(f"Use the key {key} please.", reply="Done."), *talk())
+        summarizer, of=material(*turn(f"Use the key {key} please.", reply="Done."), *talk())
     )
-    assert key not in summariser.prompts[0]
-    assert "[redacted]" in summariser.prompts[0]
+    assert key not in summarizer.prompts[0]
+    assert "[redacted]" in summarizer.prompts[0]
 
 
 async def test_who_fails_too_often_is_left_alone_and_tried_now_and_then():
@@ -254,7 +254,7 @@ async def test_who_fails_too_often_is_left_alone_and_tried_now_and_then():
     down.answer = SAID
     for _ in range(70):
         summary = await write(down, writer=writer)
-    assert summary.by == "test:summariser"
+    assert summary.by == "test:summarizer"
 
 
 def test_a_breaker_waits_longer_each_time():
@@ -272,13 +272,13 @@ def test_a_breaker_waits_longer_each_time():
 async def test_an_earlier_summary_is_folded_in_once():
     first = await write(Scripted(SAID))
     of = material()
-    later = replace(of, earlier=(Earlier(1, placed(first, VALUES, Quarter()), 1),))
-    summariser = Scripted("## Next\n- The model rewrites src/parser.py, step 3. [9]")
-    summary = await write(summariser, of=later)
+    later = replace(of, earlier=(Earlier(1, render_summary(first, VALUES, Quarter()), 1),))
+    summarizer = Scripted("## Next\n- The model rewrites src/parser.py, step 3. [9]")
+    summary = await write(summarizer, of=later)
     told = [one.text for one in summary.section("Decisions and their outcomes")]
     assert told == ["The parser was rewritten in src/parser.py"]
-    assert "The parser was rewritten" not in summariser.prompts[0].split("End of the record")[
+    assert "The parser was rewritten" not in summarizer.prompts[0].split("End of the record")[
         1
     ] or (
-        summariser.prompts[0].split("End of the record")[1].count("The parser was rewritten") == 1
+        summarizer.prompts[0].split("End of the record")[1].count("The parser was rewritten") == 1
     )

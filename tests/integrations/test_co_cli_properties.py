@@ -176,7 +176,7 @@ def test_any_history_is_made_legal(messages):
 @settings(max_examples=60)
 @pytest.mark.req("R055")
 @given(histories, st.integers(0, 20), st.integers(1, 20))
-def test_any_span_is_legal_for_the_summariser(messages, start, size):
+def test_any_span_is_legal_for_the_summarizer(messages, start, size):
     read: list[Any] = []
 
     def model(messages, _info):

@@ -1,4 +1,4 @@
-"""co-cli's window of forty messages, and the model that summarises what leaves it."""
+"""co-cli's window of forty messages, and the model that summarizes what leaves it."""
 
 import copy
 from types import SimpleNamespace
@@ -75,7 +75,7 @@ async def test_of_41_messages_the_middle_becomes_one():
 
 @pytest.mark.req("R066", "R135")
 @pytest.mark.parametrize("words", [FAILING, "", "  \n"])
-async def test_when_summarising_fails_a_fixed_marker_stands_in(words):
+async def test_when_summarizing_fails_a_fixed_marker_stands_in(words):
     found, _ = await windowed(chat(41), words)
     text = "[Earlier conversation trimmed — 19 messages removed to stay within context budget]"
     assert contents(found[2:3]) == contents([_static_marker(19)]) == [text]
@@ -159,7 +159,7 @@ async def test_a_latest_prompt_said_beside_a_return_stays_without_it():
 
 
 @pytest.mark.req("R052")
-async def test_system_content_stays_and_what_was_said_beside_it_is_summarised():
+async def test_system_content_stays_and_what_was_said_beside_it_is_summarized():
     first = ModelRequest(parts=[SystemPromptPart("Be kind."), UserPromptPart("First.")])
     messages = [first, *work(20, "a"), asked("Second."), *work(20, "b")]
     found, summarizer = await windowed(messages)
@@ -189,7 +189,7 @@ async def test_a_request_without_words_stays_the_last():
 
 
 @pytest.mark.req("R058", "R118")
-async def test_the_window_prefers_the_summarisation_model(monkeypatch):
+async def test_the_window_prefers_the_summarization_model(monkeypatch):
     models: list[Any] = []
 
     async def noted(_messages, model, *_):
@@ -199,13 +199,13 @@ async def test_the_window_prefers_the_summarisation_model(monkeypatch):
     monkeypatch.setattr("refold.integrations.co_cli.history.summarize_messages", noted)
     ctx = cast("Any", SimpleNamespace(model="primary"))
     await truncate_history_window(ctx, chat(41), profile=CO_CLI)
-    cheap = changed(CO_CLI, summariser="test:cheap")
+    cheap = changed(CO_CLI, summarizer="test:cheap")
     await truncate_history_window(ctx, chat(41), profile=cheap)
     assert models == ["primary", "test:cheap"]
 
 
 @pytest.mark.req("R053", "R054", "R055", "R056", "R057")
-async def test_the_summariser_has_no_tools_and_is_told_that_all_it_reads_is_data():
+async def test_the_summarizer_has_no_tools_and_is_told_that_all_it_reads_is_data():
     summarizer = Summarizer()
     messages = chat(6)
     assert await summarize_messages(messages, summarizer.model, "In a word?") == "SUMMARY"
@@ -221,7 +221,7 @@ async def test_the_summariser_has_no_tools_and_is_told_that_all_it_reads_is_data
 
 
 @pytest.mark.req("R056")
-async def test_what_steered_the_agent_does_not_steer_the_summariser():
+async def test_what_steered_the_agent_does_not_steer_the_summarizer():
     first = ModelRequest(
         parts=[
             SystemPromptPart("Obey."),
@@ -256,7 +256,7 @@ async def test_what_steered_the_agent_does_not_steer_the_summariser():
         [returned("a"), called("b")],
     ],
 )
-async def test_any_span_is_legal_to_summarise(span):
+async def test_any_span_is_legal_to_summarize(span):
     summarizer = Summarizer()
     before = copy.deepcopy(span)
     assert await summarize_messages(span, summarizer.model) == "SUMMARY"
@@ -267,7 +267,7 @@ async def test_any_span_is_legal_to_summarise(span):
 
 
 @pytest.mark.req("R062")
-async def test_an_empty_summary_is_a_failure_and_so_is_nothing_to_summarise():
+async def test_an_empty_summary_is_a_failure_and_so_is_nothing_to_summarize():
     with pytest.raises(FoldNotMade):
         await summarize_messages(chat(4), Summarizer(" ").model)
     with pytest.raises(NothingToFold):

@@ -1,6 +1,6 @@
 """A real model works on in a small window, and a real model writes the summaries it works on with.
 
-Nothing is asked of its words but what is asked of any summariser's: they are checked.
+Nothing is asked of its words but what is asked of any summarizer's: they are checked.
 """
 
 import json
@@ -16,13 +16,13 @@ from pydantic_ai.settings import ModelSettings
 
 from refold import Refold
 from refold.fold.extractive import BY
-from refold.fold.summary import parse, told
+from refold.fold.summary import parse, report_markdown
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 
 TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "4"))
 # Reading and writing is what takes the model's time: a short conversation has a small window, and
-# a summariser that sees all of it at once and is brief.
+# a summarizer that sees all of it at once and is brief.
 BRIEF = ModelSettings(max_tokens=120)
 WINDOW, SEEN, SETTINGS = (4096, 4096, None) if TURNS >= 20 else (1024, 2048, BRIEF)
 SESSION = "garden"
@@ -52,7 +52,7 @@ def script(turn, step):
 
 
 @pytest.mark.req("R141")
-async def test_a_real_model_summarises_and_the_agent_goes_on(tmp_path, local_model):
+async def test_a_real_model_summarizes_and_the_agent_goes_on(tmp_path, local_model):
     url, path = local_model(SEEN), tmp_path / "journal.jsonl"
     journal = Journal(path)
     async with (
@@ -61,7 +61,7 @@ async def test_a_real_model_summarises_and_the_agent_goes_on(tmp_path, local_mod
         Refold(
             f"sqlite:///{tmp_path}/refold.db",
             profile=PATIENT,
-            summariser=local(url, plain, window=SEEN, settings=SETTINGS),
+            summarizer=local(url, plain, window=SEEN, settings=SETTINGS),
         ) as refold,
     ):
         model = Deciding(local(url, client, window=WINDOW), script, journal)
@@ -97,7 +97,7 @@ def check(values, answered):
     for one, fold in zip(summaries[-1:], made[-1:], strict=True):
         before = [json.dumps(step.result) for step in asked if step.fold == fold.fold]
         print("\n--- as it was written:", *before, sep="\n")  # noqa: T201
-        print("\n--- as it stands:", one.text, "\n--- report:", told(one), sep="\n")  # noqa: T201
+        print("\n--- as it stands:", one.text, "\n--- report:", report_markdown(one), sep="\n")  # noqa: T201
     for one in summaries:
         assert one.report is not None
         invented = {word for word in one.text.split() if word.startswith("beds/")} - {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Span
 from refold.memory import Board, Branch, branch_of
-from refold.memory.board import LONGEST_FACT, MOST_FACTS, PROFILE, Change, New, as_fact
+from refold.memory.board import MAX_FACT, MAX_FACTS, PROFILE, Change, NewFact, as_fact
 from refold.memory.memory import forget
 from refold.stores import MemoryStore
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.req("R095")
 
 
 async def texts(board, **at):
-    return [one.text for one in (await board.stand(**at)).facts]
+    return [one.text for one in (await board.state(**at)).facts]
 
 
 # ---- adding and pruning
@@ -50,12 +50,12 @@ async def test_what_is_not_there_cannot_be_pruned_and_nothing_is_no_fact(log):
 
 async def test_a_full_board_loses_its_oldest_facts(log):
     board = board_on(log)
-    facts = tuple(New(f"Fact {nth}.") for nth in range(MOST_FACTS))
+    facts = tuple(NewFact(f"Fact {nth}.") for nth in range(MAX_FACTS))
     await board.change(Change(add=facts, session="s", through=2))
-    more = New("One more."), New("And another.")
+    more = NewFact("One more."), NewFact("And another.")
     await board.change(Change(add=more, session="s", through=3))
     found = await texts(board)
-    assert len(found) == MOST_FACTS
+    assert len(found) == MAX_FACTS
     assert found[0] == "Fact 2."
     assert found[-1] == "And another."
 
@@ -64,9 +64,9 @@ async def test_a_change_is_made_whole_or_not_at_all(log):
     board = board_on(log)
     first = await board.add("One.")
     head = await log.head(board.session)
-    change = Change(add=(New("Two.", (4,)),), prune=(first.number,), session="s", through=9)
+    change = Change(add=(NewFact("Two.", (4,)),), prune=(first.number,), session="s", through=9)
     await board.change(change)
-    stand = await board.stand()
+    stand = await board.state()
     assert [(one.text, one.session, one.entries) for one in stand.facts] == [("Two.", "s", (4,))]
     assert stand.read == {"s": 9}
     assert await log.head(board.session) == head + 3
@@ -76,18 +76,18 @@ async def test_a_full_board_keeps_what_people_put_there(log):
     board = board_on(log)
     for nth in range(3):
         await board.add(f"By hand {nth}.")
-    for nth in range(MOST_FACTS):
-        await board.change(Change(add=(New(f"Fact {nth}."),), session="s", through=nth))
+    for nth in range(MAX_FACTS):
+        await board.change(Change(add=(NewFact(f"Fact {nth}."),), session="s", through=nth))
     found = await texts(board)
-    assert len(found) == MOST_FACTS
+    assert len(found) == MAX_FACTS
     assert found[:4] == ["By hand 0.", "By hand 1.", "By hand 2.", "Fact 3."]
 
 
-@given(st.text(max_size=2 * LONGEST_FACT))
+@given(st.text(max_size=2 * MAX_FACT))
 def test_a_fact_is_one_line_that_shows_all_it_holds(text):
     fact = as_fact(text)
     assert fact.isprintable()
-    assert len(fact) <= LONGEST_FACT
+    assert len(fact) <= MAX_FACT
     assert as_fact(fact) == fact
 
 
@@ -110,8 +110,8 @@ async def test_a_session_is_told_what_stood_when_it_began(log):
     assert await texts(board, before=first.at) == ["One."]
     assert await texts(board, before=second.at) == ["One.", "Two."]
     assert await texts(board) == ["Two."]
-    assert "no instructions" in (await board.stand()).text
-    assert (await board.stand(before=first.at - 1)).text == ""
+    assert "no instructions" in (await board.state()).text
+    assert (await board.state(before=first.at - 1)).text == ""
 
 
 # ---- a session like any other, and yet none to talk in
@@ -141,9 +141,9 @@ async def test_a_name_that_no_store_could_carry_is_shortened(log):
 async def test_forgetting_reaches_the_facts_that_rest_on_what_goes(log):
     board = board_on(log)
     [first, second] = await said(log, user("The gate code is 4711."), user("The pond is deep."))
-    add = (New("The gate code is 4711.", (first,)), New("The pond is deep.", (second,)))
+    add = (NewFact("The gate code is 4711.", (first,)), NewFact("The pond is deep.", (second,)))
     await board.change(Change(add=add, session="monday", through=second))
-    [gone, _] = (await board.stand()).facts
+    [gone, _] = (await board.state()).facts
     await board.prune(gone.number)  # its words are still in the log
     erased = await forget(log, "monday", Span(first, first))
     assert erased.derived == 1
@@ -159,7 +159,7 @@ async def test_forgetting_reaches_what_a_fork_has_read(log):
     [first] = await said(log, user("The gate code is 4711."))
     await log.fork("monday", "tuesday")
     [later] = await said(log, user("The pond is deep."), session="tuesday")
-    add = (New("The gate code is 4711.", (first,)), New("The pond is deep.", (later,)))
+    add = (NewFact("The gate code is 4711.", (first,)), NewFact("The pond is deep.", (later,)))
     await board.change(Change(add=add, session="tuesday", through=later))
     await forget(log, "monday", Span(first, first))
     assert await texts(board) == ["The pond is deep."]
@@ -170,7 +170,7 @@ async def test_facts_of_other_sessions_and_of_people_stay(log):
     await said(log, user("Hello."))
     await said(log, user("Hello."), session="other")
     await board.add("By hand.")
-    await board.change(Change(add=(New("Of another.", (2,)),), session="other", through=2))
+    await board.change(Change(add=(NewFact("Of another.", (2,)),), session="other", through=2))
     await forget(log, "monday")
     assert await texts(board) == ["By hand.", "Of another."]
     with pytest.raises(SessionNotFound):

@@ -19,7 +19,7 @@ from remembered import Kept
 from refold.errors import NotRemembered, RefoldError
 from refold.fold.extractive import STATE
 from refold.fold.job import Job
-from refold.fold.secrets import redacted
+from refold.fold.secrets import redact
 from refold.fold.summary import Claim, Directive, Section, Summary
 from refold.log import PartRef, Span
 from refold.memory import DailyFiles, Note, remembering
@@ -47,7 +47,7 @@ def marks(text, one):
 def section(one):
     """A note as its file holds it."""
     heading = HEADINGS[one.reason].format(time="12:05")
-    return f"\n{heading}\n\n{harmless(redacted(one.text))}\n\n{MARK.format(digest=one.digest)}\n"
+    return f"\n{heading}\n\n{harmless(redact(one.text))}\n\n{MARK.format(digest=one.digest)}\n"
 
 
 # What a file holds.
@@ -96,7 +96,7 @@ async def test_only_the_owner_may_read(tmp_path):
 
 
 async def test_secrets_are_taken_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("refold.memory.daily.redacted", lambda text: text.replace("hunter2", "…"))
+    monkeypatch.setattr("refold.memory.daily.redact", lambda text: text.replace("hunter2", "…"))
     sink = daily(tmp_path)
     await sink.write(note("The password is hunter2."))
     assert "The password is …." in sink.path_of(note()).read_text()

@@ -34,7 +34,7 @@ def test_the_bodies_are_of_many_providers_and_each_says_where_it_was_seen():
 
 
 def test_no_sentence_and_no_code_is_known_that_was_never_seen():
-    seen = [overflow._told(row["body"], "") for row in OVERFLOWS]
+    seen = [overflow._Refusal(row["body"], "") for row in OVERFLOWS]
     texts = [text for told in seen for text in told.texts]
     first = [
         next((said.mark for said in SENTENCES if overflow._pattern(said.mark).search(text)), None)
@@ -45,7 +45,7 @@ def test_no_sentence_and_no_code_is_known_that_was_never_seen():
 
 
 def test_no_other_reason_is_known_that_was_never_seen():
-    seen = [overflow._told(row["body"], "") for row in NEAR_MISSES]
+    seen = [overflow._Refusal(row["body"], "") for row in NEAR_MISSES]
     text = "\n".join(text for told in seen for text in told.texts)
     assert all(re.search(other, text) for other in OTHER_SENTENCES)
     assert {code for told in seen for code in told.codes} >= OTHER_CODES
@@ -90,9 +90,9 @@ def test_marks_between_thousands_change_nothing(row, mark):
     def marked(text):
         return re.sub(r"\b[1-9]\d{3,}\b", lambda n: f"{int(n[0]):,}".replace(",", mark), text)
 
-    told = overflow._told(row["body"], "")
-    words = [overflow._worded(marked(text)) for text in told.texts]
-    assert words == [overflow._worded(text) for text in told.texts]
+    told = overflow._Refusal(row["body"], "")
+    words = [overflow._match_sentence(marked(text)) for text in told.texts]
+    assert words == [overflow._match_sentence(text) for text in told.texts]
 
 
 @pytest.mark.req("R079")
@@ -174,7 +174,7 @@ def test_of_a_long_text_only_the_beginning_is_read():
 def test_a_long_body_that_is_json_is_read_whole(monkeypatch):
     body = json.dumps({"request": "word " * 100_000, "error": LONG_PROMPT})
     assert overflow_of(400, body) == Overflow(3, 5)
-    monkeypatch.setattr(overflow, "_PARSED", len(body) - 1)
+    monkeypatch.setattr(overflow, "_MAX_JSON", len(body) - 1)
     assert overflow_of(400, body) is None
 
 

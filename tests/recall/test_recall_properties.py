@@ -19,7 +19,7 @@ from refold.log import (
     Span,
 )
 from refold.recall import recall_tools, search, unfold
-from refold.recall.unfold import FEWEST
+from refold.recall.unfold import MIN_PAGE
 from refold.stores import MemoryStore, SqliteStore
 
 STEPS = st.lists(
@@ -146,7 +146,7 @@ async def spoken(texts):
 
 
 @settings(deadline=None, max_examples=40)
-@given(texts=st.lists(TEXTS, min_size=1, max_size=8), chars=st.integers(FEWEST, 4_000))
+@given(texts=st.lists(TEXTS, min_size=1, max_size=8), chars=st.integers(MIN_PAGE, 4_000))
 def test_pages_cover_everything_exactly_once(texts, chars):
     async def run():
         life = await spoken(texts)
@@ -155,8 +155,8 @@ def test_pages_cover_everything_exactly_once(texts, chars):
         while True:
             assert len(page.text) <= chars
             for piece in page.pieces:
-                assert piece.start == len(read[piece.told.seq])
-                read[piece.told.seq] += piece.told.text
+                assert piece.start == len(read[piece.entry.seq])
+                read[piece.entry.seq] += piece.entry.text
             if page.next is None:
                 break
             page = await unfold(life.log, "s", Span(1, 99), chars=chars, start=page.next)

@@ -31,7 +31,7 @@ from refold.recall import (
     spans_of_fold,
     unfold,
 )
-from refold.recall.unfold import FEWEST
+from refold.recall.unfold import MIN_PAGE
 from refold.stores import MemoryStore
 from refold.view.policies.tool_output import reference
 from refold.view.profiles import Archive
@@ -99,7 +99,7 @@ async def test_what_lies_beneath_a_fold_is_read(log, session):
     assert await spans_of_fold(log, session, 2) == await spans_of_fold(log, session, 99) == ()
     page = await unfold(log, session, await spans_of_fold(log, session, 8), chars=100_000)
     assert page.next is None
-    told = [piece.told for piece in page.pieces]
+    told = [piece.entry for piece in page.pieces]
     assert [(one.seq, one.role, one.parts) for one in told] == [
         (2, "user", ("prompt",)),
         (3, "assistant", ("call read_file",)),
@@ -114,16 +114,16 @@ async def test_what_lies_beneath_a_fold_is_read(log, session):
     assert page.text.endswith("[5] note\nfor people only\n\n[6] assistant\nDone.")
 
 
-@pytest.mark.parametrize("chars", [FEWEST, 1_000, 8_000])
+@pytest.mark.parametrize("chars", [MIN_PAGE, 1_000, 8_000])
 async def test_pages_hold_everything_once_and_never_more_than_asked(log, session, chars):
     found = await pages(log, Span(1, 100), chars)
     assert all(0 < len(page.text) <= chars for page in found)
     texts: dict[int, str] = {}
     for piece in (piece for page in found for piece in page.pieces):
-        assert len(texts.get(piece.told.seq, "")) == piece.start
-        texts[piece.told.seq] = texts.get(piece.told.seq, "") + piece.told.text
+        assert len(texts.get(piece.entry.seq, "")) == piece.start
+        texts[piece.entry.seq] = texts.get(piece.entry.seq, "") + piece.entry.text
     whole = await unfold(log, session, Span(1, 100), chars=100_000)
-    assert texts == {piece.told.seq: piece.told.text for piece in whole.pieces}
+    assert texts == {piece.entry.seq: piece.entry.text for piece in whole.pieces}
     cut = found[1].pieces[0]
     assert cut.heading == (
         f"[4] tool (read_file), characters {cut.start + 1}-{cut.end} of {cut.chars}"
@@ -132,27 +132,27 @@ async def test_pages_hold_everything_once_and_never_more_than_asked(log, session
 
 async def test_a_page_has_a_least_size_and_an_end(log, session):
     with pytest.raises(InvalidInput):
-        await unfold(log, session, Span(1, 2), chars=FEWEST - 1)
+        await unfold(log, session, Span(1, 2), chars=MIN_PAGE - 1)
     with pytest.raises(SessionNotFound):
         await unfold(log, "nowhere", Span(1, 2))
     assert (await unfold(log, session, Span(50, 90))).pieces == ()
     assert (await unfold(log, session, Span(2, 3), start=Cursor(4))).pieces == ()
     assert (await unfold(log, session, Span(2, 3), start=Cursor(99))).pieces == ()
     end = await unfold(log, session, Span(2, 2), start=Cursor(2, 999))
-    assert [piece.told.text for piece in end.pieces] == [""]
+    assert [piece.entry.text for piece in end.pieces] == [""]
 
 
 async def test_a_forgotten_message_says_so(log, session):
     await log.forget(session, Span(2, 2))
     [piece] = (await unfold(log, session, Span(2, 2))).pieces
-    assert piece.told.text == "(forgotten)"
+    assert piece.entry.text == "(forgotten)"
 
 
 async def test_a_reader_reads_what_its_scope_may_see(log, session):
     await add(log, said("of auth"), scope="/auth")
     await add(log, said("of ui"), scope="/ui")
     seqs = {
-        scope: [p.told.seq for p in (await unfold(log, session, Span(5, 99), reader=one)).pieces]
+        scope: [p.entry.seq for p in (await unfold(log, session, Span(5, 99), reader=one)).pieces]
         for scope, one in (
             ("person", Reader()),
             ("/", Reader.model()),

@@ -16,7 +16,7 @@ from refold.testing.wire import Asked, Responded
 
 
 class Scripted:
-    """Summarises each time in other words, and tells what it was told before."""
+    """Summarizes each time in other words, and tells what it was told before."""
 
     def __init__(self, seen=None):
         self.asked = 0
@@ -35,7 +35,7 @@ class Scripted:
         return Summary("model:x", words=f"Summary {self.asked}: {asked[0]} to {asked[-1]}")
 
 
-# With a model that summarises.
+# With a model that summarizes.
 
 
 @pytest.mark.req("R064", "R093")
@@ -129,7 +129,7 @@ def heavy(nth, tokens):
 
 
 @pytest.mark.req("R031")
-async def test_few_turns_are_reduced_to_text_also_where_a_model_summarises(log):
+async def test_few_turns_are_reduced_to_text_also_where_a_model_summarizes(log):
     sink, write = Kept(), Writer()
     talk = await opened(log, sink, write=write)
     for nth in range(3):
@@ -145,7 +145,7 @@ async def test_few_turns_are_reduced_to_text_also_where_a_model_summarises(log):
 
 
 @pytest.mark.req("R031", "R064", "R093")
-async def test_of_five_turns_or_more_the_first_half_is_summarised(log):
+async def test_of_five_turns_or_more_the_first_half_is_summarized(log):
     sink, write = Kept(), Writer()
     talk = await opened(log, sink, write=write)
     for nth in range(6):

@@ -102,7 +102,7 @@ async def test_compact_leaves_exactly_two_messages(log):
 
 
 @pytest.mark.req("R066", "R135")
-async def test_when_summarising_fails_a_fixed_marker_stands_in_and_the_turn_goes_on(log):
+async def test_when_summarizing_fails_a_fixed_marker_stands_in_and_the_turn_goes_on(log):
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=write)
     await talk.go(*chat(*range(20)))

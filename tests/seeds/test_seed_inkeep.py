@@ -58,7 +58,7 @@ async def test_a_planning_chat_that_reaches_half_of_the_window(log):
 
 
 @pytest.mark.req("R038")
-async def test_fixed_limits_apply_while_nothing_can_be_summarised(log):
+async def test_fixed_limits_apply_while_nothing_can_be_summarized(log):
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(INKEEP, 40_000), write=write)
     request = await talk.go(*of_500(40))
@@ -80,7 +80,7 @@ def texts_of(count):
 
 
 @pytest.mark.req("R037", "R059")
-async def test_without_a_summariser_fixed_limits_apply_from_the_start(log):
+async def test_without_a_summarizer_fixed_limits_apply_from_the_start(log):
     talk = await Talk.open(log, setup(INKEEP, ROOMY))
     await talk.go(*chat(*range(40)))
     await talk.say(Asked("And now?"), Asked("Well?"))
@@ -90,7 +90,7 @@ async def test_without_a_summariser_fixed_limits_apply_from_the_start(log):
 
 
 @pytest.mark.req("R036")
-async def test_with_a_summariser_all_of_it_is_sent_without_a_limit_of_messages_or_tokens(log):
+async def test_with_a_summarizer_all_of_it_is_sent_without_a_limit_of_messages_or_tokens(log):
     write = Writer(PLANNED)
     talk = await Talk.open(log, setup(INKEEP, ROOMY), write=write)
     said = of_500(60)  # more than 50 messages, and more than 8,000 tokens before the latest

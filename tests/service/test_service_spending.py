@@ -100,8 +100,8 @@ async def test_limits_count_a_key_however_it_is_sent():
         assert (await client.get(f"/v1/models?key={secret}")).status_code == 401
 
 
-def job_for(model, summariser=""):
-    given = context(Fold(), {}, model=model, summariser=summariser)
+def job_for(model, summarizer=""):
+    given = context(Fold(), {}, model=model, summarizer=summarizer)
     return SimpleNamespace(context=given, trigger="auto", spec=Job)
 
 

@@ -37,7 +37,7 @@ def asked(monkeypatch):
 
 
 async def summarize(make, store, tenant="acme", summarizer=""):
-    job_context = context(Fold(), {}, model="some-model", summariser=summarizer)
+    job_context = context(Fold(), {}, model="some-model", summarizer=summarizer)
     await make(store.log(tenant))(None, SimpleNamespace(context=job_context), None)
 
 

@@ -1,4 +1,4 @@
-"""Summarisers that lie, and the sessions they lie about. All of it follows from a seed."""
+"""Summarizers that lie, and the sessions they lie about. All of it follows from a seed."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -11,7 +11,7 @@ VERBS = ("rewrite", "remove", "publish", "reset", "archive", "migrate")
 
 @dataclass
 class Lie:
-    """What a summariser answers, and what of it must be in no fold."""
+    """What a summarizer answers, and what of it must be in no fold."""
 
     kind: str
     answer: object

@@ -13,7 +13,7 @@ from sessions import Quarter
 from refold.engine import LocalEngine
 from refold.errors import FoldError
 from refold.fold.compactor import Compactor
-from refold.fold.extractive import breadcrumb
+from refold.fold.extractive import extractive_summary
 from refold.log import Entry, Span
 from refold.session import Session, Setup, Usage
 from refold.testing.wire import SPELLINGS, Answered, Asked, Call, Responded, Return, Thought
@@ -96,7 +96,7 @@ class Writer:
             await gate.wait()
         if self.mode == "fail":
             raise RuntimeError("the model is out")
-        return breadcrumb(material)
+        return extractive_summary(material)
 
     def release(self, mode="ok"):
         self.mode = mode

@@ -1,4 +1,4 @@
-"""A summariser that lies: nothing it made up is shown, and no session is stuck or loses a word."""
+"""A summarizer that lies: nothing it made up is shown, and no session is stuck or loses a word."""
 
 from collections import Counter as Counted
 
@@ -7,7 +7,7 @@ from adversaries import Tale
 from amounts import amount
 from folding import spelled
 from shown import changed
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from talks import SMALL, Talk, setup, texts
 
 from refold.fold.summary import parse
@@ -29,7 +29,7 @@ def scripted(lie):
 
 
 async def told_by(seed):
-    """A session with such a summariser; its lie, its talk, and all that was sent."""
+    """A session with such a summarizer; its lie, its talk, and all that was sent."""
     tale = Tale(seed)
     lie = tale.lie()
     sent = []

@@ -13,7 +13,7 @@ from amounts import amount
 from folding import material_of, session_of
 from shown import turn
 from simulated_time import Stuck, now, simulated
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from world import BALANCED, FAULTS, SEEDS, Process
 
 from refold.engine import LocalSteps
@@ -52,7 +52,7 @@ def objections(ending):
 
 def expected(ending):
     """What guards must have told, by what the log says."""
-    found = Counted({"not believed": 0, "summariser left alone": 0, "repeated failure": 0})
+    found = Counted({"not believed": 0, "summarizer left alone": 0, "repeated failure": 0})
     run = ("", 0)
     for one in ending.values(FoldCompleted, FoldFailed):
         if isinstance(one, FoldFailed):
@@ -63,7 +63,7 @@ def expected(ending):
         report = parse(one.summary).report
         if report and report.refused:
             alone = report.refused.startswith(TOO_OFTEN)
-            found["summariser left alone" if alone else "not believed"] += 1
+            found["summarizer left alone" if alone else "not believed"] += 1
     return found
 
 
@@ -116,7 +116,7 @@ def test_simulated_hours_take_no_time():
 
 def test_after_a_failure_one_finds_out_for_all():
     breaker = Breaker()
-    with breaker.asking():
+    with breaker.call():
         assert breaker.allows()  # nothing speaks against it yet
         breaker.failed("It hangs.")
         assert not breaker.allows()
@@ -126,8 +126,8 @@ def test_after_a_failure_one_finds_out_for_all():
 @pytest.mark.parametrize(("seconds", "failures"), [(61, 1), (5, 0)])
 def test_who_is_given_up_because_nobody_waits_longer_has_failed(seconds, failures):
     """One that a person gave up at once has not."""
-    summariser = Scripted(hangs=True)
-    writer = writing(summariser)
+    summarizer = Scripted(hangs=True)
+    writer = writing(summarizer)
     given = context(BALANCED.fold, {}, 0)
     job = Job("s", UUID(int=1), (Span(2, 5),), "soft", context=given)
     material = material_of(session_of(*turn("Go on.")), (Span(2, 3),))
@@ -137,5 +137,5 @@ def test_who_is_given_up_because_nobody_waits_longer_has_failed(seconds, failure
             await asyncio.wait_for(writer(material, job, LocalSteps()), seconds)
 
     simulated(given_up())
-    assert summariser.calls == 1
-    assert writer._breakers[summariser.name].failures == failures
+    assert summarizer.calls == 1
+    assert writer._breakers[summarizer.name].failures == failures

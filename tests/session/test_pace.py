@@ -1,6 +1,6 @@
 """Recorded sessions at the pace at which they were recorded: does any request wait for a fold?
 
-Time is simulated, so a summariser that takes 30 s takes them from the session's own time.
+Time is simulated, so a summarizer that takes 30 s takes them from the session's own time.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from project_paths import DATA
 from simulated_time import now, simulated
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from world import true_summary
 
 from refold.fold.events import CompactionComplete
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass
 class Slow(Scripted):
-    """A summariser that takes its time."""
+    """A summarizer that takes its time."""
 
     seconds: float = 0.0
 
@@ -83,16 +83,16 @@ def gaps(messages, pace):
 
 
 async def play(name, seconds, *, pace=1.0, window=WINDOW):
-    """The recording at its pace, with a summariser that takes so long; what came of it.
+    """The recording at its pace, with a summarizer that takes so long; what came of it.
 
     A request is made when what it answers was said, and answered when the recording says so.
     """
     counter = counter_for(MODEL)
-    summariser = Slow(true_summary, seconds=seconds, counter=counter, window=128_000)
+    summarizer = Slow(true_summary, seconds=seconds, counter=counter, window=128_000)
     played = Played()
     setup = Setup(MODEL, counter, Budget(window=window, reserve=BALANCED.reserve), BALANCED)
     log = MemoryStore().log()
-    session = await Session.open(log, "s", setup, write=writing(summariser), watch=watching(played))
+    session = await Session.open(log, "s", setup, write=writing(summarizer), watch=watching(played))
     wire = wire_for("pydantic-ai")
     for one, gap in gaps(read_pi(DATA / f"pi_{name}.jsonl").messages, pace):
         if wire.describe(one.payload).role != "assistant":
@@ -106,12 +106,12 @@ async def play(name, seconds, *, pace=1.0, window=WINDOW):
         await asyncio.sleep(max(0.0, gap - played.waits[-1]))
         await session.answer(one.payload)
     await session.close()
-    played.calls = summariser.calls
+    played.calls = summarizer.calls
     return played
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_at_the_recorded_pace_no_request_waits_for_a_summariser_that_takes_30_seconds(name):
+def test_at_the_recorded_pace_no_request_waits_for_a_summarizer_that_takes_30_seconds(name):
     played = simulated(play(name, SLOW))
     assert played.waited == 0
     assert played.problems == 0
@@ -120,7 +120,7 @@ def test_at_the_recorded_pace_no_request_waits_for_a_summariser_that_takes_30_se
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_with_a_summariser_that_never_returns_every_request_is_answered(name):
+def test_with_a_summarizer_that_never_returns_every_request_is_answered(name):
     played = simulated(play(name, FOR_EVER))
     assert played.calls
     assert max(played.waits) <= WAIT + 0.001
@@ -131,7 +131,7 @@ def test_with_a_summariser_that_never_returns_every_request_is_answered(name):
 
 
 def test_in_haste_requests_wait_for_one_that_never_returns_but_no_longer_than_they_may():
-    """Without a pause between messages the view fills up while a summariser hangs."""
+    """Without a pause between messages the view fills up while a summarizer hangs."""
     played = simulated(play("large-session", FOR_EVER, pace=0.0, window=120_000))
     assert 0 < played.waited <= played.calls
     assert max(played.waits) <= WAIT + 0.001

@@ -127,7 +127,7 @@ async def test_an_agent_forgets_by_itself_and_not_what_it_goes_on_with(tmp_path)
             author = Author(lambda days=days: datetime.now(UTC) - timedelta(days=days))
             drafts = [author.draft(Opened("pydantic-ai", "cowagent"))]
             await store.log().append(name, drafts, expected=0)
-    async with Refold(address, profile="cowagent", summariser=None) as memory:
+    async with Refold(address, profile="cowagent", summarizer=None) as memory:
         agent = Agent(TestModel(), capabilities=[memory])
         await agent.run("Hello", conversation_id="resumed")
         assert await names(memory.log) == ["resumed"]

@@ -165,7 +165,7 @@ def test_an_installed_agent_is_not_taken_from_the_folder(clone):
 def test_config_shows_what_was_left_out_and_trust_lets_it_apply(clone):
     shown = clone.run("config")
     left_out = shown.stdout.partition("Left out")[2]
-    for key in ("summariser", "serve.upstreams", "retention.days", "consolidate", "fold.writer"):
+    for key in ("summarizer", "serve.upstreams", "retention.days", "consolidate", "fold.writer"):
         assert key in left_out
     assert "refold trust" in left_out
     assert SECRET not in shown.stdout

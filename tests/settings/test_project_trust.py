@@ -63,8 +63,8 @@ def other_values() -> dict[str, object]:
         choices = [one[key] for one in shipped if key in one and one[key] != usual]
         if key == "serve.upstreams":
             others[key] = [{"name": "theirs", "base_url": "http://127.0.0.1:9/v1"}]
-        elif key in ("profile", "summariser", "serve.host"):
-            others[key] = {"profile": "co-cli", "summariser": "a:b"}.get(key, "0.0.0.0")  # noqa: S104
+        elif key in ("profile", "summarizer", "serve.host"):
+            others[key] = {"profile": "co-cli", "summarizer": "a:b"}.get(key, "0.0.0.0")  # noqa: S104
         elif isinstance(usual, bool):
             others[key] = not usual
         elif isinstance(usual, float) or key.startswith("trigger.hard"):
@@ -130,17 +130,17 @@ def test_a_new_setting_is_closed_to_projects_until_it_says_otherwise():
 @pytest.mark.parametrize("name", ["refold.toml", "pyproject.toml", "config.json"])
 def test_trust_is_of_these_bytes_at_this_place(place, name):
     texts = {
-        "refold.toml": 'summariser = "a:b"\n',
-        "pyproject.toml": '[tool.refold]\nsummariser = "a:b"\n',
+        "refold.toml": 'summarizer = "a:b"\n',
+        "pyproject.toml": '[tool.refold]\nsummarizer = "a:b"\n',
         "config.json": '{"summarization_model": "a:b"}',
     }
     file = place / name
     file.write_text(texts[name])
     Trust.load().grant(project_files(place))
-    assert load_settings().profile.summariser == "a:b"
+    assert load_settings().profile.summarizer == "a:b"
     file.write_text(texts[name].replace("a:b", "c:d"))
     changed = load_settings()
-    assert changed.profile.summariser == ""
+    assert changed.profile.summarizer == ""
     assert [one.verdict for one in changed.left_out] == ["changed"]
     other = place.parent / "elsewhere"
     other.mkdir()
@@ -151,21 +151,21 @@ def test_trust_is_of_these_bytes_at_this_place(place, name):
 def test_what_was_read_is_what_is_trusted(place):
     """The file is replaced between the question and the answer."""
     file = place / "refold.toml"
-    file.write_text('summariser = "shown:one"\n')
+    file.write_text('summarizer = "shown:one"\n')
     shown = project_files(place)
-    file.write_text('summariser = "hidden:one"\n')
+    file.write_text('summarizer = "hidden:one"\n')
     Trust.load().grant(shown)
-    assert load_settings().profile.summariser == ""
+    assert load_settings().profile.summarizer == ""
 
 
 def test_a_link_is_judged_by_what_it_leads_to(place):
     target = place.parent / "target.toml"
-    target.write_text('summariser = "a:b"\n')
+    target.write_text('summarizer = "a:b"\n')
     (place / "refold.toml").symlink_to(target)
     Trust.load().grant(project_files(place))
-    assert load_settings().profile.summariser == "a:b"
-    target.write_text('summariser = "c:d"\n')
-    assert load_settings().profile.summariser == ""
+    assert load_settings().profile.summarizer == "a:b"
+    target.write_text('summarizer = "c:d"\n')
+    assert load_settings().profile.summarizer == ""
 
 
 def test_a_link_out_of_the_folder_is_not_written_through(place):
@@ -189,13 +189,13 @@ def test_what_the_user_writes_to_a_new_or_trusted_file_applies(place):
 
 
 def test_the_record_is_for_the_user_alone_and_a_broken_one_trusts_nothing(place):
-    (place / "refold.toml").write_text('summariser = "a:b"\n')
+    (place / "refold.toml").write_text('summarizer = "a:b"\n')
     Trust.load().grant(project_files(place))
     record = place.parent / "state" / "refold" / "trust.json"
     assert record.stat().st_mode & 0o777 == 0o600
     for text in ("", "[]", '{"files": 5}', '{"files": [5, {"path": 1}]}', "\x00"):
         record.write_text(text)
-        assert load_settings().profile.summariser == ""
+        assert load_settings().profile.summarizer == ""
 
 
 def test_the_search_upwards_ends_at_the_repository(place):
@@ -234,7 +234,7 @@ def test_names_cannot_write_to_the_terminal(place, monkeypatch):
     with pytest.raises(InvalidSetting) as caught:
         load_settings()
     assert caught.value.what.isprintable()
-    (odd / "refold.toml").write_text('summariser = "a\\u001b:b"\n')
+    (odd / "refold.toml").write_text('summarizer = "a\\u001b:b"\n')
     [left_out] = load_settings().left_out
     assert str(left_out.source).isprintable()
 
@@ -244,5 +244,5 @@ def test_a_relative_folder_of_the_user_is_ignored(place, monkeypatch):
         monkeypatch.setenv(name, ".")
     monkeypatch.setenv("HOME", str(place.parent))
     (place / "refold").mkdir()
-    (place / "refold" / "config.toml").write_text('summariser = "a:b"\n')
-    assert load_settings().profile.summariser == ""
+    (place / "refold" / "config.toml").write_text('summarizer = "a:b"\n')
+    assert load_settings().profile.summarizer == ""

@@ -297,10 +297,10 @@ def test_a_wrong_file_is_named_with_its_line(place, text, words):
 
 
 def test_a_wrong_value_that_only_the_user_may_set_is_named_in_the_users_file(place):
-    write(place, user="summariser = 5")
-    refused("config.toml", "summariser is 5")
-    write(place, user="", project="summariser = 5")
-    assert [one.key for one in load_settings().left_out] == ["summariser"]
+    write(place, user="summarizer = 5")
+    refused("config.toml", "summarizer is 5")
+    write(place, user="", project="summarizer = 5")
+    assert [one.key for one in load_settings().left_out] == ["summarizer"]
 
 
 def test_a_json_file_that_is_no_object_is_refused(place):

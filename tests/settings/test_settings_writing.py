@@ -99,7 +99,7 @@ def test_a_dotted_key_gets_company(place):
 @pytest.mark.parametrize(
     ("key", "value", "stored"),
     [
-        ("summariser", "123", '"123"'),
+        ("summarizer", "123", '"123"'),
         ("dedupe", "yes", "true"),
         ("trigger.generation", "[[0, 0.5], [1000, 0.75]]", "[[0, 0.5], [1000, 0.75]]"),
         ("fit.marker", 'a "b" # \\ ü\n\x7f', '"a \\"b\\" # \\\\ ü\\n\\u007f"'),

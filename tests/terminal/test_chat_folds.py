@@ -9,7 +9,7 @@ from terminal.pieces import Gate, overflow, own_words
 WINDOW = 4_000
 SMALL = 1_500
 SETTINGS = f"""
-summariser = "primary"
+summarizer = "primary"
 reserve = 400
 [trigger]
 soft = 0.7

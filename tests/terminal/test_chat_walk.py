@@ -17,7 +17,7 @@ def chat(talks):
     """A chat in which something was said; its summaries are written by the model."""
     made = talks(window=20_000)
     made.provider.summary = own_words
-    made.start("talk", env={"REFOLD_SUMMARISER": "primary"})
+    made.start("talk", env={"REFOLD_SUMMARIZER": "primary"})
     return made
 
 

@@ -13,7 +13,7 @@ from talks import COUNTER, texts
 from refold.testing.wire import Asked, Responded
 from refold.wire import Wire, wire_for
 
-ASK = "Summarise the conversation below, so that the work can go on.\n\n"
+ASK = "Summarize the conversation below, so that the work can go on.\n\n"
 REMOVED = "[Earlier messages were removed.]"
 WIRE = wire_for("pydantic-ai")
 
@@ -33,8 +33,8 @@ def _weight(payload):
 class Naive:
     """Whenever it is too long, a model's words take the place of all but the last messages."""
 
-    def __init__(self, summariser, window=2_000, *, instructions=0, share=0.8, keep=4):
-        self.summariser = summariser
+    def __init__(self, summarizer, window=2_000, *, instructions=0, share=0.8, keep=4):
+        self.summarizer = summarizer
         self.window = window
         self.instructions = instructions
         self.mark = share * window
@@ -70,25 +70,25 @@ class Naive:
         if not old:
             return
         try:
-            summary = await self.summarised(old)
+            summary = await self.summarized(old)
         except Exception:  # noqa: BLE001 - it is tried again at the next turn
             self.freed.append(0)
             return
         self.kept = [*spelled("pydantic-ai", Asked(summary)), *self.kept[-self.keep :]]
         self.freed.append(before - self.size())
 
-    async def summarised(self, old):
+    async def summarized(self, old):
         return await self.ask(ASK + "\n".join(texts(Sent(old))))
 
     async def ask(self, prompt):
-        return (await self.summariser.ask("", prompt, None)).text
+        return (await self.summarizer.ask("", prompt, None)).text
 
 
 class Clipping(Naive):
-    """Shows the summariser as much of the end as it has room for."""
+    """Shows the summarizer as much of the end as it has room for."""
 
     async def ask(self, prompt):
-        return await super().ask(prompt[-4 * self.summariser.window + 40 :])
+        return await super().ask(prompt[-4 * self.summarizer.window + 40 :])
 
 
 class PlaceholderOnly(Naive):
@@ -127,7 +127,7 @@ class Rolling(Naive):
     async def request(self):
         if len(self.kept) <= self.keep:
             return Sent([*self.kept])
-        summary = await self.summarised(self.kept[: -self.keep])
+        summary = await self.summarized(self.kept[: -self.keep])
         return Sent([*spelled("pydantic-ai", Asked(summary)), *self.kept[-self.keep :]])
 
 

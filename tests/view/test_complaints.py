@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 import pytest
 from naive import Clipping, Naive, PlaceholderOnly, Rolling, Undoing
 from shown import changed, turn, used
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
 
 from refold.log import Message
@@ -21,8 +21,8 @@ from refold.view.profiles import COPILOT
 DOWN = RuntimeError("The model is down.")
 
 
-async def opened(log, summariser, given=None, **how):
-    return await Talk.open(log, given or setup(), write=writing(summariser), **how)
+async def opened(log, summarizer, given=None, **how):
+    return await Talk.open(log, given or setup(), write=writing(summarizer), **how)
 
 
 async def requests_of(talk, *said):
@@ -72,21 +72,21 @@ async def test_01_death_loops(log, why, profile):
     naive = Naive(Scripted(answer), 10_000, instructions=instructions, keep=16)
     requests = await requests_of(naive, *said)
     assert in_vain(naive.freed, requests)
-    summariser = Scripted(answer)
-    talk = await opened(log, summariser, setup(profile, 10_000, instructions=instructions))
+    summarizer = Scripted(answer)
+    talk = await opened(log, summarizer, setup(profile, 10_000, instructions=instructions))
     requests = await requests_of(talk, *said)
     assert not in_vain(freed_by(talk), requests)
-    assert summariser.calls <= len(requests) / 6
+    assert summarizer.calls <= len(requests) / 6
 
 
-# 2. What is to be summarised is longer than the summariser's window: the call itself overflows.
+# 2. What is to be summarized is longer than the summarizer's window: the call itself overflows.
 
 
-def overflows(summariser, request, numbers):
+def overflows(summarizer, request, numbers):
     """Prompts that are too long, and results that were neither shown to anyone nor are there."""
-    fitting = [one for one in summariser.prompts if summariser.counter.text(one) <= 1_500]
+    fitting = [one for one in summarizer.prompts if summarizer.counter.text(one) <= 1_500]
     seen = "\n".join((*fitting, *texts(request)))
-    long = len(summariser.prompts) - len(fitting)
+    long = len(summarizer.prompts) - len(fitting)
     return long, [nth for nth in numbers if f"value_{nth} = {nth}" not in seen]
 
 
@@ -94,12 +94,12 @@ def overflows(summariser, request, numbers):
 async def test_02_compaction_overflows(log, naive):
     numbers = range(60)
     caught = naive(Scripted(window=1_500), 6_000)
-    assert any(overflows(caught.summariser, await caught.go(*work(*numbers)), numbers))
-    summariser = Scripted(window=1_500)
-    talk = await opened(log, summariser, setup(window=6_000))
+    assert any(overflows(caught.summarizer, await caught.go(*work(*numbers)), numbers))
+    summarizer = Scripted(window=1_500)
+    talk = await opened(log, summarizer, setup(window=6_000))
     request = await talk.go(*work(*numbers))
-    assert overflows(summariser, request, numbers) == (0, [])
-    assert summariser.calls > 3
+    assert overflows(summarizer, request, numbers) == (0, [])
+    assert summarizer.calls > 3
 
 
 # 3. After a compaction the agent does not know the rules any more, nor what it is working on.
@@ -185,7 +185,7 @@ async def test_06_orphaned_results(log, keep):
     assert (await talk.folds())[1] >= 2
 
 
-# 8. The beginning is rewritten at every turn, so no cache helps; the summariser reads all anew.
+# 8. The beginning is rewritten at every turn, so no cache helps; the summarizer reads all anew.
 
 
 def beginning(pair):
@@ -196,11 +196,11 @@ def beginning(pair):
     return sum(len(payload) for payload, _ in alike)
 
 
-def costly(requests, summariser, numbers):
-    """What is paid for again: most of each request, or what the summariser had read before."""
+def costly(requests, summarizer, numbers):
+    """What is paid for again: most of each request, or what the summarizer had read before."""
     sent = sum(len(payload) for one in requests for payload in one.messages)
     known = sum(map(beginning, pairwise(requests)))
-    read = [sum(f"value_{nth} = {nth}" in one for one in summariser.prompts) for nth in numbers]
+    read = [sum(f"value_{nth} = {nth}" in one for one in summarizer.prompts) for nth in numbers]
     found = ["uncached"] if known < 0.75 * sent else []
     return [*found, *(["read twice"] if max(read) > 1 else [])]
 
@@ -209,12 +209,12 @@ async def test_08_cache_cost(log):
     numbers = range(80)
     naive = Rolling(Scripted(lambda prompt: f"They wrote {len(prompt)} characters."), keep=20)
     requests = await requests_of(naive, *work(*numbers))
-    assert costly(requests, naive.summariser, numbers) == ["uncached", "read twice"]
-    summariser = Scripted()
-    talk = await opened(log, summariser, setup(window=4_000))
+    assert costly(requests, naive.summarizer, numbers) == ["uncached", "read twice"]
+    summarizer = Scripted()
+    talk = await opened(log, summarizer, setup(window=4_000))
     requests = await requests_of(talk, *work(*numbers))
-    assert costly(requests, summariser, numbers) == []
-    assert summariser.calls >= 2
+    assert costly(requests, summarizer, numbers) == []
+    assert summarizer.calls >= 2
 
 
 # 11. What a compaction took away cannot be had back, and nobody could see before what would go.

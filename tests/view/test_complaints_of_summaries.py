@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from shown import changed, turn, used
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from talks import SMALL, Talk, chat, setup, texts, work
 
 from refold.models.summarizer import by_model
@@ -21,8 +21,8 @@ from refold.view.profiles import COPILOT
 COMPLETE = "session.compaction_complete"
 
 
-async def opened(log, summariser, given=None):
-    return await Talk.open(log, given or setup(), write=writing(summariser))
+async def opened(log, summarizer, given=None):
+    return await Talk.open(log, given or setup(), write=writing(summarizer))
 
 
 # 4. A summary invents what the user asked for, or makes a permission of a plan; it is acted upon.
@@ -96,73 +96,73 @@ class Slow(Scripted):
         return await super().ask(guard, prompt, job)
 
 
-async def waits(talk, summariser, patience):
-    """Whether the conversation stands still for as long as the summariser is at work."""
+async def waits(talk, summarizer, patience):
+    """Whether the conversation stands still for as long as the summarizer is at work."""
     await talk.go(*work(*range(22)))
     going = asyncio.create_task(talk.go(*work(22, 23), *chat(*range(10))))
-    await summariser.asked.wait()
+    await summarizer.asked.wait()
     done, _ = await asyncio.wait({going}, timeout=patience)
-    summariser.go.set()
+    summarizer.go.set()
     await going
     return not done
 
 
 async def test_09_blocking(log):
-    summariser = Slow()
-    assert await waits(Naive(summariser, 3_500), summariser, patience=0.2)
-    summariser = Slow()
+    summarizer = Slow()
+    assert await waits(Naive(summarizer, 3_500), summarizer, patience=0.2)
+    summarizer = Slow()
     background = changed(SMALL, fold={"apply": "background"})
-    talk = await opened(log, summariser, setup(background, 4_000))
-    assert not await waits(talk, summariser, patience=60)
+    talk = await opened(log, summarizer, setup(background, 4_000))
+    assert not await waits(talk, summarizer, patience=60)
     await talk.settled()
     assert await talk.folds() == (1, 1, 0)
     assert "They went on." in "\n".join(texts(await talk.request()))
 
 
-def hangs(summariser, compactions):
+def hangs(summarizer, compactions):
     """It is asked over and over for one summary."""
-    return summariser.calls > compactions + 1
+    return summarizer.calls > compactions + 1
 
 
 async def test_09_hanging_on_an_empty_summary(log):
     def empty(_):
-        return "" if summariser.calls < 50 else "They went on."
+        return "" if summarizer.calls < 50 else "They went on."
 
-    summariser = Scripted(empty)
-    naive = Insisting(summariser, 3_000)
+    summarizer = Scripted(empty)
+    naive = Insisting(summarizer, 3_000)
     await naive.go(*work(*range(40)))
-    assert hangs(summariser, len(naive.freed))
-    summariser = Scripted(empty)
-    talk = await opened(log, summariser, setup(window=3_000))
+    assert hangs(summarizer, len(naive.freed))
+    summarizer = Scripted(empty)
+    talk = await opened(log, summarizer, setup(window=3_000))
     await talk.go(*work(*range(40)))
-    assert not hangs(summariser, (await talk.folds())[0])
-    assert summariser.calls >= 1
+    assert not hangs(summarizer, (await talk.folds())[0])
+    assert summarizer.calls >= 1
 
 
 # 10. A compaction that fails is paid for again at every turn, and nobody is told.
 
 
-def billed_in_secret(summariser, told, requests):
+def billed_in_secret(summarizer, told, requests):
     """Calls that nobody was told of, or at more than every sixth request."""
-    return summariser.calls > len(told) or summariser.calls > requests / 6
+    return summarizer.calls > len(told) or summarizer.calls > requests / 6
 
 
 @pytest.mark.parametrize("profile", [SMALL, changed(COPILOT, fold={"apply": "inline"})])
 async def test_10_billed_again(log, profile):
     naive = Retrying(Scripted(""), 6_000)
     await naive.go(*work(*range(80)))
-    assert billed_in_secret(naive.summariser, [], 160)
-    summariser = Scripted("")
-    talk = await opened(log, summariser, setup(profile, 6_000))
+    assert billed_in_secret(naive.summarizer, [], 160)
+    summarizer = Scripted("")
+    talk = await opened(log, summarizer, setup(profile, 6_000))
     await talk.go(*work(*range(80)))
     ends = talk.events(COMPLETE)
     told = [one for one in ends if one.error or one.usage]
-    assert not billed_in_secret(summariser, told, 160)
+    assert not billed_in_secret(summarizer, told, 160)
     assert talk.events("session.compaction_held")
-    assert summariser.calls >= 1
+    assert summarizer.calls >= 1
 
 
-# 12. The summariser goes on with the work, or does what a text in the conversation tells it to.
+# 12. The summarizer goes on with the work, or does what a text in the conversation tells it to.
 
 
 def obeyed(request, words):
@@ -186,7 +186,7 @@ ACTING = {
 
 
 @pytest.mark.parametrize("how", ACTING)
-async def test_12_summariser_acts(log, how):
+async def test_12_summarizer_acts(log, how):
     answer, words = ACTING[how]
     page = used("web", "fetch", f"A page. {WEB}", url="a page")
     said = [*chat(1), *turn("What does the page say?", page), *work(*range(40))]
@@ -197,7 +197,7 @@ async def test_12_summariser_acts(log, how):
     assert (await talk.folds())[1] >= 1
 
 
-async def test_12_summariser_has_no_tools(log):
+async def test_12_summarizer_has_no_tools(log):
     done = []
 
     def deploy():
@@ -209,7 +209,7 @@ async def test_12_summariser_has_no_tools(log):
         return ModelResponse([part])
 
     model = FunctionModel(eager)
-    await Agent(model, tools=[deploy]).run("Summarise the conversation so far.")
+    await Agent(model, tools=[deploy]).run("Summarize the conversation so far.")
     assert done == ["deploy"]
     done.clear()
     by = changed(SMALL, fold={"writer": "model"})

@@ -147,7 +147,7 @@ def test_what_is_cut_already_is_not_cut_again():
     assert result(once + "!").content == once[:2000] + "\n[…truncated, 2033 chars total]"
 
 
-# The second processor: a window of messages. Here nothing summarises.
+# The second processor: a window of messages. Here nothing summarizes.
 
 
 @pytest.mark.req("R023")

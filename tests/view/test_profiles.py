@@ -30,7 +30,7 @@ def test_the_values_are_those_of_the_seeds(snapshot):
         if one is not BALANCED
     }
     assert told == snapshot
-    assert {one.summariser for one in PROFILES.values()} == {""}
+    assert {one.summarizer for one in PROFILES.values()} == {""}
     trigger = COPILOT.trigger
     assert (trigger.soft, trigger.hard, trigger.min_messages) == (0.8, 0.95, 4)
     assert (trigger.min_messages_manual, Budget().limit) == (2, 128_000)

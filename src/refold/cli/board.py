@@ -48,7 +48,7 @@ def show(
     """
 
     async def facts(found: Board, _: Log) -> str:
-        stand = await found.stand()
+        stand = await found.state()
         if as_json:
             return json.dumps([asdict(one) for one in stand.facts])
         rows = [(str(one.number), one.text, one.session or "") for one in stand.facts]

@@ -267,7 +267,7 @@ def worker(  # noqa: PLR0913 - an option each
     """Make the folds of all tenants that programs with a DbosEngine ask for.
 
     Start as many as you like, on any machine that reaches the database directly: whatever a worker
-    was making when it died, another one finishes. The models that summarise need their keys here.
+    was making when it died, another one finishes. The models that summarize need their keys here.
     On SIGTERM or Ctrl+C it takes nothing new, waits for what it makes, and gives the rest to
     others. The limits are those of all workers together: give each the same.
 

@@ -30,7 +30,7 @@ from refold.exports.moments import Moment, Said, counted, day_and_time, moments
 from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
 from refold.log.entry import check_name
 from refold.log.text import placed_words
-from refold.recall.search import Found, search, terms_of
+from refold.recall.search import SearchHit, search, terms_of
 from refold.recall.text import shapes_of, wire_of
 from refold.view.explanation import Piece, columns, first_words, padded, wrapped
 
@@ -261,7 +261,7 @@ def search_(  # noqa: PLR0913 - an option each
 
 async def _found(  # noqa: PLR0913, PLR0917 - what to look for, where, and how much of it
     text: str, session: str | None, address: str, tenant: str, limit: int, width: int
-) -> list[Found]:
+) -> list[SearchHit]:
     async with log_to_read(address, tenant, gone="There is nothing left to search.") as log:
         # A model is also told what stands beside a match; people look for the words themselves.
         return await search(log, text, session=session, limit=limit, width=width, neighbors=False)
@@ -271,7 +271,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word for term in terms_of(text) for run in term for word in run)
 
 
-def _lines(found: Sequence[Found], wanted: frozenset[str], width: int) -> Iterator[Line]:
+def _lines(found: Sequence[SearchHit], wanted: frozenset[str], width: int) -> Iterator[Line]:
     now = int(time.time() * 1000)
     for nth, one in enumerate(found):
         if nth:
@@ -295,7 +295,7 @@ def emphasised(line: str, wanted: frozenset[str]) -> Iterator[Piece]:
     yield Piece(line[at:])
 
 
-def _as_json_searching(one: Found) -> dict[str, object]:
+def _as_json_searching(one: SearchHit) -> dict[str, object]:
     return {**asdict(one), "at": day_and_time(one.at)}
 
 

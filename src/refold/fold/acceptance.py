@@ -1,166 +1,206 @@
-"""From what a model wrote to what is believed of it: checked, filled up from the log, judged."""
+"""Whether a model's summary is used: checked against the log, completed from it, and compared.
+
+A draft is used only where it is better than the extractive summary of the same messages.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from refold.errors import FoldNotMade
 from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, identifiers
-from refold.fold.gate import coverage, objection
 from refold.fold.ground import Grounded, ground
 from refold.fold.material import Earlier, Material
-from refold.fold.replace import placed
-from refold.fold.secrets import redacted
-from refold.fold.summary import Claim, Section, Summary
-from refold.fold.write.phrases import HEADINGS
-from refold.fold.write.written import Said, Written
+from refold.fold.replace import render_summary
+from refold.fold.secrets import redact
+from refold.fold.summary import Claim, Name, Report, Section, Summary, shown_tokens
+from refold.fold.write.draft import EMPTY, HEADINGS, Draft, DraftClaim, Subject
 from refold.view import Counter, Fold
+from refold.view.budget import PER_MESSAGE
 
-_FROM_THE_LOG = (EARLIER, CHANGED, OPEN, RESULTS)
-"""What the log tells beside a model's words: short, and quoted or counted by code."""
-_MOST_FINDINGS = 100
-_LONGEST_WORDS = 60_000  # characters; far more than a fold shows
-_FIRST_TO_GO = ("notes", "files", "questions", "errors", "decisions", "next", "state", "goal")
+LONGER: Final = "it is longer than what it stands for"
+UNTRUE: Final = "most of what it says is not in the log"
+THIN: Final = "it leaves out too much of what matters"
+
+_EXTRACTED = (EARLIER, CHANGED, OPEN, RESULTS)
+"""Sections from the log beside a model's words: short, and quoted or counted by code."""
+_MAX_FINDINGS = 100
+_MAX_WORDS = 60_000  # characters; far more than a fold shows
+_MAX_NAMES = 100  # the weightiest ones are compared
+_MAX_UNTRUE = 0.5  # of the claims
+_KEEP_LAST = 3  # claims of each section that are dropped only when nothing else is left
+_DROP_ORDER: tuple[Subject, ...] = (
+    "notes",
+    "files",
+    "questions",
+    "errors",
+    "decisions",
+    "next",
+    "state",
+    "goal",
+)
 
 
-def believed(  # noqa: PLR0913 - all that it depends on
-    written: Written,
-    material: Material,
-    own: Summary,
-    values: Fold,
-    *,
-    by: str,
-    counter: Counter,
+def accept_draft(  # noqa: PLR0913 - all that it depends on
+    draft: Draft, material: Material, own: Summary, values: Fold, *, by: str, counter: Counter
 ) -> Summary:
-    """The summary that stands. Raises FoldNotMade where the log's own is better.
+    """Turn a draft into the summary of a fold.
 
-    `own` is what the log says by itself; it fills in what a model leaves out.
+    `own` is the extractive summary; it fills in what the model left out. Raises FoldNotMade where
+    `own` is the better summary.
     """
-    carried = _carried(material.earlier)
-    fresh = tuple(one for one in written.said if one.text not in carried)
-    grounded = ground(replace(written, said=fresh), material)
+    carried = _checked_before(material.earlier)
+    fresh = tuple(claim for claim in draft.claims if claim.text not in carried)
+    grounded = ground(replace(draft, claims=fresh), material)
     if values.ground == "report":
-        alone = not any(one.summary.words for one in material.earlier)
-        summary = _as_written(written, grounded, own, alone=alone)
+        words = draft.text
+        if any(fold.summary.words for fold in material.earlier):  # the model saw these as claims
+            words = _as_markdown(draft.claims)
+        summary = replace(
+            own,
+            title=draft.title or own.title,
+            words=redact(words[:_MAX_WORDS]).strip(),
+            sections=_extracted(own),
+            report=replace(grounded.report, only=True),
+        )
     else:
-        sections = list(_together(written.said, carried, grounded.sections))
-        summary = _checked(sections, grounded, own, counter, values)
+        summary = _checked(draft.claims, carried, grounded, own, counter, values)
     summary = replace(summary, by=by)
-    shown, beside = placed(summary, values, counter), placed(own, values, counter)
-    why = objection(shown, beside, material, counter, values)
-    if why is not None:
-        raise FoldNotMade(f"The summary was not believed: {why}.")
-    assert summary.report is not None  # noqa: S101 - both ways of making it give one
-    added = {*identifiers(shown.text)} - {*identifiers(_words(summary))}
-    report = replace(
-        summary.report,
-        findings=summary.report.findings[:_MOST_FINDINGS],
-        coverage=coverage(shown, beside),
-        added=len(added),
+    shown, own_shown = (render_summary(one, values, counter) for one in (summary, own))
+    objection = _objection(shown, own_shown, material, counter, values)
+    if objection is not None:
+        raise FoldNotMade(f"The summary was not believed: {objection}.")
+    report = summary.report or Report()
+    claims = (claim.text for section in summary.sections for claim in section.claims)
+    said = {*identifiers("\n".join((summary.words, *claims)))}
+    return replace(
+        summary,
+        report=replace(
+            report,
+            findings=report.findings[:_MAX_FINDINGS],
+            coverage=_coverage(shown, own_shown),
+            added=len({*identifiers(shown.text)} - said),
+        ),
     )
-    return replace(summary, report=report)
 
 
-def _carried(earlier: Iterable[Earlier]) -> dict[str, Claim]:
-    """The claims that earlier folds had checked, by their text."""
+def _checked_before(earlier: Iterable[Earlier]) -> dict[str, Claim]:
+    """The claims that earlier folds checked, by their text."""
     headings = {*HEADINGS.values()}
     return {
         claim.text: claim
-        for one in earlier
-        if one.summary.report and not one.summary.report.only
-        for section in one.summary.sections
+        for fold in earlier
+        if fold.summary.report and not fold.summary.report.only
+        for section in fold.summary.sections
         if section.heading in headings
         for claim in section.claims
     }
 
 
-def _as_written(written: Written, grounded: Grounded, own: Summary, *, alone: bool) -> Summary:
-    """The model's own words, and what is wrong with them only written down.
-
-    They stand as they came where they are alone, else with what was said before.
-    """
-    words = (written.text if alone else _rendered(written.said))[:_LONGEST_WORDS]
-    kept = replace(own, sections=tuple(_own_sections(own)), words=redacted(words).strip())
-    return replace(
-        kept, title=written.title or own.title, report=replace(grounded.report, only=True)
-    )
-
-
-def _rendered(said: Sequence[Said]) -> str:
-    """The claims as a text, under their headings."""
+def _as_markdown(claims: Sequence[DraftClaim]) -> str:
     blocks = (
-        (heading, [f"- {one.text}" for one in said if one.subject == subject])
+        (heading, [f"- {claim.text}" for claim in claims if claim.subject == subject])
         for subject, heading in HEADINGS.items()
     )
     return "\n\n".join("\n".join((f"## {heading}", *lines)) for heading, lines in blocks if lines)
 
 
-def _checked(
-    sections: list[Section], grounded: Grounded, own: Summary, counter: Counter, values: Fold
+def _extracted(own: Summary) -> tuple[Section, ...]:
+    return tuple(section for section in own.sections if section.heading in _EXTRACTED)
+
+
+def _checked(  # noqa: PLR0913, PLR0917 - all that it depends on
+    claims: Sequence[DraftClaim],
+    carried: dict[str, Claim],
+    grounded: Grounded,
+    own: Summary,
+    counter: Counter,
+    values: Fold,
 ) -> Summary:
-    fitting, crowded = _fitting(sections, counter, values.max_tokens // 3)
+    new = {section.heading: section.claims for section in grounded.sections}
+    sections: list[Section] = []
+    for subject, heading in HEADINGS.items():
+        old = [carried[c.text] for c in claims if c.subject == subject and c.text in carried]
+        unique = {claim.text: claim for claim in (*old, *new.get(heading, ()))}
+        if unique:
+            sections.append(Section(heading, tuple(unique.values())))
+    fitting, crowded = _fit(sections, counter, values.max_tokens // 3)
     return replace(
         own,
         title=grounded.title or own.title,
-        sections=(*fitting, *_own_sections(own)),
+        sections=(*fitting, *_extracted(own)),
         report=replace(grounded.report, crowded=crowded),
     )
 
 
-def _own_sections(own: Summary) -> Iterator[Section]:
-    return (one for one in own.sections if one.heading in _FROM_THE_LOG)
+def _fit(sections: list[Section], counter: Counter, room: int) -> tuple[list[Section], int]:
+    """The sections within so many tokens, and how many claims were dropped for that.
 
-
-def _together(
-    said: Sequence[Said], carried: dict[str, Claim], grounded: Sequence[Section]
-) -> Iterator[Section]:
-    """What earlier folds had checked and still stands, then what is new."""
-    new = {one.heading: one.claims for one in grounded}
-    for subject, heading in HEADINGS.items():
-        old = [carried[one.text] for one in said if one.subject == subject and one.text in carried]
-        once = {claim.text: claim for claim in (*old, *new.get(heading, ()))}
-        if once:
-            yield Section(heading, tuple(once.values()))
-
-
-def _fitting(sections: list[Section], counter: Counter, room: int) -> tuple[list[Section], int]:
-    """The sections within so many tokens, and how many claims found no room: the oldest go first.
-
-    Whole claims go: half a claim may say the opposite.
+    Only whole claims are dropped: half a claim may say the opposite.
     """
     costs = {
-        (one.heading, at): counter.text(f"- {claim.text}\n")
-        for one in sections
-        for at, claim in enumerate(one.claims)
+        (section.heading, index): counter.text(f"- {claim.text}\n")
+        for section in sections
+        for index, claim in enumerate(section.claims)
     }
-    over = sum(costs.values()) - room
-    gone: set[tuple[str, int]] = set()
-    for key in _least_first(sections):
-        if over <= 0:
+    excess = sum(costs.values()) - room
+    dropped: set[tuple[str, int]] = set()
+    for key in _drop_order(sections):
+        if excess <= 0:
             break
-        gone.add(key)
-        over -= costs[key]
-    kept = [
+        dropped.add(key)
+        excess -= costs[key]
+    fitting = (
         Section(
-            one.heading,
-            tuple(c for at, c in enumerate(one.claims) if (one.heading, at) not in gone),
+            section.heading,
+            tuple(c for i, c in enumerate(section.claims) if (section.heading, i) not in dropped),
         )
-        for one in sections
-    ]
-    return [one for one in kept if one.claims], len(gone)
+        for section in sections
+    )
+    return [section for section in fitting if section.claims], len(dropped)
 
 
-def _least_first(sections: Iterable[Section]) -> Iterator[tuple[str, int]]:
-    """The claims, those that are missed least first: older ones, of what matters less."""
-    order = [HEADINGS[subject] for subject in _FIRST_TO_GO]
-    there = {one.heading: one.claims for one in sections}
-    for newest in (3, 0):  # of each section, first all but its newest
-        for heading in order:
-            claims = there.get(heading, ())
-            last = max(0, len(claims) - newest)
-            first = 0 if newest else max(0, len(claims) - 3)
-            yield from ((heading, at) for at in range(first, last))
+def _drop_order(sections: Iterable[Section]) -> Iterator[tuple[str, int]]:
+    """First the older claims of all sections, then their last ones, by how little they matter."""
+    counts = {section.heading: len(section.claims) for section in sections}
+    older = {heading: max(0, count - _KEEP_LAST) for heading, count in counts.items()}
+    order = [HEADINGS[subject] for subject in _DROP_ORDER if HEADINGS[subject] in counts]
+    for heading in order:
+        yield from ((heading, index) for index in range(older[heading]))
+    for heading in order:
+        yield from ((heading, index) for index in range(older[heading], counts[heading]))
 
 
-def _words(summary: Summary) -> str:
-    told = (claim.text for one in summary.sections for claim in one.claims)
-    return "\n".join((summary.words, *told))
+def _objection(
+    summary: Summary, own: Summary, material: Material, counter: Counter, values: Fold
+) -> str | None:
+    """Why the model's summary is not used; both summaries are rendered alike."""
+    if not summary.words.strip() and not summary.sections:
+        return EMPTY
+    if shown_tokens(summary, counter) >= _replaced_tokens(material, counter):
+        return LONGER
+    if values.ground == "report":
+        return None
+    report = summary.report or Report()
+    if report.count("left out") > _MAX_UNTRUE * report.checked:
+        return UNTRUE
+    return THIN if _coverage(summary, own) < values.coverage else None
+
+
+def _coverage(summary: Summary, own: Summary) -> float:
+    """How much of the weight of the names in the extractive summary this one shows."""
+    best = _weight_in(own.ledger, own.text)
+    return round(_weight_in(own.ledger, summary.text) / best, 3) if best else 1.0
+
+
+def _weight_in(names: Iterable[Name], text: str) -> float:
+    present = {*identifiers(text)}
+    weightiest = sorted(names, key=lambda name: -name.weight)[:_MAX_NAMES]
+    return sum(name.weight for name in weightiest if name.name in present)
+
+
+def _replaced_tokens(material: Material, counter: Counter) -> int:
+    """Tokens that the fold replaces: the messages, and the summaries of earlier folds."""
+    parts = (counter.part(shape) for passage in material.passages for shape in passage.shapes)
+    earlier = sum(shown_tokens(fold.summary, counter) for fold in material.earlier)
+    return sum(parts) + PER_MESSAGE * len(material.passages) + earlier

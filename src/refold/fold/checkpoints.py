@@ -1,7 +1,4 @@
-"""Checkpoints: the folds of a session as people read them, numbered, with a title.
-
-This says what their files hold; `refold.fold.checkpoints` writes them.
-"""
+"""Checkpoints: the folds of a session for people, numbered and titled, and as files in a folder."""
 
 import re
 import unicodedata
@@ -13,14 +10,13 @@ from pathlib import Path
 from uuid import UUID
 
 from refold.errors import InvalidInput
-from refold.fold.summary import HEADING, TRUNCATED, Summary, parse, told
+from refold.fold.summary import HEADING, TRUNCATED, Summary, parse, report_markdown
 from refold.log import CODEC, Entry, FoldCompleted, Log, Span
 from refold.user_files import write_whole
 
 EMPTY = "No checkpoints yet. Checkpoints are created when context is compacted."
-"""What a list of none says."""
 INDEX_MARK = "<!-- refold checkpoints{owner} -->"
-"""The first line of the index, by which it is known again."""
+"""The first line of the index; it shows that Refold wrote the file."""
 
 _MARK = "<!-- refold checkpoint {fold} -->"
 _MARKED = re.compile(r"<!-- refold checkpoint [0-9a-f-]{36} -->")
@@ -28,6 +24,7 @@ _NAME = re.compile(r"[0-9]{3,}-[a-z0-9-]+\.md")
 _SLUG = 40  # characters
 _COUNT = re.compile(rb"""^(["']?)summary_count\1[ \t]*:[ \t]*(?P<count>[^\s#]*)""", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
+_PREFIX = 200  # characters of a file, enough to recognize it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Checkpoint:
     """One fold, for people."""
 
     number: int
-    """Its place among those that the session has now, from 1."""
+    """Its position among the session's current checkpoints, from 1."""
     title: str
     fold: UUID
     seq: int
@@ -43,11 +40,11 @@ class Checkpoint:
     at: int
     """When it was made, in milliseconds since 1970."""
     text: str
-    """What it tells, as Markdown."""
+    """Its summary as Markdown."""
     messages: int = 0
     """How many messages it stands for."""
     tokens: int = 0
-    """What they would cost in a request."""
+    """What these would cost in a request."""
 
     @property
     def name(self) -> str:
@@ -67,9 +64,9 @@ class Checkpoint:
 
 
 async def checkpoints(log: Log, session: str) -> list[Checkpoint]:
-    """The folds that are on the session's line now, oldest first, also those beneath others.
+    """The current folds of the session, oldest first, including those beneath others.
 
-    A fold that was opened in part goes on as the checkpoint it was.
+    A fold that was partly opened stays the checkpoint that it was.
     """
     outline = (await log.visible(session, last=0)).outline
     waiting = [fold.seq for fold in outline.folds]
@@ -77,42 +74,45 @@ async def checkpoints(log: Log, session: str) -> list[Checkpoint]:
     while waiting:
         entry = await _entry(log, session, waiting.pop())
         match CODEC.decode(entry) if entry else None:
-            case FoldCompleted(fold, summary=told) if entry:
-                summary = parse(told)
+            case FoldCompleted(fold, summary=value) if entry:
+                summary = parse(value)
                 waiting += summary.over
                 first = await _entry(log, session, summary.continues) or entry
                 found[first.seq] = _checkpoint(entry, fold, summary, first.at)
-            case _:  # forgotten, or of a version that is not known here
+            case _:  # forgotten, or written by another version
                 pass
-    return [_numbered(found[seq], nth) for nth, seq in enumerate(sorted(found), start=1)]
+    ordered = (found[seq] for seq in sorted(found))
+    return [
+        replace(one, number=number, title=one.title or f"Checkpoint {number}")
+        for number, one in enumerate(ordered, start=1)
+    ]
 
 
 def listing(found: Sequence[Checkpoint], *, linked: bool = False) -> str:
-    """The checkpoints as a table in Markdown; linked, with their files."""
+    """The checkpoints as a Markdown table, optionally with links to their files."""
     if not found:
         return EMPTY
-    rows = (
-        f"| {one.number} | {_cell(one, linked=linked)} | {one.day} "
-        f"| {one.messages:,} | {one.tokens:,} |"
-        for one in found
-    )
+    rows: list[str] = []
+    for one in found:
+        title = f"[{_plain(one.title)}]({one.name})" if linked else _plain(one.title)
+        rows.append(f"| {one.number} | {title} | {one.day} | {one.messages:,} | {one.tokens:,} |")
     head = "| Number | Title | Day | Messages | Tokens |", "| ---: | --- | --- | ---: | ---: |"
     return "\n".join((*head, *rows))
 
 
 def index(found: Sequence[Checkpoint], session: str | None = None) -> str:
-    """What the index file holds."""
+    """The content of the index file."""
     mark = INDEX_MARK.format(owner=owner_mark(session))
     return f"{mark}\n# Checkpoints\n\n{listing(found, linked=True)}\n"
 
 
 def owner_mark(session: str | None) -> str:
-    """How an index names its session, without saying its name."""
+    """How an index identifies its session without naming it."""
     return "" if session is None else f" of {sha256(session.encode()).hexdigest()[:16]}"
 
 
 def workspace(before: bytes, count: int) -> bytes:
-    """A workspace file that counts so many checkpoints; everything else in it stays as it is."""
+    """A workspace file with this count of checkpoints, and everything else as it was."""
     number = str(count).encode()
     found = _COUNT.search(before)
     if found:
@@ -125,12 +125,12 @@ def workspace(before: bytes, count: int) -> bytes:
 
 
 def is_ours(name: str, text: str) -> bool:
-    """Whether a file of this name that begins with this text is a checkpoint's."""
+    """Whether a file of this name that starts with this text is a checkpoint."""
     return bool(_NAME.fullmatch(name) and _MARKED.match(text))
 
 
 def slug(title: str) -> str:
-    """The title as a part of a file name, in characters that every file system takes."""
+    """The title as a part of a file name, in characters that every file system allows."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return words[:_SLUG].rstrip("-") or "checkpoint"
@@ -144,80 +144,56 @@ async def _entry(log: Log, session: str, seq: int) -> Entry | None:
 def _checkpoint(entry: Entry, fold: UUID, summary: Summary, at: int) -> Checkpoint:
     title = " ".join(summary.title.replace(TRUNCATED, " … ").split())
     text = summary.text.strip() or summary.words
-    if report := told(summary):
+    if report := report_markdown(summary):
         text = f"{text}\n\n## {HEADING}\n\n{report}"
     return Checkpoint(0, title, fold, entry.seq, at, text, summary.messages, summary.tokens)
 
 
-def _numbered(one: Checkpoint, number: int) -> Checkpoint:
-    return replace(one, number=number, title=one.title or f"Checkpoint {number}")
-
-
-def _cell(one: Checkpoint, *, linked: bool) -> str:
-    title = _plain(one.title)
-    return f"[{title}]({one.name})" if linked else title
-
-
 def _plain(title: str) -> str:
-    """A title as Markdown shows it: as it was written."""
     return _SPECIAL.sub(r"\\\1", title)
 
 
-# A folder of checkpoints that people read: files that say what the log says now.
-
-_BEGINNING = 200  # characters of a file, enough to know it by
-
-
 class Workspace:
-    """Keeps `checkpoints/NNN-title.md`, `checkpoints/index.md` and `workspace.yaml` in a folder.
+    """Writes `checkpoints/NNN-title.md`, `checkpoints/index.md` and `workspace.yaml` to a folder.
 
-    The log is the truth: files are made from it, and those of folds that are gone are removed. No
-    file of anyone else's is overwritten or removed.
+    The files are made from the log, and those of folds that are gone are removed. Files that Refold
+    did not write are never overwritten or removed.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._checkpoints = folder / "checkpoints"
+        self._index = self._checkpoints / "index.md"
 
     def path_of(self, checkpoint: Checkpoint) -> Path:
         """Where the checkpoint is written."""
         return self._checkpoints / checkpoint.name
 
     def align(self, checkpoints: Sequence[Checkpoint], session: str | None = None) -> None:
-        """Write what the files do not say yet, and remove what is no longer so.
+        """Bring the files in line with the session's checkpoints.
 
-        First the checkpoints, then their index, then the count of them: whoever reads in between
-        finds what an index names. Raises InvalidInput when a file of someone else is in the way, or
-        the folder is another session's.
+        The checkpoints are written first, then their index, then their count: an index never names
+        a missing file. Raises InvalidInput if a file that Refold did not write is in the way, or if
+        the folder belongs to another session.
         """
-        wanted = {self.path_of(one): one.markdown() for one in checkpoints}
-        self._check(wanted, session)
+        texts = {self.path_of(one): one.markdown() for one in checkpoints}
+        self._check(texts, session)
         self._checkpoints.mkdir(parents=True, exist_ok=True)
-        for path, text in wanted.items():
+        for path, text in texts.items():
             _write(path, text.encode())
         _write(self._index, index(checkpoints, session).encode())
-        for path in self._ours():
-            if path not in wanted:
+        for path in [*self._checkpoints.glob("*.md")]:
+            if path not in texts and is_ours(path.name, _prefix(path)):
                 path.unlink(missing_ok=True)
         settings = self._folder / "workspace.yaml"
         _write(settings, workspace(_read(settings) or b"", len(checkpoints)))
 
-    @property
-    def _checkpoints(self) -> Path:
-        return self._folder / "checkpoints"
-
-    @property
-    def _index(self) -> Path:
-        return self._checkpoints / "index.md"
-
-    def _ours(self) -> list[Path]:
-        return [one for one in self._checkpoints.glob("*.md") if is_ours(one.name, _begins(one))]
-
-    def _check(self, wanted: Iterable[Path], session: str | None) -> None:
-        others = [one for one in wanted if one.exists() and not is_ours(one.name, _begins(one))]
-        begins = _begins(self._index)
-        if self._index.exists() and not begins.startswith(INDEX_MARK.partition("{")[0]):
+    def _check(self, paths: Iterable[Path], session: str | None) -> None:
+        others = [one for one in paths if one.exists() and not is_ours(one.name, _prefix(one))]
+        prefix = _prefix(self._index)
+        if self._index.exists() and not prefix.startswith(INDEX_MARK.partition("{")[0]):
             others.append(self._index)
-        elif begins and not begins.startswith(INDEX_MARK.format(owner=owner_mark(session))):
+        elif prefix and not prefix.startswith(INDEX_MARK.format(owner=owner_mark(session))):
             raise InvalidInput(
                 f"{self._folder} has the checkpoints of another session.",
                 "Give each session a folder of its own.",
@@ -229,11 +205,11 @@ class Workspace:
             )
 
 
-def _begins(path: Path) -> str:
+def _prefix(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(_BEGINNING)
+        return file.read(_PREFIX)
 
 
 def _read(path: Path) -> bytes | None:
@@ -244,6 +220,5 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write the file, unless it says so already."""
     if _read(path) != content:
         write_whole(path, content)

@@ -1,4 +1,4 @@
-"""Making a fold: the log is read, a summary is written, and shown as the profile shows it."""
+"""Making a fold: read the log, write a summary, and render it as the profile says."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,28 +7,27 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from refold.fold.extractive import breadcrumb, identifiers, with_results
+from refold.fold.extractive import extractive_summary, identifiers, with_results
 from refold.fold.job import Job, Steps
 from refold.fold.material import Boundary, Material, gather, needed
-from refold.fold.replace import placed
-from refold.fold.summary import Summary
+from refold.fold.replace import render_summary
+from refold.fold.summary import Summary, shown_tokens
 from refold.log import Entry, Log, Span
 from refold.view import Counter, Fold
-from refold.view.budget import PER_MESSAGE
 from refold.wire import wire_for
 
 Write = Callable[[Material, Job, Steps], Awaitable[Summary]]
-"""Writes a summary of the material."""
 Remember = Callable[[Summary, Job], Awaitable[None]]
-"""Keeps what a summary says for other sessions, before what it stands for leaves the view."""
+"""Saves what a summary says for other sessions, before the summarized messages leave the view."""
 
 MANUAL = "manual"
-_REMEMBERING = 30.0  # seconds that a note may take to be kept
+MAX_NAMES = 20
+_REMEMBER_TIMEOUT = 30.0
 
 
 async def from_the_log(material: Material, job: Job, steps: Steps) -> Summary:  # noqa: ARG001
-    """The breadcrumb: what the log says by itself. It needs no model and costs nothing."""
-    return await asyncio.to_thread(breadcrumb, material)
+    """Write the extractive summary: it needs no model and costs nothing."""
+    return await asyncio.to_thread(extractive_summary, material)
 
 
 class Compactor:
@@ -47,33 +46,35 @@ class Compactor:
         self._remember = remember
 
     async def __call__(self, job: Job, steps: Steps) -> JsonValue:
-        """The summary that the fold is completed with."""
-        given = read_context(job.context)
-        values, host = given.values, given.host
-        gone = await self._forgotten(job) if self._remember else 0
+        """Make the summary that the fold is completed with."""
+        context = read_context(job.context)
+        forgotten = await self._count_forgotten(job) if self._remember else 0
         material = await self._material(job)
-        write = from_the_log if given.at_once else self._write
-        written = await write(material, job, steps)
-        told = await asyncio.to_thread(with_results, written, material)
+        write = from_the_log if context.at_once else self._write
+        summary = await write(material, job, steps)
         summary = replace(
-            told,
+            await asyncio.to_thread(with_results, summary, material),
             messages=material.messages,
-            tokens=given.tokens,
-            over=tuple(one.seq for one in material.earlier),
+            tokens=context.tokens,
+            over=tuple(fold.seq for fold in material.earlier),
         )
-        manual = job.trigger == MANUAL
-        shown = await asyncio.to_thread(
-            placed, summary, values, self.counter, manual=manual, host=host
+        rendered = await asyncio.to_thread(
+            render_summary,
+            summary,
+            context.values,
+            self.counter,
+            manual=job.trigger == MANUAL,
+            host=context.host,
         )
-        if self._remember is not None and await self._forgotten(job) == gone:
-            async with asyncio.timeout(_REMEMBERING):
-                await self._remember(shown, job)
-        return shown.as_json()
+        # Nothing that was forgotten in the meantime may end up in a note.
+        if self._remember is not None and await self._count_forgotten(job) == forgotten:
+            async with asyncio.timeout(_REMEMBER_TIMEOUT):
+                await self._remember(rendered, job)
+        return rendered.as_json()
 
-    async def _forgotten(self, job: Job) -> int:
-        """How many of its entries are forgotten: what is forgotten now is not noted any more."""
-        found = [await self._log.read(job.session, span, whole=False) for span in job.spans]
-        return sum(entry.forgotten for entries in found for entry in entries)
+    async def _count_forgotten(self, job: Job) -> int:
+        spans = [await self._log.read(job.session, span, whole=False) for span in job.spans]
+        return sum(entry.forgotten for entries in spans for entry in entries)
 
     async def _material(self, job: Job) -> Material:
         visible = await self._log.visible(job.session, last=0)
@@ -84,122 +85,115 @@ class Compactor:
         return await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
 
 
+class Context(NamedTuple):
+    """What a job carries so that any process makes the same fold of it."""
+
+    values: Fold
+    host: Mapping[str, JsonValue]
+    tokens: int = 0
+    model: str = ""
+    summarizer: str = ""
+    at_once: bool = False
+
+
 def context(  # noqa: PLR0913 - all that it carries
     values: Fold,
     host: Mapping[str, JsonValue],
     tokens: int = 0,
     *,
     model: str = "",
-    summariser: str = "",
+    summarizer: str = "",
     at_once: bool = False,
 ) -> JsonValue:
-    """What a job must carry so that any process makes the same fold of it.
+    """Build the context of a job.
 
     Args:
-        values: What the fold keeps and shows.
+        values: The profile's settings for folds.
         host: What the host knows of the work under way.
-        tokens: What all that it stands for would cost in a request.
-        model: The model that the session is for.
-        summariser: The model that summarises, where one is named.
-        at_once: Whether somebody waits, so that the log writes the summary, whoever else could.
+        tokens: What all of the folded messages would cost in a request.
+        model: The session's model.
+        summarizer: The model that summarizes, if one is named.
+        at_once: Whether somebody is waiting: the summary is then extractive, without a model.
     """
     return {
         "fold": values.model_dump(mode="json"),
         "host": dict(host),
         "tokens": tokens,
         "model": model,
-        "summariser": summariser,
+        "summarizer": summarizer,
         "at_once": at_once,
     }
 
 
-def is_extractive(job: Job) -> bool:
-    """Whether the log itself writes the summary of this fold, without a model."""
-    given = read_context(job.context)
-    return given.at_once or (given.values.writer == "log" and not given.summariser)
-
-
-class Context(NamedTuple):
-    """What a job carries."""
-
-    values: Fold
-    host: Mapping[str, JsonValue]
-    tokens: int = 0
-    model: str = ""
-    summariser: str = ""
-    at_once: bool = False
-
-
 def read_context(value: JsonValue) -> Context:
-    """The context that `context` put together."""
+    """Read what `context` built."""
     match value:
         case {"fold": values, "host": dict(host), "tokens": int(tokens)}:
-            known = Context(
-                Fold(),
+            try:
+                fold = Fold.model_validate(values)
+            except ValidationError:  # written by another version
+                fold = Fold()
+            return Context(
+                fold,
                 host,
                 tokens,
                 str(value.get("model") or ""),
-                str(value.get("summariser") or ""),
+                str(value.get("summarizer") or ""),
                 value.get("at_once") is True,
             )
-            try:
-                return known._replace(values=Fold.model_validate(values))
-            except ValidationError:  # of another version: its own values will do
-                return known
         case _:
             return Context(Fold(), {})
 
 
-# What a fold would do, before it is done: what goes, what stays, what is lost, what it saves.
-
-MOST_NAMES = 20
+def is_extractive(job: Job) -> bool:
+    """Whether this fold is made from the log alone, without a model."""
+    context = read_context(job.context)
+    return context.at_once or (context.values.writer == "log" and not context.summarizer)
 
 
 class Preview(NamedTuple):
-    """A fold that has not been made."""
+    """What a fold would do, before it is made."""
 
     spans: tuple[Span, ...]
     messages: int
-    """That would be folded."""
+    """Messages that would be folded."""
     kept: int
-    """Messages that stay."""
+    """Messages that would stay."""
     before: int
     """Tokens of the view now."""
     after: int
-    """Tokens of the view then."""
+    """Tokens of the view after the fold."""
     text: str
-    """What would be shown instead."""
+    """What would be shown in place of the messages."""
     lost: int
-    """How many names would be found in the log only."""
+    """How many names only the log would still have."""
     names: tuple[str, ...]
     """The weightiest of them."""
     cost_before: float | None = None
-    """Dollars that one more request costs now, its prefix cached."""
+    """Dollars that one more request costs now, with its prefix cached."""
     cost_after: float | None = None
-    """Dollars that it costs then; the first one, which the cache does not know, more."""
+    """The same after the fold, from its second request on."""
     cost_once: float | None = None
-    """Dollars of that first request."""
+    """Dollars of the first request after the fold, whose prefix is not cached yet."""
 
     @property
     def freed(self) -> int:
-        """Tokens that the view would have fewer."""
         return self.before - self.after
 
 
 def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter
 ) -> Preview:
-    """What folding this to that summary would do to a view of so many tokens and messages."""
-    shown = sum(counter.text(one.text) + PER_MESSAGE for one in summary.shown)
-    told = {*identifiers(summary.text)}
-    gone = [one.name for one in summary.ledger if one.name not in told]
+    """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
+    shown_names = {*identifiers(summary.text)}
+    lost = [name.name for name in summary.ledger if name.name not in shown_names]
     return Preview(
         boundary.spans,
         boundary.messages,
         messages - boundary.messages,
         tokens,
-        tokens - boundary.tokens + shown,
+        tokens - boundary.tokens + shown_tokens(summary, counter),
         summary.text,
-        len(gone),
-        tuple(gone[:MOST_NAMES]),
+        len(lost),
+        tuple(lost[:MAX_NAMES]),
     )

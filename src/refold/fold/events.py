@@ -1,6 +1,6 @@
-"""What a fold says about itself to those who watch: that it began, and how it ended.
+"""Events of folds: their start, their end, and the guards that hold them back.
 
-The names and fields are those that other tools know: `session.compaction_start` and
+The names and fields are those that other tools use: `session.compaction_start` and
 `session.compaction_complete`, and the telemetry records `session_compaction_start` and
 `session_compaction_complete`.
 """
@@ -28,7 +28,7 @@ class CompactionStart:
 
     @classmethod
     def of(cls, trigger: str, account: Account) -> "CompactionStart":
-        """The event of a fold that begins with such a view."""
+        """The event of a fold that starts with this view."""
         return cls(trigger, account.system, account.conversation, account.tools)
 
     def as_json(self) -> dict[str, JsonValue]:
@@ -119,7 +119,7 @@ Guard = Literal[
     "no progress",
     "not believed",
     "repeated failure",
-    "summariser left alone",
+    "summarizer left alone",
 ]
 """What keeps a session from folding in vain."""
 
@@ -134,16 +134,16 @@ _REMEDIES: Final[dict[Guard, str]] = {
         "`fold.max_tokens` or `fold.keep.amount`, or use a model with a larger window."
     ),
     "not believed": (
-        "What the summariser wrote was not used; the log's own summary stands in its place. If "
-        "this happens often, choose another `summariser`."
+        "What the summarizer wrote was not used; the log's own summary stands in its place. If "
+        "this happens often, choose another `summarizer`."
     ),
     "repeated failure": (
         "Folds fail for the same reason, so the next is begun only when there is more to fold; "
         "until then requests leave out what does not fit. Look at the reason."
     ),
-    "summariser left alone": (
-        "The summariser failed too often and is asked again only now and then; the log writes the "
-        "summaries meanwhile. Check its key, its limits, its name, or set another `summariser`."
+    "summarizer left alone": (
+        "The summarizer failed too often and is asked again only now and then; the log writes the "
+        "summaries meanwhile. Check its key, its limits, its name, or set another `summarizer`."
     ),
 }
 

@@ -1,42 +1,80 @@
-"""The breadcrumb: a summary from the log alone, without a model.
+"""The extractive summary: from the log alone, without a model.
 
-It quotes and counts and says nothing of its own: the user's messages, the names in use, the files
-that were changed, errors and what came of them, calls without an answer, where things stood, and
-what the model said it would do next. What it quotes can be false or out of date, and what it leaves
-out can matter.
+It only quotes and counts: the user's messages, the names in use, the files that were changed,
+errors and their outcome, calls without an answer, the state of the work, and what the model said it
+would do next. A quote can be false or out of date, and what is left out can matter.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.fold.material import Earlier, Material, Passage
 from refold.fold.summary import HAND, Claim, Directive, Name, Section, Summary, clipped, one_line
-from refold.fold.watchdog import CHANGING, PATHS, TELLING, given, reads_of
+from refold.fold.watchdog import (
+    CHANGING,
+    PATH_ARGUMENTS,
+    SUBJECT_ARGUMENTS,
+    first_argument,
+    reads_of,
+)
 from refold.log import PartRef
 from refold.view import Counter
 from refold.view.framing import tool_name
-from refold.wire import Shape
-from refold.wire.fingerprint import users_words
-
-# Identifiers: the words of a session that cannot be guessed, only remembered.
-#
-# Which words count was chosen, out of many ways to say it, so that LR-UIR gives the shares that
-# were
-# measured for the comparison policies before the lab was there. Use it to compare policies; its
-# absolute value depends on this choice.
+from refold.wire import Kind, Shape
+from refold.wire.harness import users_words
 
 Find = Callable[[str], list[str]]
-"""The identifiers of a text, each as often as it occurs."""
+"""Finds the identifiers of a text, each as often as it occurs."""
+Rules = Callable[[str], list[str]]
+"""Finds the rules in a text."""
 
-_KINDS = tuple(
+BY = "breadcrumb"  # stored in logs
+EARLIER = "From an earlier summary"
+CHANGED = "Files changed"
+ERRORS = "Errors and what came of them"
+OPEN = "Calls without an answer"
+RESULTS = "Large results, which are left out here"
+STATE = "Where it stood"
+NEXT = "Next, in the model's words"
+
+MAX_NAMES = 1_000
+"""How many names a fold stores; far fewer are shown."""
+MAX_NAME = 120
+"""Characters of a name. A tool could return a longer one that is a text without spaces."""
+_MIN_NAME = 4
+_HALF_LIFE = 300  # messages
+_FADED = 10 * _HALF_LIFE
+_SAID_WEIGHT, _RETURNED_WEIGHT = 4.0, 1.0
+
+_MAX_DIRECTIVES = 100
+_MAX_EARLIER = 3
+_MAX_ERRORS = 6
+_MAX_FILES = 15
+_MAX_RESULTS = 8
+_LARGE = 2_000  # characters
+_LAST_CALLS = 4
+_RECENT = 3_000  # messages whose errors and changes are still of interest
+_LINE = 160
+_LAST_WORDS = 600
+_TITLE = 60
+_MAX_SEARCHED = 20_000  # characters of a result in which an error is looked for
+_MAX_QUOTE = 4_000  # more than is shown of a message, far less than a pasted file
+_MAX_RULES_TEXT = 4_000  # characters of a message in which rules are looked for
+_MAX_RULE = 300  # characters of a sentence; a longer one is a pasted text
+
+# Which words count as identifiers was chosen so that LR-UIR reproduces the shares that were
+# measured earlier for the comparison policies. Use it to compare policies; its absolute value
+# depends on this choice.
+_IDENTIFIERS = tuple(
     re.compile(kind)
     for kind in (
-        # src/app/main.ts: looked for where one can begin, or a long line would take forever
+        # src/app/main.ts, with a lookbehind that keeps long lines from taking forever
         r"(?<![\w.@~-])(?:(?<!/)[\w.@~-]+)?(?:/[\w.@~-]+)*/[\w.@~-]*\w",
         r"(?<![\w/.-])[\w-]+\.(?:[jt]sx?|jsonl?|md|py|sh|txt|html|css|ya?ml|toml)\b",  # main.ts
         r"\b[A-Za-z]*[a-z0-9][A-Z]\w*\b",  # renderFrame, TextEditor
@@ -46,132 +84,6 @@ _KINDS = tuple(
         r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b",  # 603f272
     )
 )
-_SHORTEST = 4
-
-
-def identifiers(text: str) -> list[str]:
-    """Paths, file names, names in camel or snake case, long numbers, codes and hex ids."""
-    return [found for kind in _KINDS for found in kind.findall(text) if len(found) >= _SHORTEST]
-
-
-def strings(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
-    """The texts of a JSON value: where to look for names in a call's arguments."""
-    if isinstance(value, list):
-        for one in value:
-            yield from strings(one, keys=keys)
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            if keys:
-                yield key
-            yield from strings(one, keys=keys)
-    elif value is not None:
-        yield str(value)
-
-
-# The ledger: the names that folded messages hold, the most likely to be needed again first.
-#
-# A name weighs more the more messages hold it, the newer they are, and when people or the model
-# wrote
-# it rather than a tool. The weights of an earlier fold fade as messages go by, so merging it is the
-# same as reading its messages again.
-
-MOST = 1_000
-"""How many names a fold keeps; far fewer are shown."""
-MAX_NAME = 120
-"""Characters of a name. A tool could return a longer one that is a text without spaces."""
-_HALF_LIFE = 300  # messages
-_FADED = 10 * _HALF_LIFE
-_SAID, _RETURNED = 4.0, 1.0
-
-
-def ledger(passages: Sequence[Passage], earlier: Sequence[Earlier] = ()) -> tuple[Name, ...]:
-    """The names of these messages and of earlier folds, the weightiest first."""
-    found: dict[str, _Found] = {}
-    for one in earlier:
-        newer = sum(passage.seq > one.last for passage in passages)
-        fade = _fading(newer + _told_since(one.last, earlier))
-        for name, weight, last, by_tools in one.summary.ledger:
-            _add(found, name, _Found(weight * fade, last, by_tools))
-    for newer, passage in enumerate(reversed(passages)):
-        if newer >= _FADED and len(found) >= MOST:
-            break  # what is older weighs next to nothing, and need not be read
-        fade = _fading(newer + _told_since(passage.seq, earlier))
-        for name, weight in _weights(passage).items():
-            _add(found, name, _Found(weight * fade, passage.seq, weight == _RETURNED))
-    names = (
-        Name(name, round(one.weight, 4), one.last, one.by_tools) for name, one in found.items()
-    )
-    return tuple(sorted(names, key=lambda one: (-one.weight, one.name))[:MOST])
-
-
-def fitting(names: Iterable[Name], counter: Counter, tokens: int, said: str = "") -> list[Name]:
-    """As many of the names as fit, without those that are said already."""
-    there = {*identifiers(said)}
-    chosen: list[Name] = []
-    for one in names:
-        if one.name in there:
-            continue
-        tokens -= counter.text(f"{one.name}\n")
-        if tokens < 0:
-            break
-        chosen.append(one)
-    return chosen
-
-
-def _told_since(seq: int, earlier: Iterable[Earlier]) -> int:
-    """How many messages after this entry are beneath earlier folds."""
-    return sum(one.summary.messages for one in earlier if one.last > seq)
-
-
-def _fading(messages: int) -> float:
-    return 0.5 ** (messages / _HALF_LIFE)
-
-
-def _weights(passage: Passage) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    for shape in passage.shapes:
-        said = shape.kind in ("prompt", "text", "call", "thought") and not passage.delegated
-        weight = _SAID if said else _RETURNED
-        names = (name for name in identifiers(_said(shape)) if len(name) <= MAX_NAME)
-        for name in names:
-            weights[name] = max(weight, weights.get(name, 0))
-    return weights
-
-
-def _said(shape: Shape) -> str:
-    """The text of a part; of a call, its arguments' values: their names are the tool's."""
-    if shape.kind == "prompt":
-        return users_words(shape.text)
-    if shape.kind != "call":
-        return shape.text
-    try:
-        return "\n".join(strings(from_json(shape.text), keys=False))
-    except ValueError:
-        return shape.text
-
-
-class _Found(NamedTuple):
-    """What is known of a name so far."""
-
-    weight: float = 0.0
-    last: int = 0
-    by_tools: bool = True
-
-
-def _add(found: dict[str, _Found], name: str, more: _Found) -> None:
-    before = found.get(name, _Found())
-    found[name] = _Found(
-        before.weight + more.weight,
-        max(before.last, more.last),
-        before.by_tools and more.by_tools,
-    )
-
-
-# Standing rules: what the user said once, and means for good.
-#
-# "Read part 3" is done when it is read. "Never push to main" is not: where there is no room for all
-# that the user said, it is the last to go.
-
 _STANDING: Final = re.compile(
     r"\b(?:never|always|do not|don't|dont|must(?:n't)?|only|avoid|prefer|make sure|remember to"
     r"|from now on|without asking|ask (?:me )?(?:first|before)|not allowed|you may|you can|keep"
@@ -182,52 +94,7 @@ _STANDING: Final = re.compile(
     r"|不要|不得|禁止|必须|总是|一定|只能|永远|しないで|必ず|常に|禁止|항상|절대",
     re.IGNORECASE,
 )
-_SENTENCE_RULES: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")  # noqa: RUF001 - signs of other scripts
-_READ = 4_000  # characters of a message
-_LONGEST = 300  # characters of a sentence; what is longer is a pasted text
-
-
-def rules_in(text: str) -> list[str]:
-    """The sentences of a message that sound as if they were meant for good."""
-    if not _STANDING.search(text[:_READ]):
-        return []
-    sentences = (one.strip() for one in _SENTENCE_RULES.split(text[:_READ]))
-    return [one for one in sentences if 0 < len(one) <= _LONGEST and _STANDING.search(one)]
-
-
-Rules = Callable[[str], list[str]]
-"""The rules in a text."""
-
-
-def least_missed(texts: Sequence[str], rules: Rules = rules_in) -> list[int]:
-    """The messages by how little they would be missed: the oldest first, those with rules last."""
-    order = [(bool(rules(text)), at) for at, text in enumerate(texts)]
-    newest = len(texts) - 1  # what was said last is what is being done
-    return [at for _, at in sorted((ruled or at == newest, at) for ruled, at in order)]
-
-
-BY = "breadcrumb"
-EARLIER = "From an earlier summary"
-CHANGED = "Files changed"
-ERRORS = "Errors and what came of them"
-OPEN = "Calls without an answer"
-RESULTS = "Large results, which are left out here"
-STATE = "Where it stood"
-NEXT = "Next, in the model's words"
-
-_MOST_DIRECTIVES = 100
-_MOST_EARLIER = 3
-_MOST_ERRORS = 6
-_MOST_FILES = 15
-_MOST_RESULTS = 8
-_LARGE = 2_000  # characters
-_LAST_CALLS = 4
-_RECENT = 3_000  # messages among which errors and changes are worth telling
-_LINE = 160
-_LAST_WORDS = 600
-_TITLE = 60
-_SEARCHED = 20_000  # characters of a result in which an error is looked for
-_QUOTED_CHARS = 4_000  # more than is shown of a message, far less than a pasted file
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")  # noqa: RUF001 - signs of other scripts
 _ERROR = re.compile(  # at the beginning of a line: a program's complaint, not its source
     r"^(?:\S{1,40}: )?(?:\w*(?:Error|Exception)\b|error\b|fatal\b|panic\b|Traceback\b|FAILED\b"
     r"|failed\b|npm ERR|.{0,60}(?:No such file|Permission denied|command not found)"
@@ -237,149 +104,226 @@ _ERROR = re.compile(  # at the beginning of a line: a program's complaint, not i
 _INTENT = re.compile(
     r"\b(?:next|now|then|let me|i'll|i will|todo|remaining|still)\b", re.IGNORECASE
 )
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+")
+_CLAUSE_END = re.compile(r"(?<=[.!?:])\s+")
 
 
-def breadcrumb(material: Material) -> Summary:
-    """What the log says of the material."""
-    passages = [one for one in material.passages if one.role != "system"]
-    own = [one for one in passages if not one.delegated]
-    directives = _in_order(
-        (*(each for one in material.earlier for each in one.summary.directives), *_directives(own))
-    )
+def extractive_summary(material: Material) -> Summary:
+    """Summarize the material from the log alone."""
+    passages = [passage for passage in material.passages if passage.role != "system"]
+    own = [passage for passage in passages if not passage.delegated]
+    # A message that was unfolded is in the earlier summary too.
+    earlier = (one for fold in material.earlier for one in fold.summary.directives)
+    by_source = {directive.source: directive for directive in (*earlier, *_directives(own))}
+    directives = [by_source[source] for source in sorted(by_source)]
+    order = least_missed([directive.text for directive in directives])
     return Summary(
         BY,
-        title=_title(directives),
+        title=one_line(directives[-1].text, _TITLE) if directives else "",
         sections=tuple(_sections(own[-_RECENT:], material.earlier)),
-        directives=_kept(directives),
-        omitted=sum(one.summary.omitted for one in material.earlier)
-        + max(0, len(directives) - _MOST_DIRECTIVES),
+        directives=tuple(directives[index] for index in sorted(order[-_MAX_DIRECTIVES:])),
+        omitted=sum(fold.summary.omitted for fold in material.earlier)
+        + max(0, len(directives) - _MAX_DIRECTIVES),
         ledger=ledger(passages, material.earlier),
         messages=material.messages,
     )
 
 
-def _directives(passages: Iterable[Passage]) -> Iterator[Directive]:
-    for passage in passages:
-        for nth, shape in enumerate(passage.shapes):
-            # What an agent's harness put into the user's message is not the user's.
-            words = users_words(shape.text) if shape.kind == "prompt" else ""
-            if words:
-                yield Directive(clipped(words, _QUOTED_CHARS), passage.ref(nth), len(words))
-
-
-def _in_order(directives: Iterable[Directive]) -> tuple[Directive, ...]:
-    """Each once: a message that was opened again is in the earlier summary too."""
-    once = {one.source: one for one in directives}
-    return tuple(once[source] for source in sorted(once))
-
-
-def _kept(directives: Sequence[Directive]) -> tuple[Directive, ...]:
-    order = least_missed([one.text for one in directives])
-    return tuple(directives[at] for at in sorted(order[-_MOST_DIRECTIVES:]))
-
-
-def _title(directives: Sequence[Directive]) -> str:
-    """The newest thing the user asked for."""
-    return one_line(directives[-1].text, _TITLE) if directives else ""
-
-
-def _sections(passages: Sequence[Passage], earlier: Sequence[Earlier]) -> Iterator[Section]:
-    before = {
-        heading: [claim for one in earlier for claim in one.summary.section(heading)]
-        for heading in (EARLIER, CHANGED, ERRORS, RESULTS)
-    }
-    found = (
-        (EARLIER, _newest([*before[EARLIER], *_words(earlier)], _MOST_EARLIER)),
-        (CHANGED, _newest([*before[CHANGED], *_changed(passages)], _MOST_FILES)),
-        (ERRORS, _newest([*before[ERRORS], *_errors(passages)], _MOST_ERRORS)),
-        (OPEN, _open(passages)),
-        (RESULTS, _newest([*before[RESULTS], *results(passages)], _MOST_RESULTS)),
-        (STATE, _state(passages)),
-        (NEXT, _next(passages)),
-    )
-    return (Section(heading, tuple(claims)) for heading, claims in found if claims)
-
-
-def _words(earlier: Iterable[Earlier]) -> Iterator[Claim]:
-    """What a model or a person wrote of what was folded before."""
-    for one in earlier:
-        words = one.summary.words or (one.summary.text if one.summary.by == HAND else "")
-        if words.strip():
-            yield Claim(clipped(words, _QUOTED_CHARS), (PartRef(one.seq, 0),))
-
-
-def _newest(claims: Iterable[Claim], most: int) -> list[Claim]:
-    """The last claims, each text once, where it was said last."""
-    once = {claim.text: claim for claim in claims}
-    order = list(dict.fromkeys(claim.text for claim in reversed(list(claims))))
-    return [once[text] for text in reversed(order[:most])]
-
-
-def _changed(passages: Iterable[Passage]) -> Iterator[Claim]:
-    for passage, nth, shape in _parts(passages, "call"):
-        path = given(shape.text, PATHS) if CHANGING.search(shape.tool or "") else None
-        if path:
-            yield Claim(one_line(path, _LINE), (passage.ref(nth),))
-
-
-def _errors(passages: Sequence[Passage]) -> Iterator[Claim]:
-    calls = {shape.call: shape for _, _, shape in _parts(passages, "call")}
-    worked: dict[str, int] = {}
-    found: list[tuple[str, str, PartRef]] = []
-    for passage, nth, shape in _parts(passages, "return"):
-        call = _called(calls.get(shape.call, shape._replace(text="")))
-        error = _ERROR.search(shape.text[:_SEARCHED])
-        if error:
-            found.append((call, one_line(error.group(), _LINE), passage.ref(nth)))
-        else:
-            worked[call] = passage.seq
-    for call, error, ref in found:
-        later = " (the same call worked later)" if worked.get(call, 0) > ref.seq else ""
-        yield Claim(f'The tool {call} returned: "{error}"{later}', (ref,))
-
-
-def results(passages: Sequence[Passage]) -> Iterator[Claim]:
-    """Large results, each with the reference by which recall reads it."""
-    calls = {shape.call: shape for _, _, shape in _parts(passages, "call")}
-    for passage, nth, shape in _parts(passages, "return"):
-        if len(shape.text) > _LARGE:
-            called = _called(calls.get(shape.call, shape._replace(text="")))
-            mark = f"[…archived: {len(shape.text)} chars, part {passage.seq}.{nth}]"
-            yield Claim(f"{called} {mark}", (passage.ref(nth),))
-
-
 def with_results(summary: Summary, material: Material) -> Summary:
-    """A summary, whoever wrote it, with the large results it stands for named.
-
-    It remembers what was read as well, so that reading it again is noticed.
-    """
+    """Add references to large results to any summary, and the reads that rereads are noticed by."""
     summary = replace(summary, reads=reads_of(material))
-    found = _newest([*results(material.passages)], _MOST_RESULTS)
+    found = _last_unique([*_results(material.passages)], _MAX_RESULTS)
     if summary.section(RESULTS) or not found:
         return summary
     return replace(summary, sections=(*summary.sections, Section(RESULTS, tuple(found))))
 
 
-def _open(passages: Sequence[Passage]) -> list[Claim]:
+def identifiers(text: str) -> list[str]:
+    """Paths, file names, names in camel or snake case, long numbers, codes and hex ids."""
+    return [name for kind in _IDENTIFIERS for name in kind.findall(text) if len(name) >= _MIN_NAME]
+
+
+def strings(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
+    """The texts of a JSON value, such as a call's arguments."""
+    if isinstance(value, list):
+        for item in value:
+            yield from strings(item, keys=keys)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if keys:
+                yield key
+            yield from strings(item, keys=keys)
+    elif value is not None:
+        yield str(value)
+
+
+def ledger(passages: Sequence[Passage], earlier: Sequence[Earlier] = ()) -> tuple[Name, ...]:
+    """The names of these messages and of earlier folds, the most likely to be needed again first.
+
+    A name weighs more the more messages it is in, the newer they are, and if the user or the model
+    wrote it rather than a tool. The weights of earlier folds fade as messages go by, so merging a
+    fold is the same as reading its messages again.
+    """
+    names: dict[str, Name] = {}
+
+    def add(name: str, weight: float, last: int, *, by_tools: bool) -> None:
+        before = names.get(name)
+        if before is not None:
+            weight += before.weight
+            last = max(last, before.last)
+            by_tools = by_tools and before.by_tools
+        names[name] = Name(name, weight, last, by_tools)
+
+    def fade(newer: int, seq: int) -> float:
+        folded = sum(fold.summary.messages for fold in earlier if fold.last > seq)
+        return 0.5 ** ((newer + folded) / _HALF_LIFE)
+
+    for fold in earlier:
+        factor = fade(sum(passage.seq > fold.last for passage in passages), fold.last)
+        for name, weight, last, by_tools in fold.summary.ledger:
+            add(name, weight * factor, last, by_tools=by_tools)
+    for newer, passage in enumerate(reversed(passages)):
+        if newer >= _FADED and len(names) >= MAX_NAMES:
+            break  # older names weigh next to nothing
+        factor = fade(newer, passage.seq)
+        for name, weight in _weights(passage).items():
+            add(name, weight * factor, passage.seq, by_tools=weight == _RETURNED_WEIGHT)
+    rounded = (name._replace(weight=round(name.weight, 4)) for name in names.values())
+    return tuple(sorted(rounded, key=lambda name: (-name.weight, name.name))[:MAX_NAMES])
+
+
+def _weights(passage: Passage) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for shape in passage.shapes:
+        text = shape.text
+        if shape.kind == "prompt":
+            text = users_words(text)
+        elif shape.kind == "call":  # only the values: the tool chose the arguments' names
+            with suppress(ValueError):
+                text = "\n".join(strings(from_json(text), keys=False))
+        said = shape.kind in ("prompt", "text", "call", "thought") and not passage.delegated
+        weight = _SAID_WEIGHT if said else _RETURNED_WEIGHT
+        for name in identifiers(text):
+            if len(name) <= MAX_NAME:
+                weights[name] = max(weight, weights.get(name, 0))
+    return weights
+
+
+def fitting(names: Iterable[Name], counter: Counter, tokens: int, text: str = "") -> list[Name]:
+    """As many of the names as fit, without those that are in the text already."""
+    present = {*identifiers(text)}
+    chosen: list[Name] = []
+    for name in names:
+        if name.name in present:
+            continue
+        tokens -= counter.text(f"{name.name}\n")
+        if tokens < 0:
+            break
+        chosen.append(name)
+    return chosen
+
+
+def rules_in(text: str) -> list[str]:
+    """The sentences of a message that sound like standing rules, such as "never push to main"."""
+    text = text[:_MAX_RULES_TEXT]
+    if not _STANDING.search(text):
+        return []
+    sentences = (sentence.strip() for sentence in _SENTENCE_END.split(text))
+    return [one for one in sentences if 0 < len(one) <= _MAX_RULE and _STANDING.search(one)]
+
+
+def least_missed(texts: Sequence[str], rules: Rules = rules_in) -> list[int]:
+    """The messages in the order in which to drop them: the oldest first, those with rules last."""
+    last = len(texts) - 1  # the newest message is what is being worked on
+    return sorted(range(len(texts)), key=lambda i: (bool(rules(texts[i])) or i == last, i))
+
+
+def _directives(passages: Iterable[Passage]) -> Iterator[Directive]:
+    for passage, index, shape in _parts(passages, "prompt"):
+        # What an agent's harness put into the user's message is not the user's.
+        if words := users_words(shape.text):
+            yield Directive(clipped(words, _MAX_QUOTE), passage.ref(index), len(words))
+
+
+def _sections(passages: Sequence[Passage], earlier: Sequence[Earlier]) -> Iterator[Section]:
+    def merged(heading: str, claims: Iterable[Claim], limit: int) -> list[Claim]:
+        before = (claim for fold in earlier for claim in fold.summary.section(heading))
+        return _last_unique([*before, *claims], limit)
+
+    sections = (
+        (EARLIER, merged(EARLIER, _earlier_words(earlier), _MAX_EARLIER)),
+        (CHANGED, merged(CHANGED, _changed_files(passages), _MAX_FILES)),
+        (ERRORS, merged(ERRORS, _errors(passages), _MAX_ERRORS)),
+        (OPEN, _open_calls(passages)),
+        (RESULTS, merged(RESULTS, _results(passages), _MAX_RESULTS)),
+        (STATE, _state(passages)),
+        (NEXT, _next(passages)),
+    )
+    return (Section(heading, tuple(claims)) for heading, claims in sections if claims)
+
+
+def _last_unique(claims: Sequence[Claim], limit: int) -> list[Claim]:
+    """The last claims, each text once, at its last occurrence."""
+    unique: dict[str, Claim] = {}
+    for claim in reversed(claims):
+        unique.setdefault(claim.text, claim)
+    return [*unique.values()][:limit][::-1]
+
+
+def _earlier_words(earlier: Iterable[Earlier]) -> Iterator[Claim]:
+    for fold in earlier:
+        summary = fold.summary
+        words = summary.words or (summary.text if summary.by == HAND else "")
+        if words.strip():
+            yield Claim(clipped(words, _MAX_QUOTE), (PartRef(fold.seq, 0),))
+
+
+def _changed_files(passages: Iterable[Passage]) -> Iterator[Claim]:
+    for passage, index, shape in _parts(passages, "call"):
+        changes = CHANGING.search(shape.tool or "")
+        path = first_argument(shape.text, PATH_ARGUMENTS) if changes else None
+        if path:
+            yield Claim(one_line(path, _LINE), (passage.ref(index),))
+
+
+def _errors(passages: Sequence[Passage]) -> Iterator[Claim]:
+    last_success: dict[str, int] = {}
+    errors: list[tuple[str, str, PartRef]] = []
+    for call, ref, result in _returns(passages):
+        error = _ERROR.search(result[:_MAX_SEARCHED])
+        if error:
+            errors.append((call, one_line(error.group(), _LINE), ref))
+        else:
+            last_success[call] = ref.seq
+    for call, error, ref in errors:
+        later = " (the same call worked later)" if last_success.get(call, 0) > ref.seq else ""
+        yield Claim(f'The tool {call} returned: "{error}"{later}', (ref,))
+
+
+def _results(passages: Sequence[Passage]) -> Iterator[Claim]:
+    """Large results, each with the reference by which recall reads it."""
+    for call, ref, result in _returns(passages):
+        if len(result) > _LARGE:
+            mark = f"[…archived: {len(result)} chars, part {ref.seq}.{ref.index}]"
+            yield Claim(f"{call} {mark}", (ref,))
+
+
+def _open_calls(passages: Sequence[Passage]) -> list[Claim]:
     answered = {shape.call for _, _, shape in _parts(passages, "return")}
     return [
-        Claim(_called(shape), (passage.ref(nth),))
-        for passage, nth, shape in _parts(passages, "call")
+        Claim(_call_text(shape), (passage.ref(index),))
+        for passage, index, shape in _parts(passages, "call")
         if shape.call not in answered
     ]
 
 
 def _state(passages: Sequence[Passage]) -> list[Claim]:
-    calls = list(_parts(passages, "call"))[-_LAST_CALLS:]
     claims = [
-        Claim(f"The model called {_called(shape)}", (passage.ref(nth),))
-        for passage, nth, shape in calls
+        Claim(f"The model called {_call_text(shape)}", (passage.ref(index),))
+        for passage, index, shape in list(_parts(passages, "call"))[-_LAST_CALLS:]
     ]
-    last = _last_words(passages)
-    if last:
-        text, ref = last
-        claims.append(Claim(f'The model last said: "{one_line(text, _LAST_WORDS)}"', (ref,)))
+    if last := _last_words(passages):
+        text = one_line(last.text, _LAST_WORDS)
+        claims.append(Claim(f'The model last said: "{text}"', last.sources))
     return claims
 
 
@@ -387,26 +331,34 @@ def _next(passages: Sequence[Passage]) -> list[Claim]:
     last = _last_words(passages)
     if last is None:
         return []
-    text, ref = last
-    meant = [one for one in _SENTENCE.split(" ".join(text.split())) if _INTENT.search(one)]
-    return [Claim(f'"{one_line(meant[-1], 2 * _LINE)}"', (ref,))] if meant else []
+    clauses = _CLAUSE_END.split(" ".join(last.text.split()))
+    plans = [clause for clause in clauses if _INTENT.search(clause)]
+    return [Claim(f'"{one_line(plans[-1], 2 * _LINE)}"', last.sources)] if plans else []
 
 
-def _last_words(passages: Sequence[Passage]) -> tuple[str, PartRef] | None:
+def _last_words(passages: Sequence[Passage]) -> Claim | None:
     for passage in reversed(passages):
-        for nth, shape in reversed(list(enumerate(passage.shapes))):
+        for index, shape in reversed(list(enumerate(passage.shapes))):
             if shape.kind == "text" and shape.text.strip():
-                return shape.text, passage.ref(nth)
+                return Claim(shape.text, (passage.ref(index),))
     return None
 
 
-def _called(shape: Shape) -> str:
-    told = given(shape.text, (*TELLING, *PATHS)) or shape.text
-    return f"{tool_name(shape.tool)}({one_line(told, _LINE // 2)})"
+def _returns(passages: Sequence[Passage]) -> Iterator[tuple[str, PartRef, str]]:
+    """Each result: the call that it answers, where it is, and its text."""
+    calls = {shape.call: shape for _, _, shape in _parts(passages, "call")}
+    for passage, index, shape in _parts(passages, "return"):
+        call = calls.get(shape.call, shape._replace(text=""))
+        yield _call_text(call), passage.ref(index), shape.text
 
 
-def _parts(passages: Iterable[Passage], kind: str) -> Iterator[tuple[Passage, int, Shape]]:
+def _call_text(shape: Shape) -> str:
+    arguments = first_argument(shape.text, (*SUBJECT_ARGUMENTS, *PATH_ARGUMENTS)) or shape.text
+    return f"{tool_name(shape.tool)}({one_line(arguments, _LINE // 2)})"
+
+
+def _parts(passages: Iterable[Passage], kind: Kind) -> Iterator[tuple[Passage, int, Shape]]:
     for passage in passages:
-        for nth, shape in enumerate(passage.shapes):
+        for index, shape in enumerate(passage.shapes):
             if shape.kind == kind:
-                yield passage, nth, shape
+                yield passage, index, shape

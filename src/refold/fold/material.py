@@ -1,4 +1,4 @@
-"""What a fold is made of: the messages of its spans, and the summaries of earlier folds in them."""
+"""What a fold is made of, and what it would stand for in the view."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from refold.log.entry import intersect, subtract, union
 from refold.view.budget import PER_MESSAGE
 from refold.view.cut import Cut, cut
 from refold.view.profiles import Keep
-from refold.view.view_input import Row, ViewInput, weight
+from refold.view.view_input import ViewInput, weight
 from refold.wire import Role, Shape, Wire
 
 
@@ -22,11 +22,10 @@ class Passage(NamedTuple):
     role: Role
     shapes: tuple[Shape, ...]
     delegated: bool = False
-    """Whether it is the work of a delegation."""
+    """Whether it belongs to a delegated agent's work."""
 
-    def ref(self, nth: int) -> PartRef:
-        """The name of one of its parts."""
-        return PartRef(self.seq, nth)
+    def ref(self, index: int) -> PartRef:
+        return PartRef(self.seq, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a fold is made of, in order."""
+    """The messages of a fold's spans, and the earlier folds among them, in order."""
 
     passages: tuple[Passage, ...]
     earlier: tuple[Earlier, ...] = ()
@@ -49,13 +48,13 @@ class Material:
     @property
     def messages(self) -> int:
         """How many messages a fold of it stands for."""
-        return len(self.passages) + sum(one.summary.messages for one in self.earlier)
+        return len(self.passages) + sum(fold.summary.messages for fold in self.earlier)
 
 
 def needed(spans: tuple[Span, ...], outline: Outline) -> tuple[Span, ...]:
-    """What must be read for a fold over these spans: not what lies beneath an earlier fold.
+    """What to read for a fold over these spans.
 
-    The entries of those folds themselves are read instead.
+    Of earlier folds only their own entries are read, not the messages beneath them.
     """
     inside = [fold for fold in outline.folds if not subtract(fold.spans, spans)]
     bare = subtract(spans, (span for fold in inside for span in fold.spans))
@@ -70,10 +69,15 @@ def gather(
     passages: list[Passage] = []
     earlier: list[Earlier] = []
     folds = {fold.seq: fold for fold in outline.folds if not subtract(fold.spans, spans)}
-    for entry in sorted(entries, key=lambda one: one.seq):
+    for entry in sorted(entries, key=lambda entry: entry.seq):
         match CODEC.decode(entry):
             case Message(payload) if intersect((Span(entry.seq, entry.seq),), spans):
-                passages += _passage(entry, payload, wire)
+                try:
+                    role, shapes, _ = wire.describe(payload)
+                except InvalidMessage:  # it cannot be quoted; the log keeps it
+                    continue
+                shapes = tuple(shape._replace(text=sound(shape.text)) for shape in shapes)
+                passages.append(Passage(entry.seq, role, shapes, entry.scope != MAIN_SCOPE))
             case FoldCompleted(summary=summary) if entry.seq in folds:
                 last = folds[entry.seq].spans[-1].last
                 earlier.append(Earlier(entry.seq, parse(summary), last))
@@ -82,26 +86,8 @@ def gather(
     return Material(tuple(passages), tuple(earlier))
 
 
-def _passage(entry: Entry, payload: bytes, wire: Wire) -> Iterable[Passage]:
-    try:
-        role, shapes, _ = wire.describe(payload)
-    except InvalidMessage:  # what nobody can read, nobody can quote; the log keeps it
-        return
-    yield Passage(entry.seq, role, tuple(map(_sound, shapes)), entry.scope != MAIN_SCOPE)
-
-
-def _sound(shape: Shape) -> Shape:
-    """The part without lone surrogates, which are no text and could not be kept."""
-    if shape.text.isascii():
-        return shape
-    return shape._replace(text=sound(shape.text))
-
-
-# What a fold would stand for: the cut of the view, as spans of the log.
-
-
 class Boundary(NamedTuple):
-    """What would be folded, and what that takes up in the view now."""
+    """What would be folded, and how much of the view that is."""
 
     spans: tuple[Span, ...] = ()
     messages: int = 0
@@ -110,54 +96,50 @@ class Boundary(NamedTuple):
     earlier: tuple[int, ...] = ()
     """The entries of those folds."""
     whole: int = 0
-    """What all of it would cost in a request, with what those folds stand for."""
+    """What all of it would cost in a request, with the messages beneath those folds."""
 
 
 def boundary(inputs: ViewInput, keep: Keep) -> Boundary:
-    """The middle of the sheet, with the earlier folds that lie in it.
+    """The middle of the view, with the earlier folds that lie in it.
 
-    A step of which a part must stay (system content, the latest prompt) stays whole.
+    A step with a part that must stay (system content, the latest prompt) stays whole.
     """
     return _between(inputs, cut(inputs, keep), inputs.prompt)
 
 
 def everything(inputs: ViewInput) -> Boundary:
-    """All that was said, for a person who wants to go on with the summary alone."""
+    """The whole conversation, for users who want to continue from the summary alone."""
     return _between(inputs, Cut(0, len(inputs.rows), tuple(range(len(inputs.rows)))), None)
 
 
 def _between(inputs: ViewInput, where: Cut, prompt: int | None) -> Boundary:
     rows = inputs.rows
-    middle = range(where.head, where.tail)
-    staying = {inputs.steps[at] for at in middle if at == prompt or _fixed(rows[at])}
-    going = [at for at in where.rows if inputs.steps[at] not in staying]
+    staying = {
+        inputs.steps[index]
+        for index in range(where.head, where.tail)
+        if index == prompt or any(part.fixed for part in rows[index].parts)
+    }
+    going = [index for index in where.rows if inputs.steps[index] not in staying]
     if not going:
         return Boundary()
     first = rows[where.head - 1].seq + 1 if where.head else 2
     last = rows[where.tail].seq - 1 if where.tail < len(rows) else inputs.head
-    held = tuple(_whole(inputs, step) for step in sorted(staying))
+    # A step stays with all that lies between its messages, such as a delegated agent's work.
+    steps = map(inputs.step, sorted(staying))
+    held = tuple(Span(rows[step[0]].seq, rows[step[-1]].seq) for step in steps)
     spans = intersect(subtract((Span(first, last),), held), inputs.outline.on_line(inputs.head))
     inside = [fold for fold in inputs.foldings if not subtract(fold.spans, spans)]
-    beyond = (
-        fold for fold in inputs.foldings if fold not in inside
-    )  # they tell their part already
+    # Folds that reach beyond these spans keep standing for their own messages.
+    beyond = (fold for fold in inputs.foldings if fold not in inside)
     spans = subtract(spans, (span for fold in beyond for span in fold.spans))
-    told = sum(inputs.counter.text(text) + PER_MESSAGE for one in inside for _, text in one.shown)
-    tokens = sum(weight(rows[at]) for at in going)
+    shown = sum(
+        inputs.counter.text(text) + PER_MESSAGE for fold in inside for _, text in fold.shown
+    )
+    tokens = sum(weight(rows[index]) for index in going)
     return Boundary(
         spans,
         len(going),
-        tokens + told,
+        tokens + shown,
         tuple(fold.seq for fold in inside),
         tokens + sum(fold.tokens for fold in inside),
     )
-
-
-def _whole(inputs: ViewInput, step: int) -> Span:
-    """A step with what lies between its messages: a delegate's work may be what holds it."""
-    rows = inputs.step(step)
-    return Span(inputs.rows[rows[0]].seq, inputs.rows[rows[-1]].seq)
-
-
-def _fixed(row: Row) -> bool:
-    return any(part.fixed for part in row.parts)

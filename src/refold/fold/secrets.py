@@ -1,9 +1,9 @@
-"""Secrets, taken out of a text before anybody else reads it.
+"""Redacts secrets before a text is shown to a model or stored.
 
-Patterns of our own find what is named, or made in a well-known way; where the package
-`bc-detect-secrets` is installed, its detectors find the keys of many more providers. Where one of
-them fails, nobody knows what the line holds, so all of the line is taken out, and a warning in the
-program's log names the detector.
+Our own patterns find secrets that are named as such or have a well-known form. If the package
+`bc-detect-secrets` is installed, its detectors find the keys of many more providers. If a detector
+fails, the line may hold a secret: the whole line is redacted, and a logged warning names the
+detector.
 """
 
 import logging
@@ -33,7 +33,7 @@ _KEY_BLOCK = re.compile(  # all between its first line and its last, which may b
     r"(?:(?!-----(?:BEGIN|END) )[\s\S]){20,20000}(?=-----END |\Z|-----BEGIN )"
 )
 _IN_ADDRESS = re.compile(r"(\w://[^\s/:@\"']{0,100}:)[^\s/@\"']{1,200}(?=@)")
-_MADE = re.compile(  # as providers make them
+_PROVIDER_KEY = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"eyJ[\w-]{8,4000}\.(?:eyJ)?[\w-]{8,8000}\.[\w-]{8,4000}"
     r"|(?:sk|pk|rk)[-_](?=[\w-]{0,80}\d)[\w-]{20,300}"
@@ -63,25 +63,25 @@ _LONG = re.compile(  # token: …, where it is too long for a word
 )
 _HINTS = ("pass", "pwd", "secret", "key", "token", "auth", "cookie", "credential", "signature")
 
-_OURS: Final = frozenset(
+_SKIPPED_DETECTORS: Final = frozenset(
     {"BasicAuthDetector", "JwtTokenDetector", "PrivateKeyDetector", "KeywordDetector"}
     | {"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"}
     | {"AzureStorageKeyDetector"}
 )
-"""Detectors that are not asked: they take hashes or signatures for keys, or are slow, or find no
-more than our patterns do."""
-_NAMED: Final = frozenset(
+"""Detectors that take hashes or signatures for keys, are slow, or find no more than our patterns
+do."""
+_SLOW_DETECTORS: Final = frozenset(
     {"CloudantDetector", "IbmCloudIamDetector", "IbmCosHmacDetector", "SoftlayerDetector"}
 )
-"""Detectors that look for a name before the secret, at length."""
+"""Detectors that only find secrets with a name before them, and look for it at length."""
 _NAMES = re.compile("key|pwd|pw|pass|token|secret|iam|api", re.IGNORECASE)
 _RUN = re.compile(r"[\w+=.~-]{16,}")
 _DIGIT = re.compile(r"\d")
 _WINDOW = 2_000  # characters of a line that are looked at together
 _OVERLAP = 300
-_SHORTEST = 8
+_MIN_SECRET = 8
 
-_UNSAID = (
+_SUSPICIOUS = (
     (re.compile(r"(\w://)[^/\s@]+@"), r"\1…@"),
     (re.compile(r"\b(bearer|basic)\s+[^\s\"',;]+", re.IGNORECASE), r"\1 …"),
     (
@@ -95,30 +95,24 @@ _UNSAID = (
     (re.compile(r"\b(?:sk|pk|rk|gh[a-z]|xox[a-z]|hf|glpat|AKIA|AIza)[-_*\w]{8,}"), "…"),
     (re.compile(r"(?=[\w+=-]*\d)[\w+=-]{32,}"), "…"),
 )
-"""Addresses with a password, headers, named secrets, keys as providers make them, and whatever
-else is too long for a word."""
+"""Addresses with a password, headers, named secrets, keys in the form of a provider's, and
+whatever else is too long for a word."""
 
 
 class Detector(Protocol):
-    """Finds secrets of one sort."""
+    """A detector of `bc-detect-secrets`."""
 
-    def analyze_string(self, string: str) -> Iterable[str]:
-        """The secrets in a line."""
-        ...
+    def analyze_string(self, string: str) -> Iterable[str]: ...
 
 
-def redacted(text: str) -> str:
-    """The text with a mark for each secret in it; the rest stays as it is.
-
-    Hashes, ids, paths and names stay: a summary needs them.
-    """
+def redact(text: str) -> str:
+    """Replace each secret with a mark; hashes, ids, paths and names stay: a summary needs them."""
     if "PRIVATE KEY" in text:
         text = _KEY_BLOCK.sub(rf"\1{REDACTED}", text)
-    return "".join(map(_redacted_line, text.splitlines(keepends=True)))
+    return "".join(map(_redact_line, text.splitlines(keepends=True)))
 
 
-def _redacted_line(line: str) -> str:
-    """Most lines hold nothing that could be a secret, and are not looked at further."""
+def _redact_line(line: str) -> str:
     if "://" in line and "@" in line:
         line = _IN_ADDRESS.sub(rf"\1{REDACTED}", line)
     lower = line.lower()
@@ -127,31 +121,31 @@ def _redacted_line(line: str) -> str:
         line = _BARE.sub(rf"\1{REDACTED}", line)
         line = _LONG.sub(rf"\1{REDACTED}", line)
     if _RUN.search(line):
-        line = _MADE.sub(REDACTED, line)
+        line = _PROVIDER_KEY.sub(REDACTED, line)
         if "bearer" in lower or "basic" in lower:
             line = _IN_HEADER.sub(rf"\1{REDACTED}", line)
         try:
-            found = {secret for window in _windows(line) for secret in _detected(window)}
+            secrets = {secret for window in _windows(line) for secret in _detect(window)}
         except _DetectorError as error:
             _warn(error.detector, error.reason)
             return UNCHECKED + line[len(line.rstrip("\r\n")) :]
-        for secret in sorted(found, key=lambda one: (-len(one), one)):
+        for secret in sorted(secrets, key=lambda secret: (-len(secret), secret)):
             line = line.replace(secret, REDACTED)
     return line
 
 
 def without_secrets(text: str) -> str:
-    """A text that may stay for good, with an ellipsis for everything that might be a secret.
+    """Replace everything that might be a secret, hashes and ids too, with an ellipsis.
 
-    It takes out hashes and ids too.
+    For texts that are stored permanently, such as error messages.
     """
-    for pattern, instead in _UNSAID:
-        text = pattern.sub(instead, text)
+    for pattern, replacement in _SUSPICIOUS:
+        text = pattern.sub(replacement, text)
     return text
 
 
 def _windows(line: str) -> Iterator[str]:
-    """The line, or pieces of a long one, that hold something as long as a key with a digit."""
+    """The line, or pieces of a long one, with something as long as a key that has a digit."""
     if not detectors():
         return
     for start in range(0, len(line), _WINDOW - _OVERLAP):
@@ -162,13 +156,13 @@ def _windows(line: str) -> Iterator[str]:
             break
 
 
-def _detected(line: str) -> Iterator[str]:
+def _detect(line: str) -> Iterator[str]:
     named = _NAMES.search(line)
     for detector in detectors():
-        if type(detector).__name__ in _NAMED and not named:
+        if type(detector).__name__ in _SLOW_DETECTORS and not named:
             continue
         try:
-            found = [one for one in detector.analyze_string(line) if len(one) >= _SHORTEST]
+            found = [one for one in detector.analyze_string(line) if len(one) >= _MIN_SECRET]
         except _DetectorError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the line was not checked
@@ -178,15 +172,13 @@ def _detected(line: str) -> Iterator[str]:
 
 
 class _DetectorError(Exception):
-    """A detector failed, so a line may hold a secret that nobody found."""
-
     def __init__(self, detector: str, reason: str) -> None:
         super().__init__(detector, reason)
         self.detector = detector
         self.reason = reason
 
 
-@cache  # so that each is said once
+@cache  # warns once
 def _warn(detector: str, reason: str) -> None:
     _LOGGER.warning(
         "The secret detector %s failed (%s). Lines that it could not check are left out of what "
@@ -199,29 +191,27 @@ def _warn(detector: str, reason: str) -> None:
 
 @cache
 def detectors() -> tuple[Detector, ...]:
-    """The detectors of the installed package, if it is; they use no network.
+    """The detectors of the package, if it is installed; they use no network.
 
-    A package that is installed and does not work is one detector that fails.
+    If it is installed but broken, the result is one detector that always fails.
     """
     try:
         package = import_module("detect_secrets.core.plugins.util")
     except ModuleNotFoundError:
         return ()
-    except Exception as error:  # noqa: BLE001 - whatever it is, nothing was looked at
+    except Exception as error:  # noqa: BLE001 - whatever it is, nothing can be checked
         return (_BrokenPackage(type(error).__name__),)
     try:
         classes = cast("dict[str, type[Detector]]", package.get_mapping_from_secret_type_to_class())
-        return tuple(one() for _, one in sorted(classes.items()) if one.__name__ not in _OURS)
+        ordered = (detector for _, detector in sorted(classes.items()))
+        return tuple(one() for one in ordered if one.__name__ not in _SKIPPED_DETECTORS)
     except Exception as error:  # noqa: BLE001 - see above
         return (_BrokenPackage(type(error).__name__),)
 
 
 class _BrokenPackage:
-    """Stands for the detectors of a package that cannot be used."""
-
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def analyze_string(self, string: str) -> Iterable[str]:  # noqa: ARG002 - as of all detectors
-        """Fail: nothing can be looked for."""
         raise _DetectorError("bc-detect-secrets", self._reason)

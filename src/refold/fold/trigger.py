@@ -1,7 +1,7 @@
 """Whether to fold now: a pure decision, with its reasons as data.
 
-Thresholds decide. A fold that would free too little, or could not help because what is always sent
-is too large by itself, is not begun: it would only be begun again at the next request.
+Thresholds decide. A fold is not started if it would free too little, or could not help because the
+instructions and tools are too large by themselves: it would be started again at the next request.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ from refold.view import Fold, Profile, Thresholds, Trigger, Window
 from refold.view.budget import GAIN
 
 Act = Literal["continue", "start", "wait"]
-"""Go on; begin a fold and go on; have one made (or the one under way finished) first."""
+"""Continue; start a fold and continue; or wait for a fold (perhaps one under way) first."""
+FULL = 100_000
+"""With room for this many tokens of messages, a profile's values apply unscaled."""
 
 
 class Pressure(NamedTuple):
@@ -22,19 +24,19 @@ class Pressure(NamedTuple):
     messages: int
     turns: int
     floor: int
-    """Tokens that are sent whatever the view is: instructions and tool definitions."""
+    """Tokens that are always sent: instructions and tool definitions."""
     gain: int
-    """Tokens that a fold would free, at least."""
+    """Minimum tokens that a fold would free."""
     foldable: int
     """Messages that a fold would stand for."""
     whole: int = 0
     """Tokens of everything on the session's line, folded or not."""
     again: int = 0
-    """How many of those there must be before a fold is tried again; 0 when none failed."""
+    """The value of `whole` from which a fold is tried again; 0 if none failed."""
 
 
 class Why(NamedTuple):
-    """One reason for a decision: what was measured, and what it was measured against."""
+    """One reason for a decision: the measured value and its threshold."""
 
     what: Literal[
         "soft",
@@ -64,7 +66,7 @@ class Decision(NamedTuple):
     @property
     def forced(self) -> bool:
         """Whether a provider refused the last request for its length."""
-        return any(one.what == "forced" for one in self.why)
+        return any(reason.what == "forced" for reason in self.why)
 
 
 def decide(  # noqa: PLR0913 - all that a decision depends on
@@ -76,14 +78,14 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     inline: bool = False,
     forced: bool = False,
 ) -> Decision:
-    """What to do, given whether a fold is under way and whether requests wait for theirs."""
+    """Decide what to do; with `running` a fold is under way, with `inline` requests wait for it."""
     reached = tuple(_reached(trigger, marks, pressure, forced=forced))
     if not reached:
         return Decision("continue")
-    if pressure.whole < pressure.again:  # nor when a provider insists: it would fail again
+    if pressure.whole < pressure.again:  # even if forced: it would fail again
         under_way = (Why("under way"),) if running else ()
         return Decision("continue", (*reached, *under_way, Why("failed before", *pressure[-2:])))
-    urgent = any(one.what in ("hard", "forced") for one in reached)
+    urgent = any(reason.what in ("hard", "forced") for reason in reached)
     if running:
         act: Act = "wait" if urgent else "continue"
         return Decision(act, (*reached, Why("under way")))
@@ -113,34 +115,21 @@ def _reached(
 def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
-    sized = [one for one in reached if one.what in ("soft", "hard", "tokens", "forced")]
-    if len(sized) < len(reached):
-        return  # counted in messages or turns: whatever is folded makes room
-    within_reach = [one.mark for one in sized if _above_floor(one, pressure)]
-    if not within_reach:
-        yield Why("floor", pressure.floor, max(one.mark for one in sized))
-        return
-    mark = min(within_reach)
-    if pressure.gain < GAIN * mark:
-        yield Why("nothing to gain", pressure.gain, int(GAIN * mark))
-
-
-def _above_floor(why: Why, pressure: Pressure) -> bool:
-    """Whether a fold could get below the mark; `tokens` are counted without the floor."""
-    return why.what == "tokens" or pressure.floor < why.mark
-
-
-# A fold's values for one model: what suits a large window is too much for a small one.
-
-FULL = 100_000
-"""From room for this many tokens of messages on, the values of a profile count as they are."""
+    if any(reason.what in ("messages", "turns") for reason in reached):
+        return  # whatever is folded makes room
+    # A fold cannot get below a mark under the floor; `tokens` are counted without the floor.
+    marks = [why.mark for why in reached if why.what == "tokens" or pressure.floor < why.mark]
+    if not marks:
+        yield Why("floor", pressure.floor, max(reason.mark for reason in reached))
+    elif pressure.gain < GAIN * min(marks):
+        yield Why("nothing to gain", pressure.gain, int(GAIN * min(marks)))
 
 
 def sized(values: Fold, room: int) -> Fold:
-    """The values, with what is counted in tokens or characters brought down to a smaller room.
+    """Scale the values in tokens and characters down to a small window.
 
-    The room is what instructions and tools leave of the limit: at a small window they may take most
-    of it, and what suits the limit would leave a fold nothing to free.
+    The room is what instructions and tools leave of the limit. In a small window they may take most
+    of it, and unscaled values would leave a fold nothing to free.
     """
     share = max(0.0, min(1.0, room / FULL))
     keep = values.keep
@@ -158,16 +147,14 @@ def sized(values: Fold, room: int) -> Fold:
 
 
 def while_folding(profile: Profile) -> Profile:
-    """The profile of a session that folds: fixed limits are for those that cannot.
+    """The profile of a session that can fold: without the fixed limits.
 
-    Where few turns are too many tokens, they are reduced to text all the same.
-    The past is then rewritten only where it would be cut otherwise, which is beyond the point where
-    a request waits for its fold: two ways of making room at the same point would each cost a
-    provider's cache.
+    A few turns with too many tokens are still reduced to text. The past is rewritten only where it
+    would otherwise be cut, which is beyond the point where a request waits for its fold: two ways
+    of making room at the same point would each invalidate the provider's cache.
     """
-    limits = profile.window
+    limits, rewrite = profile.window, profile.rewrite
     window = Window(read=limits.read)
-    rewrite = profile.rewrite
     if not rewrite.sticky:
         window = Window(
             read=limits.read,
@@ -175,6 +162,6 @@ def while_folding(profile: Profile) -> Profile:
             text_below=limits.text_below,
             halve=False,
         )
-    if profile.rewrite.sticky and profile.trigger.hard:
+    elif profile.trigger.hard:
         rewrite = rewrite.model_copy(update={"target": 1.0})
     return profile.model_copy(update={"window": window, "rewrite": rewrite})

@@ -1,9 +1,9 @@
-"""The watchdog: what was read before a fold and is read again after it.
+"""The watchdog: notices what was read before a fold and is read again after it.
 
-It is noticed from the log alone: a fold remembers what was read (`refold.fold.watchdog`), and what
-came since is compared with that. The same call with the same result is kept through the next fold,
-in so much room as the profile gives; another piece of a file is only counted. A file that changed
-between is read anew, not again.
+It works from the log alone: a fold stores what was read as digests, and later reads are compared
+with these. The same call with the same result stays in the view through the next fold, within the
+room that the profile gives; another piece of a file is only counted. Reading a file that has
+changed is not a reread.
 """
 
 import json
@@ -21,179 +21,22 @@ from refold.fold.summary import ANY_CHANGE, NO_CHANGE, Read, one_line
 from refold.log import PartRef
 from refold.wire import Shape
 
-# What a model has read, so that reading it again is noticed.
-#
-# A read is a call that changes nothing, with its result. Reads are kept as numbers alone, digests
-# of
-# what was asked and returned: a fold can remember hundreds, and no one's words are in them.
-
-MOST = 300
-"""How many reads a fold remembers: the newest."""
+MAX_READS = 300
+"""How many reads a fold stores: the newest."""
 CHANGING = re.compile(
     r"write|edit|creat|patch|replace|insert|delet|remov|renam|move|append", re.IGNORECASE
 )
 """The names of tools that change something."""
-PATHS = ("path", "file_path", "file", "filename", "filepath", "target")
-"""Arguments that name a file."""
-TELLING = ("command", "query", "pattern", "url")
-"""Arguments that say what is looked for or done."""
-RECALLING = "recall_"
-_OBJECT = TypeAdapter(dict[str, JsonValue])
+PATH_ARGUMENTS = ("path", "file_path", "file", "filename", "filepath", "target")
+SUBJECT_ARGUMENTS = ("command", "query", "pattern", "url")
+"""Arguments that say what a call does or looks for."""
+RECALL_PREFIX = "recall_"
 
-
-class Asked(NamedTuple):
-    """A call that reads."""
-
-    tool: str
-    told: str
-    """What it reads, for people."""
-    what: int
-    how: int
-    file: int
-    part: PartRef
-
-
-class Now(NamedTuple):
-    """A result that came, and the call it answers."""
-
-    asked: Asked
-    content: int
-    part: PartRef
-
-
-class Changed(NamedTuple):
-    """A call that changes something: which files, and the folders they are in."""
-
-    files: frozenset[int]
-
-
-class Shelf:
-    """The newest result of each read, as long as nothing changed what it reads."""
-
-    def __init__(self, reads: Iterable[Read] = ()) -> None:
-        self._reads = {one.how: one for one in sorted(reads, key=lambda one: one.part)}
-
-    def __iter__(self) -> Iterator[Read]:
-        """The reads, the oldest first."""
-        return iter(self._reads.values())
-
-    def get(self, how: int) -> Read | None:
-        """The newest result of the very same call."""
-        return self._reads.get(how)
-
-    def put(self, now: Now) -> None:
-        """A result that came; other words for the same call make all that was read of it old."""
-        before = self._reads.pop(now.asked.how, None)
-        if before is not None and before.content != now.content:
-            self._drop(lambda one: one.what == now.asked.what)
-        asked, times = now.asked, before.times if before else 0
-        self._reads[asked.how] = Read(
-            asked.what, asked.how, asked.file, now.content, asked.part, now.part, times + 1
-        )
-
-    def change(self, changed: Changed) -> None:
-        """Files changed: what was read of them, and searches, which may find something else."""
-        self._drop(lambda one: one.file == ANY_CHANGE or one.file in changed.files)
-
-    def _drop(self, old: Callable[[Read], bool]) -> None:
-        self._reads = {how: one for how, one in self._reads.items() if not old(one)}
-
-
-class Reading:
-    """Finds reads and changes, message by message; a call may be answered much later."""
-
-    def __init__(self) -> None:
-        self._open: dict[str | None, Asked] = {}
-
-    def of(self, passages: Iterable[Passage]) -> Iterator[Now | Changed]:
-        """What was read and changed in these messages."""
-        for passage in passages:
-            for nth, shape in enumerate(passage.shapes):
-                if shape.kind == "call":
-                    found = _called(shape, passage.ref(nth))
-                    if isinstance(found, Asked):
-                        self._open[shape.call] = found
-                    else:
-                        yield found
-                elif shape.kind == "return" and shape.call in self._open:
-                    asked = self._open.pop(shape.call)
-                    yield Now(asked, digest(shape.text), passage.ref(nth))
-
-
-def reads_of(material: Material) -> tuple[Read, ...]:
-    """What a fold of the material remembers: what was read and has not changed since."""
-    shelf = Shelf(
-        read._replace(folds=read.folds + 1)
-        for one in material.earlier
-        for read in one.summary.reads
-    )
-    for found in Reading().of(one for one in material.passages if not one.delegated):
-        if isinstance(found, Changed):
-            shelf.change(found)
-        else:
-            shelf.put(found)
-    return tuple(shelf)[-MOST:]
-
-
-def given(arguments: str, keys: Sequence[str]) -> str | None:
-    """The first of these arguments that a call was given as a text."""
-    return _first(_object(arguments) or {}, keys)
-
-
-def digest(*texts: str) -> int:
-    """A number for texts; the same ones have the same number, in every process."""
-    joined = json.dumps(texts).encode()
-    return 1 + int.from_bytes(blake2b(joined, digest_size=5).digest(), "big")
-
-
-def _called(shape: Shape, part: PartRef) -> Asked | Changed:
-    tool = shape.tool or ""
-    arguments = _object(shape.text)
-    path = _first(arguments or {}, PATHS)
-    if CHANGING.search(tool):
-        return Changed(frozenset(map(digest, _upwards(path))) if path else frozenset())
-    how = shape.text if arguments is None else json.dumps(arguments, sort_keys=True)
-    asked = _first(arguments or {}, TELLING)
-    if tool.startswith(RECALLING):  # what was said does not change
-        return Asked(tool, asked or how, digest(tool, how), digest(tool, how), NO_CHANGE, part)
-    if path and not asked:
-        clean = _clean(path)
-        return Asked(tool, path, digest(tool, clean), digest(tool, how), digest(clean), part)
-    return Asked(tool, asked or how, digest(tool, how), digest(tool, how), ANY_CHANGE, part)
-
-
-def _object(arguments: str) -> dict[str, JsonValue] | None:
-    try:
-        return _OBJECT.validate_json(arguments)
-    except ValidationError:
-        return None
-
-
-def _first(arguments: dict[str, JsonValue], keys: Sequence[str]) -> str | None:
-    found = (arguments.get(key) for key in keys)
-    return next((one for one in found if isinstance(one, str) and one), None)
-
-
-def _clean(path: str) -> str:
-    return posixpath.normpath(path.replace("\\", "/"))
-
-
-def _upwards(path: str) -> Iterator[str]:
-    """The path, and the folders above it: a list of their files changes too."""
-    here = _clean(path)
-    yield here
-    while (above := posixpath.dirname(here)) != here:
-        here = above
-        yield here or "."
-
-
-_LINE = 160
-
-LARGEST = 0.25
-"""Of the room for pins, the share that one may take: a large result costs more in every request
-than to read it again."""
-LASTS = 1
-"""Through how many folds a result is kept, unless it is read again."""
+MAX_PIN_SHARE = 0.25
+"""The share of the room for pins that one may take: a large result costs more in every request than
+reading it again."""
+PIN_FOLDS = 1
+"""For how many folds a result stays pinned, unless it is read again."""
 KEPT = "The result stays in the view through the next fold."
 OTHER = "It is another piece of what was read before. Nothing is kept in the view for that."
 TOO_LARGE = (
@@ -201,21 +44,8 @@ TOO_LARGE = (
 )
 COUNTED = "Set `watch.share` to keep what is read again in the view."
 
-
-class Reread(NamedTuple):
-    """Something that is read again, though a fold stands for what it returned before."""
-
-    tool: str
-    what: str
-    """What is read, in a line."""
-    old: PartRef
-    """The newest result before this one."""
-    read: Read
-    """The new one."""
-    times: int
-    """How often it was read by now."""
-    same: bool
-    """Whether the very same call was made before; else another piece of the file was read."""
+_MAX_LINE = 160
+_OBJECT = TypeAdapter(dict[str, JsonValue])
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,55 +85,85 @@ class ReadAgain:
         }
 
 
+class Reread(NamedTuple):
+    """A read whose earlier result is folded."""
+
+    tool: str
+    what: str
+    """What is read, on one line."""
+    old: PartRef
+    """The newest result before this one."""
+    read: Read
+    """The new one."""
+    times: int
+    """How often it has been read by now."""
+    same: bool
+    """Whether the very same call was made before, and not for another piece of the file."""
+
+
 class Watchdog:
-    """Compares what is read with what folds remember; it takes in each message once."""
+    """Compares reads with those that folds store; it takes in each message once."""
 
     def __init__(self, folded: Iterable[Read] = ()) -> None:
-        self._shelf = Shelf(folded)
-        self._folded = {one.what for one in self._shelf}
-        self._reading = Reading()
+        self._latest = _LatestReads(folded)
+        self._folded = {read.what for read in self._latest}
+        self._tracker = _ReadTracker()
 
     @property
     def reads(self) -> tuple[Read, ...]:
         """The newest result of everything that was read and has not changed since."""
-        return tuple(self._shelf)
+        return tuple(self._latest)
 
     def take(self, passages: Iterable[Passage]) -> list[Reread]:
-        """What is read again in the messages that come next."""
-        found: list[Reread] = []
-        for one in self._reading.of(passages):
-            if isinstance(one, Changed):
-                self._shelf.change(one)
+        """The rereads in the next messages."""
+        rereads: list[Reread] = []
+        for event in self._tracker.events(passages):
+            if isinstance(event, _FileChange):
+                self._latest.change(event)
             else:
-                found += self._took(one)
-        return found
+                rereads += self._take(event)
+        return rereads
 
-    def _took(self, now: Now) -> list[Reread]:
-        asked = now.asked
-        same = self._shelf.get(asked.how)
-        before = [one for one in self._shelf if one.what == asked.what]
-        self._shelf.put(now)
-        recalled = asked.file == NO_CHANGE  # what is recalled is folded by itself
-        if not before or (same is not None and same.content != now.content):
-            self._folded.discard(asked.what)  # never read, or changed since
+    def _take(self, result: "_ReadResult") -> list[Reread]:
+        call = result.call
+        same = self._latest.get(call.how)
+        before = [read for read in self._latest if read.what == call.what]
+        read = self._latest.put(result)
+        if not before or (same is not None and same.content != result.content):
+            self._folded.discard(call.what)  # never read, or changed since
             return []
-        if not recalled and asked.what not in self._folded:
+        # What is recalled is always folded.
+        if call.file != NO_CHANGE and call.what not in self._folded:
             return []
-        read = self._shelf.get(asked.how)
-        assert read is not None  # noqa: S101 - it was put there
-        old = same or max(before, key=lambda one: one.part)
-        times = 1 + sum(one.times for one in before)
-        told = one_line(asked.told, _LINE)
-        return [Reread(asked.tool, told, old.part, read, times, same is not None)]
+        old = same or max(before, key=lambda read: read.part)
+        times = 1 + sum(read.times for read in before)
+        what = one_line(call.subject, _MAX_LINE)
+        return [Reread(call.tool, what, old.part, read, times, same is not None)]
 
 
 def rereads(folded: Iterable[Read], passages: Iterable[Passage]) -> list[Reread]:
-    """What is read again in the messages after a fold that remembers these reads."""
+    """The rereads in the messages after a fold that stores these reads."""
     return Watchdog(folded).take(passages)
 
 
+def reads_of(material: Material) -> tuple[Read, ...]:
+    """The reads that a fold of the material stores: those whose files have not changed since."""
+    latest = _LatestReads(
+        read._replace(folds=read.folds + 1)
+        for fold in material.earlier
+        for read in fold.summary.reads
+    )
+    own = (passage for passage in material.passages if not passage.delegated)
+    for event in _ReadTracker().events(own):
+        if isinstance(event, _FileChange):
+            latest.change(event)
+        else:
+            latest.put(event)
+    return tuple(latest)[-MAX_READS:]
+
+
 class Pins(NamedTuple):
-    """What is to be pinned from now on, and no longer."""
+    """What to pin from now on, and what to unpin."""
 
     pin: tuple[PartRef, ...] = ()
     unpin: tuple[PartRef, ...] = ()
@@ -312,25 +172,25 @@ class Pins(NamedTuple):
 def pins(
     watched: Iterable[PartRef],
     reads: Sequence[Read],
-    wanted: Iterable[Read],
+    reread: Iterable[Read],
     cost: Callable[[Iterable[PartRef]], int],
     room: int,
 ) -> Pins:
     """Which results stay pinned, each with its call: the newest that were read again.
 
     Args:
-        watched: What the watchdog pinned so far.
+        watched: What the watchdog has pinned so far.
         reads: What was read and has not changed since; pins of anything else go.
-        wanted: What was read again just now.
+        reread: What was read again just now.
         cost: The tokens that such pins keep in the view.
         room: The most that they may cost together.
     """
     before = {*watched}
-    kept = [one for one in reads if one.part in before and one.folds < LASTS]
-    for one in wanted:
-        kept = [*(other for other in kept if other.how != one.how), one]
-        if cost(_parts([one])) > LARGEST * room:
-            kept.remove(one)
+    kept = [read for read in reads if read.part in before and read.folds < PIN_FOLDS]
+    for read in reread:
+        kept = [other for other in kept if other.how != read.how]
+        if cost((read.call, read.part)) <= MAX_PIN_SHARE * room:
+            kept.append(read)
     while kept and cost(_parts(kept)) > room:
         del kept[0]
     after = {*_parts(kept)}
@@ -338,4 +198,131 @@ def pins(
 
 
 def _parts(reads: Iterable[Read]) -> list[PartRef]:
-    return [part for one in reads for part in (one.call, one.part)]
+    return [part for read in reads for part in (read.call, read.part)]
+
+
+class _ReadCall(NamedTuple):
+    """A call that changes nothing."""
+
+    tool: str
+    subject: str
+    """What it reads, for people."""
+    what: int
+    how: int
+    file: int
+    part: PartRef
+
+
+class _ReadResult(NamedTuple):
+    call: _ReadCall
+    content: int
+    part: PartRef
+
+
+class _FileChange(NamedTuple):
+    """A call that changes files; their folders change too."""
+
+    files: frozenset[int]
+
+
+class _LatestReads:
+    """The newest result of each read, as long as nothing has changed what it reads."""
+
+    def __init__(self, reads: Iterable[Read] = ()) -> None:
+        self._reads = {read.how: read for read in sorted(reads, key=lambda read: read.part)}
+
+    def __iter__(self) -> Iterator[Read]:
+        return iter(self._reads.values())
+
+    def get(self, how: int) -> Read | None:
+        return self._reads.get(how)
+
+    def put(self, result: _ReadResult) -> Read:
+        """Add a result; if it differs from the last one, everything read of that is outdated."""
+        call = result.call
+        before = self._reads.pop(call.how, None)
+        if before is not None and before.content != result.content:
+            self._drop(lambda read: read.what == call.what)
+        times = before.times + 1 if before else 1
+        read = Read(call.what, call.how, call.file, result.content, call.part, result.part, times)
+        self._reads[call.how] = read
+        return read
+
+    def change(self, change: _FileChange) -> None:
+        """Drop the reads of changed files, and searches, which may now find something else."""
+        self._drop(lambda read: read.file == ANY_CHANGE or read.file in change.files)
+
+    def _drop(self, outdated: Callable[[Read], bool]) -> None:
+        self._reads = {how: read for how, read in self._reads.items() if not outdated(read)}
+
+
+class _ReadTracker:
+    """Finds reads and changes, message by message; a call may be answered much later."""
+
+    def __init__(self) -> None:
+        self._open: dict[str | None, _ReadCall] = {}
+
+    def events(self, passages: Iterable[Passage]) -> Iterator[_ReadResult | _FileChange]:
+        for passage in passages:
+            for index, shape in enumerate(passage.shapes):
+                if shape.kind == "call":
+                    call = _parse_call(shape, passage.ref(index))
+                    if isinstance(call, _ReadCall):
+                        self._open[shape.call] = call
+                    else:
+                        yield call
+                elif shape.kind == "return" and shape.call in self._open:
+                    call = self._open.pop(shape.call)
+                    yield _ReadResult(call, _digest(shape.text), passage.ref(index))
+
+
+def first_argument(arguments: str, keys: Sequence[str]) -> str | None:
+    """The first of these arguments that a call has as a text."""
+    return _first(_object(arguments) or {}, keys)
+
+
+def _parse_call(shape: Shape, part: PartRef) -> _ReadCall | _FileChange:
+    tool = shape.tool or ""
+    arguments = _object(shape.text)
+    path = _first(arguments or {}, PATH_ARGUMENTS)
+    if CHANGING.search(tool):
+        return _FileChange(frozenset(map(_digest, _with_parents(path))) if path else frozenset())
+    text = shape.text if arguments is None else json.dumps(arguments, sort_keys=True)
+    subject = _first(arguments or {}, SUBJECT_ARGUMENTS)
+    how = _digest(tool, text)
+    if tool.startswith(RECALL_PREFIX):  # the past does not change
+        return _ReadCall(tool, subject or text, how, how, NO_CHANGE, part)
+    if path and not subject:
+        clean = _clean(path)
+        return _ReadCall(tool, path, _digest(tool, clean), how, _digest(clean), part)
+    return _ReadCall(tool, subject or text, how, how, ANY_CHANGE, part)
+
+
+def _digest(*texts: str) -> int:
+    data = json.dumps(texts).encode()
+    return 1 + int.from_bytes(blake2b(data, digest_size=5).digest(), "big")
+
+
+def _object(arguments: str) -> dict[str, JsonValue] | None:
+    try:
+        return _OBJECT.validate_json(arguments)
+    except ValidationError:
+        return None
+
+
+def _first(arguments: dict[str, JsonValue], keys: Sequence[str]) -> str | None:
+    values = (arguments.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, str) and value), None)
+
+
+def _clean(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/"))
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    """The path and the folders above it, whose listings change too."""
+    current = _clean(path)
+    yield current
+    while (parent := posixpath.dirname(current)) != current:
+        current = parent
+        yield current or "."

@@ -11,7 +11,7 @@ from functools import partial
 
 from refold.fold.compactor import Write
 from refold.fold.events import CompactionComplete, FoldEvent
-from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, breadcrumb
+from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, extractive_summary
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
@@ -25,7 +25,7 @@ from refold.view import Event, Messages
 SUMMARY_TOKENS = 1_500
 """What a summary by a model is taken to have."""
 
-_SHOWN_OF_A_PART = 2_500  # characters that a summariser is shown of one
+_SHOWN_OF_A_PART = 2_500  # characters that a summarizer is shown of one
 _CHARS_A_TOKEN = 4
 _BESIDE = (EARLIER, CHANGED, OPEN, RESULTS)
 
@@ -97,7 +97,7 @@ class Folded:
 
 async def stand_in(material: Material, job: Job, steps: Steps) -> Summary:  # noqa: ARG001
     """A summary as long as a model's, that says nothing; beside it, what the log always tells."""
-    own = breadcrumb(material)
+    own = extractive_summary(material)
     texts = (shape.text for one in material.passages for shape in one.shapes)
     shown = sum(min(len(text), _SHOWN_OF_A_PART) for text in texts) // _CHARS_A_TOKEN
     words = "The work goes on." + " the" * (SUMMARY_TOKENS - 4)

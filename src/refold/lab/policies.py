@@ -51,7 +51,7 @@ def by_recency(reader: Reader, messages: Sequence[bytes]) -> dict[str, float]:
 def ledger(reader: Reader, tokens: int, rank: Rank) -> Callable[[Sequence[bytes]], str]:
     """A summary of at most this many tokens that only names identifiers, one on a line."""
 
-    def summarise(messages: Sequence[bytes]) -> str:
+    def summarize(messages: Sequence[bytes]) -> str:
         score = rank(reader, messages)
         left = tokens
         lines: list[str] = []
@@ -63,7 +63,7 @@ def ledger(reader: Reader, tokens: int, rank: Rank) -> Callable[[Sequence[bytes]
             lines.append(line)
         return "".join(lines)
 
-    return summarise
+    return summarize
 
 
 # Tool returns, masked: a short line stands where the answer was.
@@ -193,7 +193,7 @@ class HeadTail:
         self,
         reader: Reader,
         settings: Settings,
-        summarise: Callable[[Sequence[bytes]], str],
+        summarize: Callable[[Sequence[bytes]], str],
         *,
         users: bool = False,
         called: bool = True,
@@ -201,7 +201,7 @@ class HeadTail:
         """`users` keeps the user's own messages; `called` counts a model call for each fold."""
         self._reader = reader
         self._settings = settings
-        self._summarise = summarise
+        self._summarize = summarize
         self._users = users
         self._called = called
         self.marks: list[Mark] = []
@@ -238,7 +238,7 @@ class HeadTail:
         cut = max(head, _call_before(self._reader, messages, newest_first))
         middle = messages[head:cut]
         own = [one for one in middle if self._reader.read(one).speaker == "user"]
-        summary = make.request([make.user_prompt(self._summarise(middle))])
+        summary = make.request([make.user_prompt(self._summarize(middle))])
         return [*messages[:head], *(own if self._users else ()), summary], cut
 
 
@@ -291,8 +291,8 @@ def frontier(settings: Settings | None = None) -> Factory:
     of = settings or Settings(summary=3_000)
 
     def make_policy(reader: Reader) -> Policy:
-        summarise = ledger(reader, of.summary, by_recency)
-        return HeadTail(reader, of, summarise, users=True, called=False)
+        summarize = ledger(reader, of.summary, by_recency)
+        return HeadTail(reader, of, summarize, users=True, called=False)
 
     return make_policy
 

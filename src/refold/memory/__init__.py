@@ -1,9 +1,9 @@
-"""Memory between sessions: what leaves a view is written where people, and later agents, find it.
+"""Memory between sessions: notes of what leaves a view, and facts for later sessions.
 
-The log keeps every word of a session; memory keeps the little that is worth telling elsewhere.
+The log keeps every word of a session; memory keeps what is worth knowing elsewhere.
 """
 
-from refold.memory.board import Board, Branch, ContextBoard, Fact, Stand, branch_of
+from refold.memory.board import Board, BoardState, Branch, ContextBoard, Fact, branch_of
 from refold.memory.consolidation import Consolidated, Rem, consolidate
 from refold.memory.daily import DailyFiles
 from refold.memory.memory import OVERFLOW, Leaving, MemorySink, Note, Reason, remembering
@@ -11,6 +11,7 @@ from refold.memory.memory import OVERFLOW, Leaving, MemorySink, Note, Reason, re
 __all__ = [
     "OVERFLOW",
     "Board",
+    "BoardState",
     "Branch",
     "Consolidated",
     "ContextBoard",
@@ -21,7 +22,6 @@ __all__ = [
     "Note",
     "Reason",
     "Rem",
-    "Stand",
     "branch_of",
     "consolidate",
     "remembering",

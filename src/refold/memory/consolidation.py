@@ -1,6 +1,6 @@
-"""Consolidation: a session is read, and what is worth it goes to the board for later ones.
+"""Consolidation: a model reads a session and puts facts for later ones on the board.
 
-It is no fold. The session stays as it is to the letter; only the board changes.
+The session itself does not change.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ from refold.fold.summary import one_line
 from refold.fold.write.transcript import BAR, Chunk, chunks
 from refold.log import Log, Span
 from refold.log.entry import intersect
-from refold.memory.board import Board, Change, ContextBoard, Fact, New
+from refold.memory.board import Board, Change, ContextBoard, Fact, NewFact
 from refold.view import Counter as TokenCounter
 from refold.wire import wire_for
 
-LEAST: Final = 6
-"""New messages that make a session worth reading without being asked to."""
-MOST_CHUNKS: Final = 8
-"""Records that are read in one go: more is left for the next time."""
+MIN_MESSAGES: Final = 6
+"""New messages that make a session worth reading automatically."""
+MAX_CHUNKS: Final = 8
+"""Records that are read at once; the rest is left for the next time."""
 
 _PURPOSE = "board"
-_LEAST_ROOM = 800  # tokens of a prompt; with less, nothing is left for what was said
-_READ = 2_000  # entries of a session that are read in one go
-_WHY = 200
+_MIN_ROOM = 800  # tokens of a prompt; with less, none are left for the session
+_BATCH = 2_000  # entries of a session that are read at once
+_MAX_REASON = 200
 
 
 class Rem(Protocol):
-    """Reads a record, and changes the board by its tool: a model."""
+    """A model that reads a record and changes the board with its tool."""
 
     @property
     def name(self) -> str:
-        """Who it is."""
+        """The model."""
         ...
 
     @property
@@ -50,87 +50,84 @@ class Rem(Protocol):
 
     @property
     def room(self) -> int:
-        """How many tokens it may be shown."""
+        """How many tokens a record may have."""
         ...
 
     async def read(self, guard: str, record: str, board: ContextBoard) -> Mapping[str, int]:
-        """Read the record and change the board; the tokens that it took."""
+        """Read the record and change the board; returns the tokens that it used."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """What came of it."""
+    """The result of a consolidation."""
 
     added: tuple[Fact, ...] = ()
     pruned: tuple[Fact, ...] = ()
     messages: int = 0
-    """How many were read."""
+    """How many messages were read."""
     left: bool = False
-    """Whether there is more to read."""
+    """Whether there are more to read."""
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class _Unread(NamedTuple):
-    """What a board does not know of a session yet."""
-
     material: Material
     head: int
-    """How far these entries go."""
+    """The last entry that was read."""
     more: bool
 
 
 async def consolidate(log: Log, session: str, board: Board, rem: Rem) -> Consolidated:
-    """Read what is new in a session, and change the board by it.
+    """Read what is new in a session, and change the board accordingly.
 
-    Each record is settled with its changes in one append, so what a process had read when it died
-    is not read again. Raises NotRemembered when another process does this, or the model fails.
+    Progress is stored with the changes of each record, so that a record is not read again after a
+    crash. Raises NotRemembered if another process changes the board, or if the model fails.
     """
-    await log.head(session)  # where there is none, no board is begun
+    await log.head(session)  # raises without such a session, before a board is created
     await board.begin()
-    held = await log.locks(_PURPOSE).take(board.session)
-    if held is None:
+    lock = await log.locks(_PURPOSE).take(board.session)
+    if lock is None:
         raise NotRemembered(
             "Another process changes the board now.", "Wait a moment, and try again."
         )
     try:
         return await _consolidated(log, session, board, rem)
     finally:
-        held.release()
+        lock.release()
 
 
 async def is_worth_reading(log: Log, session: str, board: Board) -> bool:
-    """Whether enough is new in a session."""
-    unread = await _unread(log, session, (await board.stand()).read.get(session, 0))
-    return unread.more or len(unread.material.passages) >= LEAST
+    unread = await _unread(log, session, (await board.state()).read.get(session, 0))
+    return unread.more or len(unread.material.passages) >= MIN_MESSAGES
 
 
 async def _consolidated(log: Log, session: str, board: Board, rem: Rem) -> Consolidated:
-    before = await board.stand()
+    before = await board.state()
     unread = await _unread(log, session, before.read.get(session, 0))
-    records = [*islice(_records(unread.material, rem, before.facts), MOST_CHUNKS + 1)]
+    records = [*islice(_records(unread.material, rem, before.facts), MAX_CHUNKS + 1)]
     usage: Counter[str] = Counter()
-    for chunk in records[:MOST_CHUNKS]:
+    for chunk in records[:MAX_CHUNKS]:
         change, used = await _read(chunk, unread.material, board, rem)
         usage.update(used)
-        # An entry may go on in the next record: it is read when that one is.
+        # An entry may continue in the next record: it counts as read with that one.
         through = unread.head if chunk is records[-1] else max(chunk.entries) - 1
-        living = await _living(log, session, change.add)
-        await board.change(replace(change, add=living, session=session, through=through))
-    after = await board.stand()
+        add = await _without_forgotten(log, session, change.add)
+        await board.change(replace(change, add=add, session=session, through=through))
+    after = await board.state()
     return Consolidated(
-        added=tuple(one for one in after.facts if one not in before.facts),
-        pruned=tuple(one for one in before.facts if one not in after.facts),
+        added=tuple(fact for fact in after.facts if fact not in before.facts),
+        pruned=tuple(fact for fact in before.facts if fact not in after.facts),
         messages=len(unread.material.passages),
-        left=unread.more or len(records) > MOST_CHUNKS,
+        left=unread.more or len(records) > MAX_CHUNKS,
         usage=usage,
     )
 
 
 def _records(material: Material, rem: Rem, facts: tuple[Fact, ...]) -> Iterator[Chunk]:
-    beside = rem.counter.text(_prompt("record").template) + rem.counter.text(_listed(facts))
-    room = rem.room - rem.counter.text(GUARD, "system") - 2 * beside
-    if room < _LEAST_ROOM:
+    overhead = rem.counter.text(_prompt("record").template) + rem.counter.text(_listing(facts))
+    room = rem.room - rem.counter.text(GUARD, "system") - 2 * overhead
+    if room < _MIN_ROOM:
         raise NotRemembered(
             f"{rem.name} has room for {max(0, room)} tokens of a session.",
             "Choose a model with a larger window.",
@@ -141,17 +138,16 @@ def _records(material: Material, rem: Rem, facts: tuple[Fact, ...]) -> Iterator[
 async def _read(
     chunk: Chunk, material: Material, board: Board, rem: Rem
 ) -> tuple[Change, Mapping[str, int]]:
-    facts = (await board.stand()).facts
-    shown = {*chunk.entries}
-    record = Material(tuple(one for one in material.passages if one.seq in shown))
-    tool = ContextBoard(facts, record)
-    prompt = _prompt("record").substitute(board=_listed(facts), transcript=chunk.text)
+    facts = (await board.state()).facts
+    entries = {*chunk.entries}
+    tool = ContextBoard(facts, Material(tuple(p for p in material.passages if p.seq in entries)))
+    prompt = _prompt("record").substitute(board=_listing(facts), transcript=chunk.text)
     try:
         usage = await rem.read(GUARD, prompt, tool)
     except RefoldError:
         raise
     except Exception as error:
-        why = one_line(without_secrets(f"{type(error).__name__}: {error}"), _WHY)
+        why = one_line(without_secrets(f"{type(error).__name__}: {error}"), _MAX_REASON)
         raise NotRemembered(
             f"{rem.name} did not read the session: {why}",
             "See whether it answers otherwise, and try again; what was read is kept.",
@@ -160,11 +156,11 @@ async def _read(
 
 
 async def _unread(log: Log, session: str, since: int) -> _Unread:
-    """What was said in a session after an entry, as far as it was not taken back."""
+    """The messages of a session after an entry, without those that were rewound or cleared."""
     info, outline, _ = await log.outlined(session)
     line, wire = outline.on_line(info.entries), wire_for(info.format)
     while since < info.entries:
-        head = min(info.entries, since + _READ)
+        head = min(info.entries, since + _BATCH)
         spans = intersect((Span(since + 1, head),), line)
         entries = [entry for span in spans for entry in await log.read(session, span)]
         gathered = await asyncio.to_thread(gather, entries, spans, outline, wire)
@@ -174,19 +170,21 @@ async def _unread(log: Log, session: str, since: int) -> _Unread:
     return _Unread(Material(()), since, more=False)
 
 
-async def _living(log: Log, session: str, new: tuple[New, ...]) -> tuple[New, ...]:
-    """Those that rest on nothing that was forgotten while they were written."""
-    living: list[New] = []
-    for one in new:
-        spans = [Span(seq, seq) for seq in one.entries]
-        found = [entry for span in spans for entry in await log.read(session, span, whole=False)]
-        if found and not any(entry.forgotten for entry in found):
-            living.append(one)
+async def _without_forgotten(
+    log: Log, session: str, facts: tuple[NewFact, ...]
+) -> tuple[NewFact, ...]:
+    """The facts of which no source was forgotten in the meantime."""
+    living: list[NewFact] = []
+    for fact in facts:
+        spans = [Span(seq, seq) for seq in fact.entries]
+        sources = [entry for span in spans for entry in await log.read(session, span, whole=False)]
+        if sources and not any(entry.forgotten for entry in sources):
+            living.append(fact)
     return tuple(living)
 
 
-def _listed(facts: tuple[Fact, ...]) -> str:
-    return "\n".join(f"{BAR}{one.number}. {one.text}" for one in facts) or "(nothing yet)"
+def _listing(facts: tuple[Fact, ...]) -> str:
+    return "\n".join(f"{BAR}{fact.number}. {fact.text}" for fact in facts) or "(nothing yet)"
 
 
 @cache
@@ -195,4 +193,4 @@ def _prompt(name: str) -> Template:
 
 
 GUARD: Final = _prompt("rem").template
-"""The reader's instructions: what a board is for, and that everything quoted is data."""
+"""The model's instructions: what a board is for, and that quotes are data."""

@@ -1,8 +1,8 @@
-"""What a memory is given, and what it must do with it."""
+"""Notes: what sessions leave to memory, when it is written, and how it is forgotten."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal, Protocol
@@ -20,14 +20,26 @@ from refold.log import CODEC, Entry, Erased, Log, Opened, Span, Titled
 from refold.log.codec import wall_clock
 from refold.log.entry import intersect, subtract, union
 from refold.log.text import text_of, words
-from refold.memory.board import NAME, PROFILE, Fact, ever_added
+from refold.memory.board import NAME, PROFILE, Fact, all_facts
 from refold.view import Counter, Plan
 from refold.view.view_input import ViewInput
 
 Reason = Literal["trimmed", "overflow", "daily"]
-"""Why something is remembered: it leaves the view, a provider refused it, a day is over."""
+"""Why a note is written: messages leave the view, a provider refused them, a day is over."""
+
+OVERFLOW = "overflow"
+"""The trigger of notes that are written because a provider refused a request for its length."""
+TRIMMED = "fixed limits"
+"""The trigger of notes on messages that leave a view by fixed limits."""
 
 _DIGITS = 32
+_REFUSED = (OVERFLOW, "forced")
+_MAX_LINES = 10
+_LINE = 200
+_PAGE: Final = 200
+_BATCH: Final = 1_000  # entries
+_TITLE_SHARE: Final = 0.8
+"""A title with this share of its words forgotten is taken to be made of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,54 +52,47 @@ class Note:
     reason: Reason
     text: str
     fold: UUID | None = None
-    """The fold that it comes from, where it comes from one."""
+    """The fold that it comes from, if any."""
     messages: int = 0
-    """How many messages it tells of."""
+    """How many messages it is about."""
 
     @property
     def digest(self) -> str:
-        """The same for the same note.
+        """Identifies the note.
 
-        A fold that is made again after a crash leaves the same note, though a model may word it
-        otherwise and the clock has moved on. What comes from no fold is known by its words.
+        It is the same if a fold is made again after a crash, though the words and the time may
+        differ. A note without a fold is identified by its words.
         """
-        said = self.text if self.fold is None else str(self.fold)
-        known_by = json.dumps([self.session, self.reason, said])
-        return sha256(known_by.encode()).hexdigest()[:_DIGITS]
+        source = self.text if self.fold is None else str(self.fold)
+        identity = json.dumps([self.session, self.reason, source])
+        return sha256(identity.encode()).hexdigest()[:_DIGITS]
 
 
 class MemorySink(Protocol):
-    """Where notes are kept. One belongs to one tenant."""
+    """Stores the notes of one tenant."""
 
     async def write(self, note: Note) -> None:
-        """Keep the note; it is there for good when this returns.
+        """Store the note durably.
 
-        The same note a second time changes nothing. Raises a RefoldError when it cannot be kept.
+        Writing it again changes nothing. Raises a RefoldError if it cannot be stored.
         """
         ...
 
 
-# Forgetting reaches what holds the same words elsewhere: facts on boards, and titles.
-#
-# Facts and most titles know the entries that they rest on. A title that a client wrote, or an older
-# version made, does not: it goes if most of its words are among those that are forgotten.
-
-_PAGE: Final = 200
-_READ: Final = 1_000  # entries at once
-_SHARE: Final = 0.8
-"""Of a title's words: if so many are forgotten, it is taken to be made of them."""
-
-
 async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
-    """As `Log.forget`; the facts on boards and the titles that rest on it are forgotten too."""
+    """As `Log.forget`, but facts on boards and titles that come from the entries go too.
+
+    Facts and most titles name their sources. A title that a client wrote, or an older version made,
+    does not: it goes if most of its words are in the forgotten entries.
+    """
     facts = 0
     for board in await _boards(log):
-        for fact in ever_added(await log.read(board)):
+        for fact in all_facts(await log.read(board)):
             if await _rests_on(log, fact, session, span):
                 await log.forget(board, Span(fact.number, fact.number))
                 facts += 1
     titles = await _unsourced_titles(log, session, span) if span is not None else []
-    # These first: when they alone were left by a crash, nobody could tell what they are made of.
+    # These first: if a crash left only them, it would be lost what they are made of.
     for seq in titles:
         await log.forget(session, Span(seq, seq))
     erased = await log.forget(session, span)
@@ -95,32 +100,32 @@ async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
 
 
 def shares_words(name: str, forgotten: set[str]) -> bool:
-    """Whether a title or name is made of words that are forgotten, as far as that can be told."""
+    """Whether a title or name seems to be made of forgotten words."""
     # A title that was cut ends in a piece of a word.
     own = {*(words(name)[:-1] if name.endswith("…") else words(name))}
-    return bool(own) and len(own & forgotten) >= _SHARE * len(own)
+    return bool(own) and len(own & forgotten) >= _TITLE_SHARE * len(own)
 
 
 async def forgotten_words(log: Log, session: str, span: Span) -> set[str]:
-    """The words of the entries that are to be forgotten."""
+    """The words of the entries in the span, before they are forgotten."""
     found: set[str] = set()
-    for some in _pages(span.first, min(span.last, (await log.info(session)).entries)):
-        for entry in await log.read(session, some):
+    for batch in _batches(span.first, min(span.last, (await log.info(session)).entries)):
+        for entry in await log.read(session, batch):
             if not entry.forgotten:
                 found |= {*words(text_of(entry))}
     return found
 
 
 async def _unsourced_titles(log: Log, session: str, span: Span) -> list[int]:
-    """The entries outside of the span whose title has its words and names no source."""
+    """The entries outside of the span with a title of its words that names no source."""
     info = await log.info(session)
     [first] = await log.read(session, Span(1, 1))
     titled = _title_in(first)
-    # Later titles are looked for only where there is one: few sessions have any.
+    # Few sessions have later titles: they are looked for only if there is one.
     last = info.entries if info.title != titled else 1
     titles = {1: titled} if titled else {}
-    for some in _pages(2, last):
-        for entry in await log.read(session, some):
+    for batch in _batches(2, last):
+        for entry in await log.read(session, batch):
             if title := _title_in(entry):
                 titles[entry.seq] = title
     outside = {seq: title for seq, title in titles.items() if seq not in span}
@@ -131,7 +136,7 @@ async def _unsourced_titles(log: Log, session: str, span: Span) -> list[int]:
 
 
 def _title_in(entry: Entry) -> str | None:
-    """The title that an entry gives, if it does not say what it is made of."""
+    """The title that an entry sets without naming its source."""
     if entry.forgotten or entry.kind not in (Opened.KIND, Titled.KIND):
         return None
     match CODEC.decode(entry):
@@ -141,60 +146,49 @@ def _title_in(entry: Entry) -> str | None:
             return None
 
 
-def _pages(first: int, last: int) -> list[Span]:
-    return [Span(at, min(at + _READ - 1, last)) for at in range(first, last + 1, _READ)]
+def _batches(first: int, last: int) -> list[Span]:
+    return [Span(seq, min(seq + _BATCH - 1, last)) for seq in range(first, last + 1, _BATCH)]
 
 
 async def _boards(log: Log) -> list[str]:
-    found: list[str] = []
+    boards: list[str] = []
     page = None
     while True:
-        some = await log.sessions(search=NAME, limit=_PAGE, page=page)
-        found += [one.session for one in some.sessions if one.profile == PROFILE]
-        if (page := some.next) is None:
-            return found
+        found = await log.sessions(search=NAME, limit=_PAGE, page=page)
+        boards += [info.session for info in found.sessions if info.profile == PROFILE]
+        if (page := found.next) is None:
+            return boards
 
 
 async def _rests_on(log: Log, fact: Fact, session: str, span: Span | None) -> bool:
-    """Whether a fact comes from these entries, read in the session itself or in a fork of it."""
-    of: str | None = fact.session
+    """Whether a fact comes from these entries, in the session itself or in a fork of it."""
+    source: str | None = fact.session
     entries = fact.entries
-    while of is not None:
-        if of == session:
-            return span is None or any(span.first <= one <= span.last for one in entries)
+    while source is not None:
+        if source == session:
+            return span is None or any(span.first <= seq <= span.last for seq in entries)
         try:
-            info = await log.info(of)
+            info = await log.info(source)
         except (SessionNotFound, SessionForgotten):
             return False
-        entries = tuple(one for one in entries if one <= (info.forked_at or 0))
-        of = info.forked_from if entries else None
+        entries = tuple(seq for seq in entries if seq <= (info.forked_at or 0))
+        source = info.forked_from if entries else None
     return False
 
 
-# Folds, remembered: what a summary says is noted before anything leaves the view.
-
-OVERFLOW = "overflow"
-"""The trigger of what is summarised because a provider refused a request for its length."""
-
-_REFUSED = (OVERFLOW, "forced")
-_MOST_LINES = 10
-_LINE = 200
-
-
 def wall_ms() -> int:
-    """The time, in milliseconds since 1970."""
+    """The time in milliseconds since 1970."""
     return int(wall_clock().timestamp() * 1000)
 
 
 def remembering(sink: MemorySink, *, now: Callable[[], int] = wall_ms) -> Remember:
-    """Notes what summaries say in the sink; give it to a session, or to a folder.
+    """Writes a note of each summary to the sink; pass it to a session or a `Compactor`.
 
-    When the sink cannot keep a note, the fold fails, and the view stays as it is.
+    If the sink cannot store a note, the fold fails, and the view stays as it is.
     """
 
     async def remember(summary: Summary, job: Job) -> None:
-        text = noted(summary)
-        if text:
+        if text := noted(summary):
             reason: Reason = "overflow" if job.trigger in _REFUSED else "trimmed"
             await sink.write(Note(job.session, now(), reason, text, job.fold, summary.messages))
 
@@ -202,53 +196,45 @@ def remembering(sink: MemorySink, *, now: Callable[[], int] = wall_ms) -> Rememb
 
 
 def noted(summary: Summary) -> str:
-    """What is worth a note: a model's words, else a few lines from the log."""
-    return summary.words.strip() or _claims(summary) or "\n".join(_lines(summary))
+    """The text of a note: a model's words or checked claims, else a few lines from the log."""
+    if summary.words.strip():
+        return summary.words.strip()
+    lines: list[str] = []
+    if summary.report is not None and not summary.report.refused:
+        headings = {*HEADINGS.values()}
+        sections = (section for section in summary.sections if section.heading in headings)
+        claims = (claim for section in sections for claim in section.claims)
+        lines = [f"- {one_line(claim.text, 2 * _LINE)}" for claim in claims]
+    return "\n".join(lines or _log_lines(summary))
 
 
-def _claims(summary: Summary) -> str:
-    """What a model claimed and the log bears out, where one wrote the summary."""
-    if summary.report is None or summary.report.refused:
-        return ""
-    headings = {*HEADINGS.values()}
-    told = (one for part in summary.sections if part.heading in headings for one in part.claims)
-    return "\n".join(f"- {one_line(claim.text, 2 * _LINE)}" for claim in told)
-
-
-def _lines(summary: Summary) -> Iterator[str]:
+def _log_lines(summary: Summary) -> list[str]:
     """The user's newest messages, and what the model last said."""
     last = summary.section(STATE)[-1:]
-    room = _MOST_LINES - len(last)
-    said = [one.text for one in summary.directives if one.text.strip()]
-    newest = said if len(said) + bool(summary.omitted) <= room else said[1 - room :]
-    omitted = len(said) - len(newest) + summary.omitted
-    if omitted:
-        yield f"- [{omitted} earlier messages of the user]"
-    yield from (f'- The user: "{one_line(text, _LINE)}"' for text in newest)
-    yield from (f"- {one_line(claim.text, _LINE)}" for claim in last)
+    room = _MAX_LINES - len(last)
+    texts = [directive.text for directive in summary.directives if directive.text.strip()]
+    newest = texts if len(texts) + bool(summary.omitted) <= room else texts[1 - room :]
+    omitted = len(texts) - len(newest) + summary.omitted
+    return [
+        *([f"- [{omitted} earlier messages of the user]"] if omitted else []),
+        *(f'- The user: "{one_line(text, _LINE)}"' for text in newest),
+        *(f"- {one_line(claim.text, _LINE)}" for claim in last),
+    ]
 
 
-# What leaves a view without a fold is remembered first.
-#
-# That is so when a provider refuses a request for its length, and when fixed limits take turns out
-# because nothing summarises them.
+class _NoSteps:
+    """Stores no results: a note is made at once."""
 
-TRIMMED = "fixed limits"
-"""The trigger of what is noted because it leaves a view by fixed limits."""
-
-
-class _Once:
-    """Steps that are done when asked for, and kept nowhere: a note is made in one go."""
-
-    async def step(self, name: str, work: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - nothing is kept under it
+    async def step(self, name: str, work: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - nothing is stored under it
         return await work()
 
 
 class Leaving:
-    """Notes what leaves the view of one session.
+    """Writes notes on what leaves a session's view without a fold.
 
-    `make` writes the summaries, and must remember them by itself; without one, or where it fails,
-    the log is quoted.
+    That is when a provider refuses a request for its length, or when fixed limits drop turns.
+    `make` writes the summaries, and must write their notes itself; without it, or if it fails, the
+    log is quoted.
     """
 
     def __init__(
@@ -258,32 +244,32 @@ class Leaving:
         self._by_log = Compactor(log, counter, from_the_log, remember)
         self._make: Make = make or self._by_log
         self._owed: tuple[Span, ...] = ()
-        """What left by fixed limits and could not be noted yet."""
+        """What left by fixed limits and has no note yet."""
         self._pause = self._left = 0
         """For how many requests it is not tried again, and how many of those are left."""
 
     async def all_of(self, inputs: ViewInput, context: JsonValue, limit: float) -> UUID | None:
-        """Note everything that the view is made of; the model has so many seconds for it.
+        """Write a note on everything in the view; the model has `limit` seconds for it.
 
-        What the note is known by; None where there is nothing to note. Raises what kept the log's
-        own words from being noted.
+        Returns the note's id, or None if the view is empty. Raises if not even the extractive
+        summary could be written.
         """
         if not inputs.rows:
             return None
         spans = intersect((Span(2, inputs.head),), inputs.outline.on_line(inputs.head))
-        said = sha256(b"\n".join(row.payload for row in inputs.rows)).hexdigest()
-        job = self._job(spans, OVERFLOW, said, context)
+        digest = sha256(b"\n".join(row.payload for row in inputs.rows)).hexdigest()
+        job = self._job(spans, OVERFLOW, digest, context)
         try:
             async with asyncio.timeout(limit):
-                await self._make(job, _Once())
+                await self._make(job, _NoSteps())
         except Exception:  # noqa: BLE001 - whatever a model does, the log can be quoted
-            await self._by_log(job, _Once())
+            await self._by_log(job, _NoSteps())
         return job.fold
 
     async def trimmed(self, before: Plan | None, plan: Plan) -> None:
-        """Note what this plan takes out by fixed limits, and the one before it did not.
+        """Write a note on what this plan drops by fixed limits, and the one before did not.
 
-        What cannot be noted now is tried again, ever less often; raises what keeps it from that.
+        If that fails, it raises, and is tried again at later requests, ever less often.
         """
         new = subtract(_limited(plan), _limited(before) if before else ())
         self._owed = union((*self._owed, *new))
@@ -291,14 +277,14 @@ class Leaving:
         if not self._owed or self._left:
             return
         self._pause = self._left = 2 * self._pause + 1
-        await self._by_log(self._job(self._owed, TRIMMED, "", None), _Once())
+        await self._by_log(self._job(self._owed, TRIMMED, "", None), _NoSteps())
         self._owed, self._pause, self._left = (), 0, 0
 
-    def _job(self, spans: tuple[Span, ...], trigger: str, said: str, context: JsonValue) -> Job:
-        """The same for the same entries, so that they are noted once."""
-        known_by = f"{self._session}\0{trigger}\0{spans}\0{said}"
-        return Job(self._session, uuid5(NAMESPACE_OID, known_by), spans, trigger, context=context)
+    def _job(self, spans: tuple[Span, ...], trigger: str, digest: str, context: JsonValue) -> Job:
+        # The same id for the same entries, so that there is one note of them.
+        identity = f"{self._session}\0{trigger}\0{spans}\0{digest}"
+        return Job(self._session, uuid5(NAMESPACE_OID, identity), spans, trigger, context=context)
 
 
 def _limited(plan: Plan) -> Iterable[Span]:
-    return (one.span for one in plan.layout.omissions if one.reason == "window")
+    return (gone.span for gone in plan.layout.gone if gone.reason == "window")

@@ -1,7 +1,7 @@
-"""What is published of models: their window and their prices, as genai-prices has collected them.
+"""Facts about models: windows and prices from genai-prices, families, costs and token counters.
 
-Nothing here reaches for the network: the collection comes with the package, and settings of your
-own go before it. Without the extra `refold[models]` only your own settings are known.
+Nothing here uses the network: the collection comes with the package, and your own settings override
+it. Without the extra `refold[models]`, only your own settings are known, and tokens are estimated.
 """
 
 import re
@@ -22,7 +22,7 @@ from refold.wire import Kind, Shape
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
-    from genai_prices.types import ModelInfo, ModelPrice
+    from genai_prices.types import ModelInfo
 
 
 class ModelSettings(BaseModel):
@@ -57,7 +57,7 @@ NONE: Final[Overrides] = MappingProxyType({})
 
 
 class Prices(NamedTuple):
-    """Dollars for a million tokens; None where it is unknown."""
+    """Dollars for a million tokens; None if unknown."""
 
     input: float | None = None
     output: float | None = None
@@ -69,16 +69,14 @@ class ModelFacts(NamedTuple):
     """What is known of a model."""
 
     name: str
-    """As it was asked for."""
     window: int | None = None
-    """Tokens that one request may have; None when nobody knows."""
+    """Tokens that one request may have; None if unknown."""
     output: int | None = None
     """Tokens that an answer may have."""
     prices: Prices = Prices()
 
     @property
     def shown_window(self) -> str:
-        """The window, for people."""
         return Budget(window=self.window).shown_window
 
 
@@ -99,41 +97,34 @@ WELL_KNOWN: Final = (
     "openai:gpt-5.5",
     "openai:o3",
 )
-"""Enough to see what the windows of today are."""
+"""Models to show as examples."""
 
 
 def facts_of(model: str, overrides: Overrides = NONE) -> ModelFacts:
-    """What is known of a model, named as Pydantic AI does ("openai:gpt-4o") or without provider."""
-    own = _own(model, overrides)
+    """What is known of a model, named with its provider ("openai:gpt-4o") or without."""
+    # The settings for the full name override those for the bare one.
+    bare = model.partition(":")[2] or model
+    settings = [overrides[name] for name in (bare, model) if name in overrides]
+    own = ModelSettings.model_validate(
+        {key: value for one in settings for key, value in one.model_dump(exclude_none=True).items()}
+    )
     info = _published(model)
     prices = _prices(info) if info else Prices()
+    own_prices = (own.input_price, own.output_price, own.cache_read_price, own.cache_write_price)
     return ModelFacts(
         model,
         own.window or (info.context_window if info else None),
         own.output,
-        Prices(
-            _first(own.input_price, prices.input),
-            _first(own.output_price, prices.output),
-            _first(own.cache_read_price, prices.cache_read),
-            _first(own.cache_write_price, prices.cache_write),
-        ),
+        Prices(*(b if a is None else a for a, b in zip(own_prices, prices, strict=True))),
     )
 
 
 def model_names(overrides: Overrides = NONE) -> list[str]:
-    """Every model that is known, sorted."""
+    """Every known model, sorted."""
     collection = _collection()
-    published = collection.providers if collection else []
-    names = {f"{one.id}:{model.id}" for one in published for model in one.models}
+    providers = collection.providers if collection else []
+    names = {f"{provider.id}:{model.id}" for provider in providers for model in provider.models}
     return sorted(names | overrides.keys())
-
-
-def _own(model: str, overrides: Overrides) -> ModelSettings:
-    """The settings for the full name go before those for the bare one."""
-    bare = model.partition(":")[2] or model
-    found = [overrides[name] for name in (bare, model) if name in overrides]
-    given = [one.model_dump(exclude_none=True) for one in found]
-    return ModelSettings.model_validate({key: one[key] for one in given for key in one})
 
 
 def _published(model: str) -> "ModelInfo | None":
@@ -155,17 +146,9 @@ def _prices(info: "ModelInfo") -> Prices:
     except IndexError:  # a model without prices
         return Prices()
     keys = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
-    return Prices(*(_dollars(published, key) for key in keys))
-
-
-def _dollars(published: "ModelPrice", key: str) -> float | None:
-    """A price; where it rises with the length of the request, the one for short requests."""
-    price = getattr(published, key, None)
-    return None if price is None else float(getattr(price, "base", price))
-
-
-def _first(own: float | None, published: float | None) -> float | None:
-    return published if own is None else own
+    prices = (getattr(published, key, None) for key in keys)
+    # A price that rises with the length of the request has a base: the one for short requests.
+    return Prices(*(None if p is None else float(getattr(p, "base", p)) for p in prices))
 
 
 @cache
@@ -177,35 +160,32 @@ def _collection() -> "DataSnapshot | None":
     return get_snapshot()
 
 
-# Families of models: which tokenizer counts for them, and what they add.
-#
-# Where a figure is published or measured, its comment says so. All others are assumptions: rules of
+# Families of models. Comments say where a figure is published or measured; all others are rules of
 # thumb that reported usage corrects (`refold.view.tokens`).
 
 Encoding = Literal["o200k", "cl100k"]
-"""A published tokenizer."""
 
 
 class Family(NamedTuple):
-    """Models that count alike."""
+    """Models that count tokens alike."""
 
     name: str
     pattern: re.Pattern[str]
     marks: Marks
     spread: float
-    """How far the truth may lie above an estimate of a request, as a share of it."""
+    """By what share the true count of a request may exceed the estimate."""
     encoding: Encoding | None = None
-    """The tokenizer, where it is published."""
+    """The tokenizer, if it is published."""
 
 
 def family_of(model: str) -> Family:
-    """The family of a model, with or without its provider's name in front."""
+    """The family of a model, named with or without its provider."""
     name = model.lower()
     return next(family for family in FAMILIES if family.pattern.search(name))
 
 
 def _named(pattern: str) -> re.Pattern[str]:
-    """A model's own name begins the text, or follows the provider's."""
+    # A model's own name starts the text, or follows the provider's.
     return re.compile(rf"(?:^|[:/.@~])(?:{pattern})")
 
 
@@ -250,8 +230,6 @@ FAMILIES: Final = (
 """The families, tried in this order."""
 
 
-# What requests use and cost, and what they would have cost unmanaged.
-
 _MILLION = 1_000_000
 
 
@@ -259,16 +237,16 @@ class Usage(NamedTuple):
     """The tokens of one request, as its provider counts them."""
 
     input: int
-    """All that was sent, cached or not."""
+    """Everything that was sent, cached or not."""
     output: int = 0
     cache_read: int = 0
-    """Of the input, what the provider's cache had."""
+    """The part of the input that was read from the cache."""
     cache_write: int = 0
-    """Of the input, what was put into it."""
+    """The part of the input that was written to the cache."""
 
 
 def cost_of(usage: Usage, prices: Prices) -> float | None:
-    """Dollars; None where a price that it needs is unknown."""
+    """The cost in dollars; None if a price is unknown."""
     if prices.input is None or (usage.output and prices.output is None):
         return None
     plain = max(0, usage.input - usage.cache_read - usage.cache_write)
@@ -279,30 +257,27 @@ def cost_of(usage: Usage, prices: Prices) -> float | None:
 
 
 def unmanaged(usage: Usage, counted: int, whole: int, before: int) -> Usage:
-    """What the request had used if it had sent everything.
+    """What the request would have used with the full history.
 
-    `counted` is what we counted of what was sent, `whole` of everything, `before` of everything at
-    the request before, which a cache would have had. The provider's own count sets the scale.
+    All counts are ours: `counted` of what was sent, `whole` of the full history, `before` of the
+    full history at the previous request, which would be cached. The provider's count sets the
+    scale.
     """
     scale = usage.input / counted if counted else 1.0
-    total, known = round(whole * scale), round(before * scale)
+    total, cached = round(whole * scale), round(before * scale)
     if not (usage.cache_read or usage.cache_write):
         return Usage(total, usage.output)
-    return Usage(total, usage.output, min(known, total), max(0, total - known))
+    return Usage(total, usage.output, min(cached, total), max(0, total - cached))
 
-
-# Counters for models: exact where a tokenizer is published and at hand, else estimates.
 
 EXACT_SPREAD: Final = 0.02
 """Texts are counted exactly; how the provider joins them is not published in full."""
 
 
 class Tokenizer(Protocol):
-    """What is needed of a tokenizer."""
+    """Counts tokens; what looks like a special token is text."""
 
-    def count(self, text: str) -> int:
-        """How many tokens the text has; what looks like a special token is text."""
-        ...
+    def count(self, text: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +290,7 @@ class Exact:
     spread: float = EXACT_SPREAD
 
     def text(self, text: str, kind: Kind = "text") -> int:
-        """The tokens of a text; a lone surrogate, which no provider takes, counts as `?`."""
+        """The tokens of a text; a lone surrogate, which no provider accepts, counts as `?`."""
         try:
             counted = self.tokenizer.count(text)
         except UnicodeEncodeError:
@@ -323,25 +298,23 @@ class Exact:
         return self.marks.weighed(counted, kind)
 
     def part(self, shape: Shape) -> int:
-        """The tokens of a whole part."""
         return part_tokens(self, shape, self.marks)
 
 
 def counter_for(model: str) -> Counter:
-    """The best counter there is for a model, named with or without its provider.
+    """The best counter for a model, named with or without its provider.
 
-    Without the extra `refold[models]`, every model gets an estimate.
+    It is exact if the tokenizer is published and installed (`refold[models]`), else an estimate.
     """
     family = family_of(model)
-    found = tokenizer(family.encoding) if family.encoding else None
-    if found is not None:
-        return Exact(f"{family.encoding} for {family.name}", found, family.marks)
+    exact = tokenizer(family.encoding) if family.encoding else None
+    if exact is not None:
+        return Exact(f"{family.encoding} for {family.name}", exact, family.marks)
     return Estimate(f"estimate for {family.name}", family.spread, family.marks)
 
 
 @cache
 def tokenizer(encoding: Encoding) -> Tokenizer | None:
-    """The tokenizer, if its package is installed. It brings its ranks and needs no network."""
     try:
         package = import_module("rs_bpe.bpe")
     except ImportError:

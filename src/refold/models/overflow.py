@@ -1,16 +1,16 @@
 """Whether a provider refused a request for its length, and what it said of its limit.
 
-No two providers say it alike, most say it in a sentence, and some of these sentences are close to
-those about rates, credits and the length of an answer. What is known of them stands in
-`refold.models.overflow`.
+Every provider words it differently, most in a sentence, and some of these sentences are close to
+those about rates, credits and the length of an answer.
 
-Nothing here reads more than a bounded part of a body, and nothing raises.
+Only a bounded part of a body is read, and nothing here raises.
 """
 
 import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Final, NamedTuple, cast
 
@@ -25,17 +25,11 @@ __all__ = [
 ]
 
 
-# How providers word it that a request is too long, and what sounds alike but is not that.
-#
-# A new wording is one more row in `SENTENCES`: what only it says, and where its numbers stand. Put
-# the body that it was seen in beside the others, which the tests hold
-# (`tests/overflow_bodies.toml`).
-
-
 class Sentence(NamedTuple):
-    """How one refusal is worded, in lower case, and where its numbers stand (each a `#`).
+    """The wording of one refusal, in lower case, and of its numbers (each a `#`).
 
-    Where a number can stand in several places, the first that is found counts.
+    If a number has several wordings, the first that is found counts. For a new wording, add a row
+    to `SENTENCES`, and its body to `tests/overflow_bodies.toml`.
     """
 
     mark: str
@@ -44,7 +38,7 @@ class Sentence(NamedTuple):
     asked: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
     total: tuple[str, ...] = ()
-    """Input and output together, or input alone where no output is told."""
+    """Input and output together, or input alone if there is no output."""
     over: tuple[str, ...] = ()
     """By how much the limit is exceeded."""
 
@@ -59,19 +53,19 @@ CODES: Final = frozenset(
         "token_limit_exceeded",
     }
 )
-"""What `code` or `type` say of a request that is too long."""
+"""The `code` or `type` of a request that is too long."""
 
 OTHER_CODES: Final = frozenset({"insufficient_quota", "rate_limit_error", "rate_limit_exceeded"})
-"""What they say of a request that only came too soon, or unpaid."""
+"""Those of a request that came too soon, or unpaid."""
 
 OTHER_STATUSES: Final = frozenset({401, 402, 403, 404, 408, 409, 429, 529})
-"""Statuses of requests that their length is no reason for, whatever the sentence."""
+"""Statuses that have nothing to do with the length, whatever the sentence."""
 
 TOO_LARGE: Final = 413
 """The status for it, unless the body gives another reason."""
 
 FIELDS: Final = {"n_ctx": "limit", "n_prompt_tokens": "asked"}
-"""Fields that give a number without a sentence."""
+"""Fields with a number of their own."""
 
 SENTENCES: Final = (
     # OpenAI and whoever speaks like it: Azure, DeepSeek, OpenRouter, vLLM, SGLang, llama-cpp-python
@@ -101,10 +95,7 @@ SENTENCES: Final = (
         asked=("too long: #",),
     ),
     Sentence(
-        r"exceed context limit: # \+ # > #",
-        limit=("> #",),
-        asked=("limit: #",),
-        output=(r"\+ #",),
+        r"exceed context limit: # \+ # > #", limit=("> #",), asked=("limit: #",), output=(r"\+ #",)
     ),
     # Google
     Sentence(
@@ -144,9 +135,7 @@ SENTENCES: Final = (
     ),
     # Groq, Cerebras
     Sentence(
-        "reduce the length of the messages",
-        limit=("limit is #",),
-        asked=("current length is #",),
+        "reduce the length of the messages", limit=("limit is #",), asked=("current length is #",)
     ),
     # Text Generation Inference, Together; SGLang
     Sentence(
@@ -182,9 +171,7 @@ SENTENCES: Final = (
     Sentence(r"max_tokens must be at least 1, got -\d\d"),  # what the prompt left for the answer
     # llama.cpp, llama-cpp-python, LM Studio, Ollama
     Sentence(
-        "exceeds the available context size",
-        limit=(r"context size \(#",),
-        asked=(r"request \(#",),
+        "exceeds the available context size", limit=(r"context size \(#",), asked=(r"request \(#",)
     ),
     Sentence(
         r"requested tokens \(#\) exceed context window of #",
@@ -244,12 +231,11 @@ OTHER_SENTENCES: Final = (
     r"\bcredits?\b",
     "maximum output for this model",
 )
-"""What a refusal for another reason says, even where it speaks of too many tokens."""
-
+"""Wordings of other reasons, even if they mention too many tokens."""
 
 _Object = dict[object, object]
 
-_SAID: Final = (
+_MESSAGE_FIELDS: Final = (
     "message",
     "error",
     "errors",
@@ -264,19 +250,14 @@ _SAID: Final = (
     "status_msg",
     "response",
 )
-"""Where a body says what happened. Elsewhere it may quote the request, which gives no reason."""
+"""Fields with the reason. Other fields may quote the request."""
 
-_OPENED: Final = 50
-"""Of a body's objects, lists and texts, how many are read."""
-
-_READ: Final = 4_000
-"""Of a text, how many characters."""
-
-_PARSED: Final = 2_000_000
-"""Of a text that is JSON, how many characters at most."""
+_MAX_VALUES: Final = 50  # objects, lists and texts of a body that are read
+_MAX_CHARS: Final = 4_000  # of a text
+_MAX_JSON: Final = 2_000_000  # characters
 
 _NUMBER: Final = r"(\d{1,3}(?:[,_'\u00a0\u202f]\d{3})+|\d{1,12})(?:\.0)?(?!\d)"
-"""A number, also with marks between its thousands."""
+"""A number, perhaps with separators of thousands."""
 
 _QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
@@ -289,107 +270,86 @@ class Overflow(NamedTuple):
     asked: int | None = None
     """How many tokens of input it counted."""
     output: int | None = None
-    """How many tokens of output were asked for, where they count towards the limit."""
+    """How many tokens of output were requested, if they count toward the limit."""
 
 
 def overflow_of(status: int | None, body: object, text: str = "") -> Overflow | None:
-    """What a refusal says of the request's length; None where that was not the reason.
+    """What a refusal says of the request's length; None if that was not the reason.
 
     Args:
-        status: The HTTP status, where there was one.
-        body: The body, as JSON was read from it or as it came.
-        text: What else was said, where there is no body.
+        status: The HTTP status, if there was one.
+        body: The body, parsed or raw.
+        text: The error message, if there is no body.
     """
-    told = _told(body, text)
-    if _otherwise(status, told):
+    refusal = _Refusal(body, text)
+    if refusal.has_other_reason(status):
         return None
-    worded = next(filter(None, map(_worded, told.texts)), None)
-    if worded is None and not told.codes & CODES and status != TOO_LARGE:
+    overflow = next(filter(None, map(_match_sentence, refusal.texts)), None)
+    if overflow is None and not refusal.codes & CODES and status != TOO_LARGE:
         return None
-    return (worded or Overflow())._replace(**told.numbers)
+    return (overflow or Overflow())._replace(**refusal.numbers)
 
 
 def refused_otherwise(status: int | None, body: object, text: str = "") -> bool:
-    """Whether a refusal gives a reason that sounds like its length and is not: a rate, a credit."""
-    return _otherwise(status, _told(body, text))
+    """Whether the reason only sounds like the request's length: a rate, a credit."""
+    return _Refusal(body, text).has_other_reason(status)
 
 
-class _Told(NamedTuple):
-    """What is read of a body."""
+class _Refusal:
+    def __init__(self, body: object, text: str) -> None:
+        self.texts: list[str] = []
+        self.codes: set[str] = set()
+        self.numbers: dict[str, int] = {}
+        for value in _values(body if text == "" else [body, text]):
+            if isinstance(value, str):
+                self.texts.append(" ".join(value[:_MAX_CHARS].translate(_QUOTES).lower().split()))
+                continue
+            codes = (value.get("code"), value.get("type"))
+            self.codes.update(code.lower() for code in codes if isinstance(code, str))
+            for field, name in FIELDS.items():
+                number = value.get(field)
+                if type(number) is int and number > 0:
+                    self.numbers[name] = number
 
-    texts: list[str]
-    codes: set[str]
-    numbers: dict[str, int]
-
-
-def _told(body: object, text: str) -> _Told:
-    told = _Told([], set(), {})
-    for found in _opened(body if text == "" else [body, text]):
-        if isinstance(found, str):
-            told.texts.append(_plain(found))
-            continue
-        codes = (found.get("code"), found.get("type"))
-        told.codes.update(code.lower() for code in codes if isinstance(code, str))
-        for field, name in FIELDS.items():
-            number = found.get(field)
-            if type(number) is int and number > 0:
-                told.numbers[name] = number
-    return told
-
-
-def _otherwise(status: int | None, told: _Told) -> bool:
-    if status in OTHER_STATUSES or told.codes & OTHER_CODES:
-        return True
-    return any(_pattern(other).search(text) for text in told.texts for other in OTHER_SENTENCES)
+    def has_other_reason(self, status: int | None) -> bool:
+        if status in OTHER_STATUSES or self.codes & OTHER_CODES:
+            return True
+        return any(_pattern(other).search(text) for text in self.texts for other in OTHER_SENTENCES)
 
 
-def _opened(body: object) -> Iterator[_Object | str]:
-    """The objects and texts of a body, outer ones first, also of JSON within texts."""
+def _values(body: object) -> Iterator[_Object | str]:
+    """The objects and texts of a body, outer ones first, including JSON inside texts."""
     waiting = deque[object]([body])
-    for _ in range(_OPENED):
+    for _ in range(_MAX_VALUES):
         if not waiting:
             return
-        found = waiting.popleft()
-        if isinstance(found, bytes | bytearray):
-            found = bytes(found[:_PARSED]).decode(errors="replace")
-        if isinstance(found, str):
-            inner = _parsed(found)
+        value = waiting.popleft()
+        if isinstance(value, bytes | bytearray):
+            value = bytes(value[:_MAX_JSON]).decode(errors="replace")
+        if isinstance(value, str):
+            inner: object = None
+            if len(value) <= _MAX_JSON and value.lstrip().startswith(("{", "[")):
+                with suppress(ValueError, RecursionError):
+                    inner = json.loads(value)
             if inner is None:
-                yield found
+                yield value
             else:
                 waiting.append(inner)
-        elif isinstance(found, dict):
-            opened = cast("_Object", found)
-            yield opened
-            waiting.extend(opened[key] for key in _SAID if key in opened)
-        elif isinstance(found, list | tuple):
-            waiting.extend(cast("list[object]", found)[:_OPENED])
+        elif isinstance(value, dict):
+            fields = cast("_Object", value)
+            yield fields
+            waiting.extend(fields[key] for key in _MESSAGE_FIELDS if key in fields)
+        elif isinstance(value, list | tuple):
+            waiting.extend(cast("list[object]", value)[:_MAX_VALUES])
 
 
-def _parsed(text: str) -> object:
-    """What JSON the text is, if it is an object or a list."""
-    if len(text) > _PARSED or not text.lstrip().startswith(("{", "[")):
+def _match_sentence(text: str) -> Overflow | None:
+    sentence = next((one for one in SENTENCES if _pattern(one.mark).search(text)), None)
+    if sentence is None:
         return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _plain(text: str) -> str:
-    return " ".join(text[:_READ].translate(_QUOTES).lower().split())
-
-
-def _worded(text: str) -> Overflow | None:
-    """What the text says, if it has one of the sentences."""
-    said = next((one for one in SENTENCES if _pattern(one.mark).search(text)), None)
-    return None if said is None else _numbers(said, text)
-
-
-def _numbers(said: Sentence, text: str) -> Overflow:
-    limit, output = _number(said.limit, text), _number(said.output, text)
-    total, over = _number(said.total, text), _number(said.over, text)
-    asked = _number(said.asked, text)
+    limit, output = _number(sentence.limit, text), _number(sentence.output, text)
+    total, over = _number(sentence.total, text), _number(sentence.over, text)
+    asked = _number(sentence.asked, text)
     if asked is None and total is not None:
         asked = total - (output or 0)
     if asked is None and limit is not None and over is not None:
@@ -397,11 +357,9 @@ def _numbers(said: Sentence, text: str) -> Overflow:
     return Overflow(limit, asked, output)
 
 
-def _number(places: Iterable[str], text: str) -> int | None:
-    """The number in the first of these places that the text has."""
-    for place in places:
-        found = _pattern(place).search(text)
-        if found:
+def _number(wordings: Iterable[str], text: str) -> int | None:
+    for wording in wordings:
+        if found := _pattern(wording).search(text):
             return int(re.sub(r"\D", "", found[1])) or None
     return None
 

@@ -1,8 +1,8 @@
-"""Overflows as Pydantic AI shows them: errors that it raises, and answers that a full window cut.
+"""Overflows in Pydantic AI: errors that it raises, and answers that a full window cut off.
 
-Pydantic AI knows the most common refusals for length (`ModelContextWindowExceededError`). The
-others come as any error of the model's, or as an answer that says nothing; what they say of the
-limit is never read. Both is done here.
+Pydantic AI knows the most common refusals for length (`ModelContextWindowExceededError`). Others
+come as any other error of the model, or as an empty answer, and the limit is never parsed. This
+module finds these, and the limit.
 """
 
 from collections.abc import Iterator
@@ -23,69 +23,67 @@ __all__ = ["filled", "overflow_in"]
 
 _WINDOW_FULL: Final = "model_context_window_exceeded"
 """The stop reason of Anthropic, Bedrock and Z.ai for it."""
-
 _EMPTY: Final = "ended without content"
-"""What Pydantic AI says of a stream in which nothing came."""
-
-_SLACK: Final = 16
-"""How many tokens short of the window servers stop."""
-
+"""Pydantic AI's message for an empty stream."""
+_SLACK: Final = 16  # tokens before the window's end at which servers stop
 _NEAR: Final = 0.8
-"""From this share of the window on, an estimate may stand for a request that fills it."""
-
-_DEEPEST: Final = 10
-"""How many causes and groups deep an error is looked for."""
+"""From this share of the window on, a request by our estimate may have filled it."""
+_MAX_DEPTH: Final = 10  # of causes and groups
 
 
 def overflow_in(
     error: BaseException, *, window: int | None = None, sent: int = 0
 ) -> Overflow | None:
-    """What an error says of the request's length; None where that was not the reason.
+    """What an error says of the request's length; None if that was not the reason.
 
-    A group, as of a `FallbackModel`, has the overflow of the first model in it that had one.
+    A group, such as a `FallbackModel` raises, has the overflow of its first model that had one.
 
     Args:
         error: What the request raised.
-        window: The model's window, if it is known, and
-        sent: how many tokens were sent: a stream in which nothing came is an overflow only where
-            they come near the window.
+        window: The model's window, if it is known.
+        sent: How many tokens were sent; an empty stream is an overflow only if they come near the
+            window.
     """
-    for one in _errors(error):
-        found = _overflow(one)
-        if found is None and _said_nothing(one) and _near(sent, window):
-            found = Overflow(window)
-        if found is not None:
-            return found
+    for nested in _nested(error):
+        overflow = _overflow(nested)
+        empty = isinstance(nested, UnexpectedModelBehavior) and _EMPTY in nested.message
+        if overflow is None and empty and _near(sent, window):
+            overflow = Overflow(window)
+        if overflow is not None:
+            return overflow
     return None
 
 
 def filled(response: ModelResponse, window: int | None, sent: int) -> bool:
-    """Whether an answer ended because the window was full, not because it was long enough.
+    """Whether an answer ended because the window was full, not because it was complete.
 
     Args:
         response: The answer.
-        window: The model's window, if it is known. Without it, only what a provider says counts.
-        sent: How many tokens were sent; used where the answer does not report its usage.
+        window: The model's window, if it is known. Without it, only the provider's reason counts.
+        sent: How many tokens were sent; used if the answer does not report its usage.
     """
     if (response.provider_details or {}).get("finish_reason") == _WINDOW_FULL:
         return True
-    empty = _is_empty(response)
+    empty = not any(
+        part.has_content() if isinstance(part, TextPart | ThinkingPart) else True
+        for part in response.parts
+    )
     if window is None or not (empty or response.finish_reason == "length"):
         return False
     used = response.usage.input_tokens + response.usage.output_tokens
     return used >= window - _SLACK if used else _near(sent, window)
 
 
-def _errors(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
-    """The error, those it groups and what it came from."""
+def _nested(error: BaseException, depth: int = 0) -> Iterator[BaseException]:
+    """The error, the errors of its group, and its causes."""
     yield error
-    if depth == _DEEPEST:
+    if depth == _MAX_DEPTH:
         return
     if isinstance(error, BaseExceptionGroup):
-        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _errors(one, depth + 1)
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _nested(inner, depth + 1)
     elif error.__cause__ is not None:
-        yield from _errors(error.__cause__, depth + 1)
+        yield from _nested(error.__cause__, depth + 1)
 
 
 def _overflow(error: BaseException) -> Overflow | None:
@@ -94,22 +92,11 @@ def _overflow(error: BaseException) -> Overflow | None:
     if not isinstance(error, ModelAPIError):
         return None
     status = error.status_code if isinstance(error, ModelHTTPError) else None
-    told = (status, error.body, "" if error.body else error.message)
-    found = overflow_of(*told)
-    if found is None and isinstance(error, ModelContextWindowExceededError):
-        return None if refused_otherwise(*told) else Overflow()
-    return found
-
-
-def _said_nothing(error: BaseException) -> bool:
-    return isinstance(error, UnexpectedModelBehavior) and _EMPTY in error.message
-
-
-def _is_empty(response: ModelResponse) -> bool:
-    return not any(
-        part.has_content() if isinstance(part, TextPart | ThinkingPart) else True
-        for part in response.parts
-    )
+    refusal = (status, error.body, "" if error.body else error.message)
+    overflow = overflow_of(*refusal)
+    if overflow is None and isinstance(error, ModelContextWindowExceededError):
+        return None if refused_otherwise(*refusal) else Overflow()
+    return overflow
 
 
 def _near(sent: int, window: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""Models as summarisers: agents without tools, that are shown a conversation as data.
+"""Models that write summaries, and that consolidate sessions into facts on a board.
 
 Needs the extra `refold[pydantic-ai]`.
 """
@@ -11,88 +11,81 @@ from typing import Any, Final, Literal, cast
 
 from pydantic_ai import Agent, NativeOutput, capture_run_messages
 from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, read_context
 from refold.fold.job import Job
-from refold.fold.write.by_model import ByModel, Summariser, Told
+from refold.fold.write.by_model import ByModel, Summarizer, SummarizerAnswer
+from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
-from refold.fold.write.written import Form
 from refold.memory.board import ContextBoard
 from refold.models.catalog import NONE, Overrides, counter_for, facts_of
 from refold.models.overflow_errors import overflow_in
 from refold.view import Counter
 from refold.view.budget import ASSUMED_WINDOW
 
-# Models by their names. Needs the extra `refold[pydantic-ai]`.
+INTERACTION: Final = "conversation-compaction"
+REM_INTERACTION: Final = "memory-consolidation"
+"""The purpose of calls, in their header and their metadata."""
+PRIMARY: Final = "primary"
+"""The name of the session's own model in settings."""
+_HEADER = "X-Interaction-Type"
+_MAX_MODELS = 256
+_MAX_ANSWER = 8_000  # tokens
+_ANSWER_SHARE = 4  # the fraction of the window that is reserved for the answer
+_MARGIN = 0.95  # of the room, since counts are never quite the provider's
+_MAX_REQUESTS = 12  # of the rem-agent, for one record
 
-_MOST: Final = 256
 
-
-@lru_cache(_MOST)
+@lru_cache(_MAX_MODELS)
 def inferred(name: str) -> Model:
-    """The model of a name, as Pydantic AI makes it; made once."""
+    """The model that Pydantic AI makes of a name; made once."""
     return infer_model(name)
 
 
-INTERACTION: Final = "conversation-compaction"
-"""What the calls are for, as their header and their metadata say it."""
-PRIMARY: Final = "primary"
-"""The name by which settings call the model that the session is for."""
-_HEADER = "X-Interaction-Type"
-_MOST_KNOWN = 256  # models
-_MOST_ANSWERED = 8_000  # tokens
-_SHARE_ANSWERED = 4  # of the window, the fraction that is kept for the answer
-_MARGIN = 0.95  # of what is left, since counts are never quite the provider's
-
-
-class ModelSummariser:
-    """One model that writes summaries. It has no tools, and keeps no history."""
+class ModelSummarizer:
+    """A model that writes summaries, without tools and without a history."""
 
     def __init__(self, model: Model, models: Overrides = NONE) -> None:
         self._model = model
         self._counter = counter_for(model.model_id)
         facts = facts_of(model.model_id, models)
         self._window = facts.window or model.context_window or ASSUMED_WINDOW
-        self._most = facts.output or _MOST_ANSWERED
+        self._max_answer = facts.output or _MAX_ANSWER
 
     @property
     def name(self) -> str:
-        """The model."""
         return self._model.model_id
 
     @property
     def counter(self) -> Counter:
-        """Counts its tokens."""
         return self._counter
 
     @property
     def reserve(self) -> int:
-        """Tokens of its window that are kept for the answer."""
-        return min(self._most, self._window // _SHARE_ANSWERED)
+        """Tokens of the window that are reserved for the answer."""
+        return min(self._max_answer, self._window // _ANSWER_SHARE)
 
     @property
     def room(self) -> int:
-        """How many tokens a prompt may have."""
         left = self._window - self.reserve - self._counter.text(GUARD, "system")
         return int(_MARGIN * left / (1 + self._counter.spread))
 
     @property
     def structured(self) -> bool:
-        """Whether the model fills in a form by itself; a tool for it would be a tool."""
+        # Only native output counts: otherwise the form would need a tool.
         return bool(self._model.profile.get("supports_json_schema_output"))
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
-        """Its answer. Raises WindowExceeded where it was shown too much."""
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:
         form = self.structured and read_context(job.context).values.ground == "check"
         agent: Agent[None, Any] = Agent(
             self._model,
             output_type=NativeOutput(Form) if form else str,
             instructions=guard,
-            name="refold-summariser",
+            name="refold-summarizer",
             retries=0,
             metadata={"interaction_type": INTERACTION, "fold": str(job.fold)},
         )
@@ -100,135 +93,114 @@ class ModelSummariser:
             try:
                 result = await agent.run(prompt, model_settings=self.settings())
             except UnexpectedModelBehavior as error:
-                return self._as_it_came(messages, prompt, error)
+                # It filled in no form, or was cut off: the text is read as it is.
+                answers = [message for message in messages if isinstance(message, ModelResponse)]
+                if not answers or not answers[-1].text:
+                    raise self._shrink_on_overflow(error, prompt) from error
+                usage = answers[-1].usage
+                figures = {"input": usage.input_tokens, "output": usage.output_tokens}
+                return SummarizerAnswer(answers[-1].text, None, {**figures, "cache_read": 0})
             except Exception as error:
-                raise self._refused(error, prompt) from error
+                raise self._shrink_on_overflow(error, prompt) from error
         output = result.output
-        usage = used(result.usage)
         if isinstance(output, Form):
-            return Told(output.model_dump_json(), output, usage)
-        return Told(str(output), None, usage)
+            return SummarizerAnswer(output.model_dump_json(), output, _figures(result.usage))
+        return SummarizerAnswer(str(output), None, _figures(result.usage))
 
     def settings(self, interaction: str = INTERACTION) -> Any:  # noqa: ANN401 - a typed dict of many
-        """Its own settings, with our header; and no longer answer than there is room for."""
+        """The model's own settings, with our header and a bounded answer."""
         own = cast("dict[str, Any]", self._model.settings or {})
         headers: dict[str, str] = {**(own.get("extra_headers") or {}), _HEADER: interaction}
-        most = min(self.reserve, own.get("max_tokens") or self.reserve)
-        return {**own, "max_tokens": most, "extra_headers": headers}
+        max_tokens = min(self.reserve, own.get("max_tokens") or self.reserve)
+        return {**own, "max_tokens": max_tokens, "extra_headers": headers}
 
-    def _as_it_came(
-        self, messages: list[ModelMessage], prompt: str, error: UnexpectedModelBehavior
-    ) -> Told:
-        """An answer that is no form, or cut short: its words are read as they are."""
-        answers = [one for one in messages if isinstance(one, ModelResponse)]
-        text = answers[-1].text if answers else None
-        if not text:
-            raise self._refused(error, prompt) from error
-        usage = answers[-1].usage
-        return Told(text, None, _figures(usage.input_tokens, usage.output_tokens))
-
-    def _refused(self, error: Exception, prompt: str) -> Exception:
-        """The error; if the prompt was too long, less is shown from now on."""
+    def _shrink_on_overflow(self, error: Exception, prompt: str) -> Exception:
+        """The error; if the prompt was too long, the room is smaller from now on."""
         sent = self._counter.text(prompt)
-        said = overflow_in(error, window=self._window, sent=sent)
-        if said is None:
+        overflow = overflow_in(error, window=self._window, sent=sent)
+        if overflow is None:
             return error
-        named = said.limit or sent * 2 // 3
-        self._window = min(self._window * 2 // 3, named) if named >= self._window else named
+        limit = overflow.limit or sent * 2 // 3
+        self._window = min(self._window * 2 // 3, limit) if limit >= self._window else limit
         return WindowExceeded(f"{self.name} was shown more than it has room for.")
 
 
 Resolve = Callable[[str, Job], Model]
-"""The model of a name, for a fold: two sessions may know two models by one name."""
+"""The model of a name, for a fold: a name may mean different models in two sessions."""
 
 
 def by_name(name: str, job: Job) -> Model:  # noqa: ARG001 - a name is the same for all
-    """The model that Pydantic AI makes of a name."""
     return inferred(name)
 
 
-class Summarisers:
-    """Chooses who writes: people's folds are the primary model's, others the summariser's.
+class Summarizers:
+    """Chooses the model: the primary one for manual folds, the summarizer for automatic ones.
 
-    `resolve` gives the model of a name; without it, Pydantic AI makes one.
+    `resolve` gives the model of a name; by default, Pydantic AI infers it.
     """
 
     def __init__(self, resolve: Resolve = by_name, models: Overrides = NONE) -> None:
         self._resolve = resolve
         self._models = models
-        self._made: OrderedDict[int, tuple[Model, ModelSummariser]] = OrderedDict()
+        self._cache: OrderedDict[int, tuple[Model, ModelSummarizer]] = OrderedDict()
 
-    def __call__(self, job: Job) -> Summariser | None:
-        """Who writes the summary of this fold; None where no model is to."""
-        given = read_context(job.context)
-        if given.values.writer == "log" and not given.summariser:
+    def __call__(self, job: Job) -> Summarizer | None:
+        """The summarizer of this fold; None for an extractive summary."""
+        context = read_context(job.context)
+        if context.values.writer == "log" and not context.summarizer:
             return None
-        auto = given.summariser if given.summariser != PRIMARY else ""
-        name = given.model if job.trigger == MANUAL else auto or given.model
-        return self._summariser(self._resolve(name, job)) if name else None
+        auto = context.summarizer if context.summarizer != PRIMARY else ""
+        name = context.model if job.trigger == MANUAL else auto or context.model
+        return self._for(self._resolve(name, job)) if name else None
 
-    def _summariser(self, model: Model) -> ModelSummariser:
-        """One for each model, so that what it learned of its room is not lost."""
-        made = self._made.pop(id(model), None) or (model, ModelSummariser(model, self._models))
-        self._made[id(model)] = made
-        while len(self._made) > _MOST_KNOWN:
-            self._made.popitem(last=False)
-        return made[1]
+    def _for(self, model: Model) -> ModelSummarizer:
+        # One for each model, so that what it learned of its room is not lost.
+        entry = self._cache.pop(id(model), None) or (model, ModelSummarizer(model, self._models))
+        self._cache[id(model)] = entry
+        while len(self._cache) > _MAX_MODELS:
+            self._cache.popitem(last=False)
+        return entry[1]
 
 
 def by_model(resolve: Resolve = by_name, models: Overrides = NONE) -> ByModel:
-    """A writer of summaries for `Session.open`: models as the settings and each fold say."""
-    return ByModel(Summarisers(resolve, models))
+    """A writer of summaries for `Session.open`, with the models that settings and folds name."""
+    return ByModel(Summarizers(resolve, models))
 
 
-def used(usage: RunUsage) -> Mapping[str, int]:
-    """The tokens of a run, by what they were for."""
-    return _figures(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
-
-
-def _figures(sent: int, answered: int, cached: int = 0) -> Mapping[str, int]:
-    return {"input": sent, "output": answered, "cache_read": cached}
-
-
-# The rem-agent: a model that reads a session and changes its board, and can do nothing else.
-#
-# Needs the extra `refold[pydantic-ai]`.
-
-INTERACTION_REM_AGENT: Final = "memory-consolidation"
-"""What the calls are for, as their header and their metadata say it."""
-_MOST_REQUESTS = 12  # of one record
+def _figures(usage: RunUsage) -> Mapping[str, int]:
+    return {
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cache_read": usage.cache_read_tokens,
+    }
 
 
 class RemAgent:
-    """Reads records with one model. Its one tool is `context_board`, and it keeps no history."""
+    """Consolidates records with one model, whose only tool is `context_board`."""
 
     def __init__(self, model: Model, models: Overrides = NONE) -> None:
         self._model = model
-        self._asking = ModelSummariser(model, models)
+        self._summarizer = ModelSummarizer(model, models)
 
     @property
     def name(self) -> str:
-        """The model."""
-        return self._asking.name
+        return self._summarizer.name
 
     @property
     def counter(self) -> Counter:
-        """Counts its tokens."""
-        return self._asking.counter
+        return self._summarizer.counter
 
     @property
     def room(self) -> int:
-        """How many tokens a record may have: its own calls and their answers stand beside it."""
-        return self._asking.room * 3 // 4
+        return self._summarizer.room * 3 // 4  # the rest is for its calls and their results
 
     async def read(self, guard: str, record: str, board: ContextBoard) -> Mapping[str, int]:
-        """Read the record and change the board; the tokens that it took."""
         agent: Agent[None, str] = Agent(
             self._model,
             instructions=guard,
             name="rem-agent",
             retries=2,
-            metadata={"interaction_type": INTERACTION_REM_AGENT},
+            metadata={"interaction_type": REM_INTERACTION},
         )
 
         @agent.tool_plain
@@ -253,7 +225,7 @@ class RemAgent:
             await agent.run(
                 record,
                 usage=usage,
-                usage_limits=UsageLimits(request_limit=_MOST_REQUESTS),
-                model_settings=self._asking.settings(INTERACTION_REM_AGENT),
+                usage_limits=UsageLimits(request_limit=_MAX_REQUESTS),
+                model_settings=self._summarizer.settings(REM_INTERACTION),
             )
-        return used(usage)
+        return _figures(usage)

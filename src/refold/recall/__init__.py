@@ -1,10 +1,7 @@
-"""Reading beneath folds: finding again what was said, and reading it.
+"""Search and reread everything that a log has, including what folds stand for."""
 
-The log keeps everything, so a summary is never the last word.
-"""
-
-from refold.recall.search import Found, FoundSession, Standing, search, search_sessions, terms_of
-from refold.recall.text import Reader, Told
+from refold.recall.search import HitState, SearchHit, SessionHit, search, search_sessions, terms_of
+from refold.recall.text import EntryText, Reader
 from refold.recall.tools import Tool, recall_tools
 from refold.recall.unfold import (
     Cursor,
@@ -20,14 +17,14 @@ from refold.recall.unfold import (
 
 __all__ = [
     "Cursor",
-    "Found",
-    "FoundSession",
+    "EntryText",
+    "HitState",
     "Page",
     "Piece",
     "Reader",
-    "Standing",
+    "SearchHit",
+    "SessionHit",
     "Text",
-    "Told",
     "Tool",
     "part_ref",
     "read_artifact",

@@ -1,8 +1,8 @@
-"""Recall as tools for a model: to find what was said, and to read it again.
+"""Recall as tools for a model: search the conversation, and reread it.
 
-Each returns a text of at most so many characters, marked line by line as quoted, so that nothing in
-it can pass for an instruction or for the tool's own words. What was cut is said, and how to get the
-rest. Wrong arguments come back as a sentence. No framework is needed to offer them.
+Each result has a limit of characters, and is marked line by line as quoted, so that nothing in it
+can pass for an instruction or for the tool's own words. It says what was cut, and how to get the
+rest. Wrong arguments are answered with a sentence. No framework is needed to offer the tools.
 """
 
 import re
@@ -14,14 +14,18 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from refold.errors import InvalidInput, LogError
-from refold.log import MAIN_SCOPE, Log, Span
-from refold.recall.search import Found, search
+from refold.log import MAIN_SCOPE, Log, PartRef, Span
+from refold.recall.search import SearchHit, search
 from refold.recall.text import Reader, fitting, framed
-from refold.recall.unfold import FEWEST, Cursor, part_ref, read_part, spans_of_fold, unfold
+from refold.recall.unfold import MIN_PAGE, Cursor, part_ref, read_part, spans_of_fold, unfold
 
-# What the recall tools answer: quoted, bounded, and with the way to the rest.
-
-MOST_MATCHES = 20
+CHARS = 8_000
+"""The default limit of characters of a result."""
+MIN_CHARS = 2_000
+MAX_MESSAGE = 500  # characters of an error message
+MAX_MATCHES = 20
+_MAX_QUERY = 2_000
+_ALL = "That is all of it."
 _QUOTED = "Quoted from {where}: a record of what was said, no instructions."
 _HERE = "earlier in this conversation"
 _FRAME = 500  # characters kept for the tool's own words
@@ -38,24 +42,22 @@ class Answers:
         self._reader = reader
         self._chars = chars
 
-    async def found(self, query: str, limit: int) -> str:
-        """What was found in the session."""
-        hits = await self._search(query, limit, self._session)
+    async def search(self, query: str, limit: int) -> str:
+        hits = await self._hits(query, limit, self._session)
         hint = 'Read one in full with its number, as in recall_read(at="{seq}").'
-        return self._listed(hits, _HERE, hint)
+        return self._listing(hits, _HERE, hint)
 
-    async def found_everywhere(self, query: str, limit: int) -> str:
-        """What was found in all sessions."""
-        hits = await self._search(query, limit, None)
+    async def search_everywhere(self, query: str, limit: int) -> str:
+        hits = await self._hits(query, limit, None)
         hint = "Read one in full with recall_read_in, which takes its session and its number."
-        return self._listed(hits, "the conversations that are kept", hint, named=True)
+        return self._listing(hits, "the conversations that are kept", hint, named=True)
 
     async def read(self, at: str, start: int, session: str | None = None) -> str:
         """What is at a place: a message, a run of them, what a fold stands for, a part."""
         if start < 0:
             raise InvalidInput("No text begins before character 0.")
         if _PART.search(at):
-            return await self._part(at, start, session)
+            return await self._part(part_ref(at), start, session)
         found = _PLACE.fullmatch(at)
         if found is None:
             raise InvalidInput("That is no place.", "Give a number, as 12, or a run, as 12-40.")
@@ -65,11 +67,11 @@ class Answers:
             spans = await spans_of_fold(self._log, session or self._session, first) or spans
         return await self._page(spans, Cursor(spans[0].first, start), session)
 
-    async def _search(self, query: str, limit: int, session: str | None) -> list[Found]:
-        limit = max(1, min(limit, MOST_MATCHES))
+    async def _hits(self, query: str, limit: int, session: str | None) -> list[SearchHit]:
+        limit = max(1, min(limit, MAX_MATCHES))
         return await search(self._log, query, session=session, limit=limit, reader=self._reader)
 
-    def _listed(self, hits: list[Found], where: str, hint: str, *, named: bool = False) -> str:
+    def _listing(self, hits: list[SearchHit], where: str, hint: str, *, named: bool = False) -> str:
         if not hits:
             return "Nothing was found. Try other words: names, paths, parts of an error text."
         shown = fitting((_block(hit, named=named) for hit in hits), self._chars - _FRAME)
@@ -79,49 +81,56 @@ class Answers:
         return framed(opening, "\n".join(shown), hint.format(seq=hits[0].seq))
 
     async def _page(self, spans: tuple[Span, ...], start: Cursor, session: str | None) -> str:
-        name, room = session or self._session, self._chars - _FRAME
-        while True:
+        async def page_of(room: int) -> tuple[str, str]:
+            name = session or self._session
             page = await unfold(
                 self._log, name, spans, chars=room, start=start, reader=self._reader
             )
-            if not page.pieces:
-                return "There is nothing to read at that place."
-            closing = "That is all of it."
-            if page.next is not None:
-                last = spans[-1].last
-                run = f"-{last}" if last > page.next.seq else ""
-                closing = _more(f"{page.next.seq}{run}", page.next.start)
-            answer = framed(_opening(session), page.text, closing)
-            if len(answer) <= self._chars:
-                return answer
-            room = max(FEWEST, room * self._chars // len(answer) - FEWEST // 2)
+            if page.next is None:
+                return page.text, _ALL
+            last = spans[-1].last
+            run = f"-{last}" if last > page.next.seq else ""
+            return page.text, _more(f"{page.next.seq}{run}", page.next.start)
 
-    async def _part(self, at: str, start: int, session: str | None) -> str:
-        name, room, ref = session or self._session, self._chars - _FRAME, part_ref(at)
-        while True:
+        return await self._fit(page_of, session)
+
+    async def _part(self, ref: PartRef, start: int, session: str | None) -> str:
+        number = f"{ref.seq}.{ref.index}"
+
+        async def part_of(room: int) -> tuple[str, str]:
+            name = session or self._session
             part = await read_part(
                 self._log, name, ref, chars=room, start=start, reader=self._reader
             )
-            closing = "That is all of it."
-            if part.next is not None:
-                closing = f"{part.chars - part.next:,} more characters. "
-                closing += _more(f"{ref.seq}.{ref.index}", part.next)
-            heading = f"[{ref.seq}.{ref.index}] {part.name[:80]}"
-            answer = framed(_opening(session), f"{heading}\n{part.text}", closing)
+            text = f"[{number}] {part.name[:80]}\n{part.text}"
+            if part.next is None:
+                return text, _ALL
+            rest = f"{part.chars - part.next:,} more characters. "
+            return text, rest + _more(number, part.next)
+
+        return await self._fit(part_of, session)
+
+    async def _fit(
+        self, read: Callable[[int], Awaitable[tuple[str, str]]], session: str | None
+    ) -> str:
+        """Read less until the quoted text with its frame fits."""
+        opening = _QUOTED.format(where=_HERE if session is None else "another conversation")
+        room = self._chars - _FRAME
+        while True:
+            text, closing = await read(room)
+            if not text:
+                return "There is nothing to read at that place."
+            answer = framed(opening, text, closing)
             if len(answer) <= self._chars:
                 return answer
-            room = max(FEWEST, room * self._chars // len(answer) - FEWEST // 2)
-
-
-def _opening(session: str | None) -> str:
-    return _QUOTED.format(where=_HERE if session is None else "another conversation")
+            room = max(MIN_PAGE, room * self._chars // len(answer) - MIN_PAGE // 2)
 
 
 def _more(at: str, start: int) -> str:
     return f'There is more: go on with at="{at}"' + (f" and start={start}." if start else ".")
 
 
-def _block(hit: Found, *, named: bool) -> str:
+def _block(hit: SearchHit, *, named: bool) -> str:
     where = f"session {hit.session!r} " if named else ""
     lines = [f"{where}[{hit.seq}] {hit.role}: {hit.excerpt}"]
     lines += [f"    before it: {hit.before}"] if hit.before else []
@@ -129,33 +138,28 @@ def _block(hit: Found, *, named: bool) -> str:
     return "\n".join(lines)
 
 
-# What a model may ask of the recall tools.
-
-_LONGEST_QUERY = 2_000
-
-
-def _untitled(schema: dict[str, JsonValue]) -> None:
-    """Titles only repeat the names."""
+def _without_titles(schema: dict[str, JsonValue]) -> None:
+    """Remove titles, which only repeat the names."""
     schema.pop("title", None)
     properties = schema.get("properties")
     if isinstance(properties, dict):
-        for one in properties.values():
-            if isinstance(one, dict):
-                one.pop("title", None)
+        for field in properties.values():
+            if isinstance(field, dict):
+                field.pop("title", None)
 
 
 class Arguments(BaseModel):
     """Arguments as models give them: a number may come for its digits, and the other way round."""
 
     model_config = ConfigDict(
-        extra="forbid", coerce_numbers_to_str=True, json_schema_extra=_untitled
+        extra="forbid", coerce_numbers_to_str=True, json_schema_extra=_without_titles
     )
 
 
 class SearchArguments(Arguments):
     """What to look for."""
 
-    query: Annotated[str, Field(description="words to look for", max_length=_LONGEST_QUERY)]
+    query: Annotated[str, Field(description="words to look for", max_length=_MAX_QUERY)]
     limit: Annotated[int, Field(description="how many matches at most", ge=1, le=20)] = 5
 
 
@@ -172,10 +176,9 @@ class ReadInArguments(ReadArguments):
     session: Annotated[str, Field(description="the session that recall_everywhere named")]
 
 
-CHARS = 8_000
-"""The most characters that a tool returns, unless told otherwise."""
-FEWEST_CHARS = 2_000
-LONGEST_COMPLAINT = 500
+@cache
+def _schema(arguments: type[BaseModel]) -> dict[str, JsonValue]:
+    return arguments.model_json_schema()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,55 +197,43 @@ class Tool:
         return _schema(self.arguments)
 
     async def run(self, arguments: Mapping[str, JsonValue] | str) -> str:
-        """Call it with what a model gave, as JSON or read from it; it may be anything."""
+        """Call it with a model's arguments, as JSON or parsed; they may be invalid."""
         try:
             if isinstance(arguments, str):
-                given = self.arguments.model_validate_json(arguments)
+                valid = self.arguments.model_validate_json(arguments)
             else:
-                given = self.arguments.model_validate(arguments)
+                valid = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            return _complaint(error)
-        return await self.call(**given.model_dump())
-
-
-@cache
-def _schema(arguments: type[BaseModel]) -> dict[str, JsonValue]:
-    return arguments.model_json_schema()
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc'])) or 'the arguments'}: {problem['msg']}"
+                for problem in error.errors(
+                    include_input=False, include_url=False, include_context=False
+                )
+            )
+            return f"Call it again with other arguments: {problems}"[:MAX_MESSAGE]
+        return await self.call(**valid.model_dump())
 
 
 def recall_tools(
-    log: Log,
-    session: str,
-    *,
-    scope: str = MAIN_SCOPE,
-    chars: int = CHARS,
-    everywhere: bool = False,
+    log: Log, session: str, *, scope: str = MAIN_SCOPE, chars: int = CHARS, everywhere: bool = False
 ) -> tuple[Tool, ...]:
-    """The tools of one model in one session: what its scope may see, in so many characters.
+    """The tools of one model in one session, for what its scope may see.
 
-    With `everywhere` it may also look into the tenant's other sessions.
+    With `everywhere`, it may also search and read the tenant's other sessions.
     """
-    if chars < FEWEST_CHARS:
-        raise InvalidInput(f"{chars} characters are too few.", f"Allow {FEWEST_CHARS:,} or more.")
+    if chars < MIN_CHARS:
+        raise InvalidInput(f"{chars} characters are too few.", f"Allow {MIN_CHARS:,} or more.")
     answers = Answers(log, session, Reader.model(scope), chars)
-    offered = (_searching(answers), _reading(answers))
-    return (*offered, _searching_all(answers), _reading_in(answers)) if everywhere else offered
 
-
-def _searching(answers: Answers) -> Tool:
     async def recall_search(query: str, limit: int = 5) -> str:
         """Find what was said, called or returned earlier in this conversation.
 
-        It finds what is no longer shown or only summarised, too. Give the words that would be in
+        It finds what is no longer shown or only summarized, too. Give the words that would be in
         it: names, paths, error texts. The best matches come first, each with its number in
         brackets; read one in full with recall_read.
         """
-        return await _told(answers.found(query, limit))
+        return await _or_error(answers.search(query, limit))
 
-    return _tool(SearchArguments, recall_search)
-
-
-def _reading(answers: Answers) -> Tool:
     async def recall_read(at: str, start: int = 0) -> str:
         """Read messages from earlier in this conversation in full, also folded ones.
 
@@ -250,32 +241,28 @@ def _reading(answers: Answers) -> Tool:
         part that a reference such as […archived: 9000 chars, part 12.0] names (12.0). Where a text
         was cut, `start` is the character to go on with.
         """
-        return await _told(answers.read(at, start))
+        return await _or_error(answers.read(at, start))
 
-    return _tool(ReadArguments, recall_read)
-
-
-def _searching_all(answers: Answers) -> Tool:
     async def recall_everywhere(query: str, limit: int = 5) -> str:
         """Find what was said in all conversations that are kept, this one included.
 
         Give the words that would be in it. Each match names its session; read it in full with
         recall_read_in.
         """
-        return await _told(answers.found_everywhere(query, limit))
+        return await _or_error(answers.search_everywhere(query, limit))
 
-    return _tool(SearchArguments, recall_everywhere)
-
-
-def _reading_in(answers: Answers) -> Tool:
     async def recall_read_in(session: str, at: str, start: int = 0) -> str:
         """Read messages of another conversation in full.
 
         `session` is one that recall_everywhere named; `at` and `start` are as in recall_read.
         """
-        return await _told(answers.read(at, start, session))
+        return await _or_error(answers.read(at, start, session))
 
-    return _tool(ReadInArguments, recall_read_in)
+    tools = (_tool(SearchArguments, recall_search), _tool(ReadArguments, recall_read))
+    if not everywhere:
+        return tools
+    more = (_tool(SearchArguments, recall_everywhere), _tool(ReadInArguments, recall_read_in))
+    return (*tools, *more)
 
 
 def _tool(arguments: type[BaseModel], call: Callable[..., Awaitable[str]]) -> Tool:
@@ -283,19 +270,11 @@ def _tool(arguments: type[BaseModel], call: Callable[..., Awaitable[str]]) -> To
     return Tool(call.__name__, description, arguments, call)
 
 
-async def _told(answer: Awaitable[str]) -> str:
-    """The answer, or why there is none, in words for the model."""
+async def _or_error(answer: Awaitable[str]) -> str:
+    """The answer, or the error in words for the model."""
     try:
         return await answer
     except InvalidInput as error:
-        return str(error)[:LONGEST_COMPLAINT]
-    except LogError as error:  # what to do about it is told to programmers
-        return error.what[:LONGEST_COMPLAINT]
-
-
-def _complaint(error: ValidationError) -> str:
-    problems = "; ".join(
-        f"{'.'.join(map(str, problem['loc'])) or 'the arguments'}: {problem['msg']}"
-        for problem in error.errors(include_input=False, include_url=False, include_context=False)
-    )
-    return f"Call it again with other arguments: {problems}"[:LONGEST_COMPLAINT]
+        return str(error)[:MAX_MESSAGE]
+    except LogError as error:  # its advice is for programmers
+        return error.what[:MAX_MESSAGE]

@@ -1,34 +1,43 @@
-"""What lies beneath a fold: the messages themselves, a page at a time.
+"""Rereading the log: messages beneath folds a page at a time, parts and artifacts.
 
-A page never has more characters than asked for. Where a message does not fit, the page ends inside
-it and the next one goes on there, so the pages together hold every character once.
+A page never exceeds its limit of characters. If a message does not fit, the page ends inside it and
+the next one continues there, so that the pages together have every character once.
 """
 
 import re
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from refold.errors import InvalidInput
-from refold.log import CODEC, Artifact, Entry, FoldCompleted, Log, Message, PartRef, Span
+from refold.log import CODEC, Entry, FoldCompleted, Log, Message, PartRef, Span
 from refold.log.entry import intersect, union
-from refold.recall.text import Reader, Told, label, outline_of, shapes_of, tell, whole, wire_of
+from refold.recall.text import (
+    EntryText,
+    Reader,
+    entry_text,
+    label,
+    outline_of,
+    shapes_of,
+    whole,
+    wire_of,
+)
 from refold.view.framing import on_one_line
 from refold.wire import Wire
 
 PAGE = 8_000
-"""How many characters a page has, unless told otherwise."""
-FEWEST = 300
-"""The fewest characters that a page can be asked to have."""
-_AT_ONCE = 64
-_BACK = 32  # entries before a page in which the call of a result is looked for
-_WORTHWHILE = 80
-_NAME = 40
-_BETWEEN = "\n\n"
+"""The default number of characters of a page."""
+MIN_PAGE = 300
+_BATCH = 64  # entries that are read at once
+_CALLS_BEFORE = 32  # entries before a page among which the call of a result is looked for
+_MIN_PIECE = 80
+_MAX_NAME = 40
+_SEPARATOR = "\n\n"
+_PART = re.compile(r"(?:\bpart |^\s*)(\d{1,10})\.(\d{1,6})\b")
 
 
 class Cursor(NamedTuple):
-    """Where a page begins: a message, and a character of its text."""
+    """Where a page starts: a message, and a character of its text."""
 
     seq: int
     start: int = 0
@@ -36,10 +45,10 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A message on a page, or as much of it as is there."""
+    """A message on a page, or a piece of it."""
 
-    told: Told
-    """The message; its text is only what is on this page."""
+    entry: EntryText
+    """The message, with only the text that is on this page."""
     start: int
     chars: int
     """How many characters the whole message has."""
@@ -48,46 +57,41 @@ class Piece:
 
     @property
     def end(self) -> int:
-        """The character of the message with which the next page goes on, if it is not whole."""
-        return self.start + len(self.told.text)
+        """The character of the message with which the next page continues."""
+        return self.start + len(self.entry.text)
 
     @property
     def heading(self) -> str:
-        """Its seq, who speaks, and how much of it this is."""
-        told = self.told
-        scope = f" in {on_one_line(told.scope)[:_NAME]}" if told.scope != "/" else ""
-        tool = f" ({on_one_line(self.tool)[:_NAME]})" if self.tool else ""
+        entry = self.entry
+        scope = f" in {on_one_line(entry.scope)[:_MAX_NAME]}" if entry.scope != "/" else ""
+        tool = f" ({on_one_line(self.tool)[:_MAX_NAME]})" if self.tool else ""
         cut = self.start or self.end < self.chars
         of = f", characters {self.start + 1}-{self.end} of {self.chars}" if cut else ""
-        return f"[{told.seq}] {told.role}{scope}{tool}{of}"
+        return f"[{entry.seq}] {entry.role}{scope}{tool}{of}"
 
     @property
     def text(self) -> str:
-        """The heading and the text."""
-        return f"{self.heading}\n{self.told.text}"
+        return f"{self.heading}\n{self.entry.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some messages in order, and where the next page begins."""
+    """Some messages in order, and where the next page starts."""
 
     pieces: tuple[Piece, ...]
     next: Cursor | None = None
 
     @property
     def text(self) -> str:
-        """All of it, to be read."""
-        return _BETWEEN.join(piece.text for piece in self.pieces)
+        return _SEPARATOR.join(piece.text for piece in self.pieces)
 
 
 async def spans_of_fold(log: Log, session: str, seq: int) -> tuple[Span, ...]:
-    """The spans that the fold at `seq` stands for; none when no fold is there."""
+    """The spans that the fold at `seq` stands for; none if there is no fold."""
     for entry in await log.read(session, Span(seq, seq)):
-        match CODEC.decode(entry):
-            case FoldCompleted(spans=spans):
-                return union(spans)
-            case _:
-                pass
+        value = CODEC.decode(entry)
+        if isinstance(value, FoldCompleted):
+            return union(value.spans)
     return ()
 
 
@@ -100,74 +104,63 @@ async def unfold(  # noqa: PLR0913 - a place, and how much of it for whom
     start: Cursor | None = None,
     reader: Reader | None = None,
 ) -> Page:
-    """A page of what the spans hold; `start` is what the page before gave as `next`."""
-    if chars < FEWEST:
-        raise InvalidInput(f"A page of {chars} characters is too small.", f"Ask for {FEWEST}.")
+    """A page of the spans' messages; `start` is the `next` of the page before."""
+    if chars < MIN_PAGE:
+        raise InvalidInput(f"A page of {chars} characters is too small.", f"Ask for {MIN_PAGE}.")
     reader = reader or Reader()
-    at = start or Cursor(1)
-    wanted = await _readable(log, session, spans, at.seq, reader)
+    cursor = start or Cursor(1)
+    head = await log.head(session)
+    readable = union([spans] if isinstance(spans, Span) else spans)
+    readable = intersect(readable, (Span(cursor.seq, head),) if cursor.seq <= head else ())
+    if not reader.off_line:
+        readable = intersect(readable, (await outline_of(log, session))[1])
     wire = wire_of((await log.info(session)).format)
-    tools = await _calls(log, session, wire, wanted)
-    page = _Filling(chars)
-    async for entry in _entries(log, session, wanted, reader):
-        told = tell(wire, entry)
+    tools = await _calls(log, session, wire, readable)
+    page = _PageBuilder(chars)
+    async for entry in _entries(log, session, readable, reader):
+        text = entry_text(wire, entry)
         tool = _note_tools(wire, entry, tools)
-        left = page.add(told, at.start if entry.seq == at.seq else 0, tool)
-        if left is not None:
-            return Page(tuple(page.pieces), left)
+        rest = page.add(text, cursor.start if entry.seq == cursor.seq else 0, tool)
+        if rest is not None:
+            return Page(tuple(page.pieces), rest)
     return Page(tuple(page.pieces))
 
 
-class _Filling:
-    """A page while it is being filled."""
-
+class _PageBuilder:
     def __init__(self, chars: int) -> None:
         self.pieces: list[Piece] = []
         self._room = chars
 
-    def add(self, told: Told, start: int, tool: str | None) -> Cursor | None:
-        """Add a message from that character on; where to go on, if it does not fit."""
-        between = len(_BETWEEN) if self.pieces else 0
-        start = min(start, len(told.text))
-        rest = _piece(told, start, len(told.text), tool)
-        if between + len(rest.text) <= self._room:
-            self._put(rest, between)
-            return None
-        longest = _piece(told, start, len(told.text) - 1, tool).heading  # its numbers are longest
-        room = self._room - between - len(longest) - 1
-        if self.pieces and room < _WORTHWHILE:
-            return Cursor(told.seq, start)
-        self._put(_piece(told, start, start + room, tool), between)
-        return Cursor(told.seq, start + room)
+    def add(self, entry: EntryText, start: int, tool: str | None) -> Cursor | None:
+        """Add a message from that character on; where to continue, if it does not fit."""
+        separator = len(_SEPARATOR) if self.pieces else 0
+        length = len(entry.text)
+        start = min(start, length)
 
-    def _put(self, piece: Piece, between: int) -> None:
-        self.pieces.append(piece)
-        self._room -= between + len(piece.text)
+        def piece(end: int) -> Piece:
+            return Piece(replace(entry, text=entry.text[start:end]), start, length, tool)
 
-
-def _piece(told: Told, start: int, end: int, tool: str | None) -> Piece:
-    part = Told(told.seq, told.at, told.scope, told.role, told.text[start:end], told.parts)
-    return Piece(part, start, len(told.text), tool)
-
-
-async def _readable(
-    log: Log, session: str, spans: Span | Iterable[Span], first: int, reader: Reader
-) -> tuple[Span, ...]:
-    """Which of the spans there are, from a seq on, for this reader."""
-    head = await log.head(session)
-    there = union([spans] if isinstance(spans, Span) else spans)
-    there = intersect(there, (Span(first, head),) if first <= head else ())
-    return there if reader.off_line else intersect(there, (await outline_of(log, session))[1])
+        rest = piece(length)
+        following = None
+        if separator + len(rest.text) > self._room:
+            longest = piece(length - 1).heading  # no other end has more digits
+            room = self._room - separator - len(longest) - 1
+            if self.pieces and room < _MIN_PIECE:
+                return Cursor(entry.seq, start)
+            rest, following = piece(start + room), Cursor(entry.seq, start + room)
+        self.pieces.append(rest)
+        self._room -= separator + len(rest.text)
+        return following
 
 
 async def _entries(
     log: Log, session: str, spans: tuple[Span, ...], reader: Reader
 ) -> AsyncIterator[Entry]:
-    """What the reader may see of the spans, whole, read a little at a time."""
+    """What the reader may see of the spans, read in batches."""
     for span in spans:
-        for first in range(span.first, span.last + 1, _AT_ONCE):
-            some = Span(first, min(first + _AT_ONCE - 1, span.last))
-            for entry in await log.read(session, some, whole=False):
+        for first in range(span.first, span.last + 1, _BATCH):
+            batch = Span(first, min(first + _BATCH - 1, span.last))
+            for entry in await log.read(session, batch, whole=False):
                 if reader.may_see(entry.kind, entry.scope):
                     yield await whole(log, session, entry)
 
@@ -179,14 +172,14 @@ async def _calls(
     tools: dict[str | None, str] = {}
     if spans and spans[0].first > 1:
         first = spans[0].first
-        before = Span(max(1, first - _BACK), first - 1)
+        before = Span(max(1, first - _CALLS_BEFORE), first - 1)
         for entry in await log.read(session, before, whole=False):
             _note_tools(wire, entry, tools)
     return tools
 
 
 def _note_tools(wire: Wire | None, entry: Entry, tools: dict[str | None, str]) -> str | None:
-    """Keep which tools a message calls; the tool whose result it is, if it is one."""
+    """Note the tools that a message calls; the tool whose result it is, if it is one."""
     returned = None
     if entry.kind == Message.KIND and not entry.forgotten:
         for shape in shapes_of(wire, entry)[1]:
@@ -197,25 +190,20 @@ def _note_tools(wire: Wire | None, entry: Entry, tools: dict[str | None, str]) -
     return returned
 
 
-# Reading what a reference stands for: an archived result, clipped arguments, an artifact.
-
-_PART = re.compile(r"(?:\bpart |^\s*)(\d{1,10})\.(\d{1,6})\b")
-
-
 @dataclass(frozen=True, slots=True)
 class Text:
-    """As much of a text as was asked for."""
+    """A piece of a text."""
 
     name: str
-    """What it is: "return read_file", a media type."""
+    """What the text is: "return read_file", a media type."""
     text: str
     start: int
     chars: int
-    """How many characters the whole has."""
+    """How many characters the whole text has."""
 
     @property
     def next(self) -> int | None:
-        """The character to go on with; None at the end."""
+        """The character to continue with; None at the end."""
         end = self.start + len(self.text)
         return end if end < self.chars else None
 
@@ -237,15 +225,17 @@ async def read_part(  # noqa: PLR0913 - a place, and how much of it for whom
     start: int = 0,
     reader: Reader | None = None,
 ) -> Text:
-    """The text of a part as it was before a view archived or clipped it."""
+    """The original text of a part that the view shows archived or clipped."""
     reader = reader or Reader()
     wire = wire_of((await log.info(session)).format)
-    found = await log.read(session, Span(part.seq, part.seq)) if part.seq > 0 else []
-    for entry in found:
+    entries = await log.read(session, Span(part.seq, part.seq)) if part.seq > 0 else []
+    for entry in entries:
         if not reader.may_see(entry.kind, entry.scope) or entry.forgotten:
             break
-        if not reader.off_line and not await _on_line(log, session, entry.seq):
-            break
+        if not reader.off_line:
+            _, line = await outline_of(log, session)
+            if not any(entry.seq in span for span in line):
+                break
         shapes = shapes_of(wire, entry)[1]
         if part.index < len(shapes):
             shape = shapes[part.index]
@@ -257,24 +247,16 @@ async def read_part(  # noqa: PLR0913 - a place, and how much of it for whom
 
 
 async def read_artifact(log: Log, hash: str, *, chars: int = PAGE, start: int = 0) -> Text:  # noqa: A002 - the glossary's word
-    """The text of an artifact; for one that is no text, what it is."""
+    """The text of an artifact; of a binary one, its type and size."""
     artifact = await log.artifact(hash)
-    return _cut(artifact.media_type, _text(artifact), start, chars)
-
-
-def _text(artifact: Artifact) -> str:
     try:
-        return artifact.data.decode()
+        text = artifact.data.decode()
     except UnicodeDecodeError:
-        return f"({artifact.media_type}, {len(artifact.data):,} bytes)"
+        text = f"({artifact.media_type}, {len(artifact.data):,} bytes)"
+    return _cut(artifact.media_type, text, start, chars)
 
 
 def _cut(name: str, text: str, start: int, chars: int) -> Text:
     if start < 0 or chars < 1:
         raise InvalidInput(f"No {chars} characters begin at {start}.")
     return Text(name, text[start : start + chars], start, len(text))
-
-
-async def _on_line(log: Log, session: str, seq: int) -> bool:
-    _, line = await outline_of(log, session)
-    return any(seq in span for span in line)

@@ -84,10 +84,15 @@ def _import_clients() -> None:
 def _resolve(upstreams: "Upstreams", tenant: str, name: str, job: Job) -> Model:
     """The model of a name.
 
+<<<<<<< HEAD:src/refold/service/summarizers.py
     The operator may name a summarizer of any provider. The name of a session's model comes from the
     client: it must not choose which key of this process is used.
+=======
+    Who runs the service may name one to summarize, of any provider. The name of a session's model
+    is the client's word: it must not choose whose key of this process is used.
+>>>>>>> e1cd3f889ad2fc9b76b29fd24feb65ebb827b61e:src/refold/service/summarizing.py
     """
-    trusted = name == read_context(job.context).summariser
+    trusted = name == read_context(job.context).summarizer
     if trusted and ":" in name:
         return by_name(name, job)
     for dialect in (_CHAT, _MESSAGES):

@@ -392,7 +392,7 @@ class Folds:
             self.host(),
             where.whole,
             model=setup.model,
-            summariser=setup.profile.summariser,
+            summarizer=setup.profile.summarizer,
             at_once=at_once,
         )
         needs = needed(where.spans, live.view.inputs.outline) if self.running is None else None

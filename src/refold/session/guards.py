@@ -72,7 +72,7 @@ class Guards:
         refused = summary.report.refused if summary.report else ""
         if refused:
             left_alone = refused.startswith(TOO_OFTEN)
-            self._report("summariser left alone" if left_alone else "not believed", refused)
+            self._report("summarizer left alone" if left_alone else "not believed", refused)
         if freed is None or freed > 0:
             return True
         self._report("no progress", f"{-freed:,} tokens more than before")

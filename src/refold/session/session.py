@@ -16,7 +16,7 @@ from refold.errors import Conflict, FoldError, InvalidInput, PromptTooLarge, Sto
 from refold.fold.checkpoints import Workspace
 from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
-from refold.fold.undo import taken_back, unfolded
+from refold.fold.undo import undo_fold, unfold_span
 from refold.log import (
     MAIN_SCOPE,
     Artifact,

@@ -52,7 +52,7 @@ ALIASES: Final = (
         "CO_CLI_MAX_HISTORY_MESSAGES",
         off=_AUTOMATIC,
     ),
-    Alias(("summariser",), "summarization_model", "CO_CLI_SUMMARIZATION_MODEL"),
+    Alias(("summarizer",), "summarization_model", "CO_CLI_SUMMARIZATION_MODEL"),
     Alias(("trigger.tokens", "window.max_tokens"), "agent_max_context_tokens", None),
     Alias(("trigger.turns", "window.max_turns"), "agent_max_context_turns", None),
     Alias(("max_steps",), "agent_max_steps", None),

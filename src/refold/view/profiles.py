@@ -373,7 +373,7 @@ class Profile(Values):
     max_steps: Policy[int] = Field(
         default=0, ge=0, description="Steps a turn may take; for hosts that ask."
     )
-    summariser: str = Field(
+    summarizer: str = Field(
         default="",
         description="The model that summarizes; empty: the primary one, where `fold.writer` says "
         "that a model does.",

@@ -25,7 +25,7 @@ from refold.cli.demo.script import script
 from refold.fold.extractive import BY as THE_LOG
 from refold.integrations.pydantic_ai import Refold, SessionEvent
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Message, Store, Used
-from refold.recall.text import tell, wire_of
+from refold.recall.text import entry_text, wire_of
 
 # What came of playing the demo: figures that were measured while it played.
 
@@ -271,7 +271,7 @@ def _played(session: str, entries: list[Entry], heard: _Heard, seconds: float) -
 
 
 def _text(entry: Entry) -> str:
-    return tell(wire_of("pydantic-ai"), entry).text
+    return entry_text(wire_of("pydantic-ai"), entry).text
 
 
 def _folds(entries: Iterable[Entry], heard: _Heard) -> Iterable[Folded]:

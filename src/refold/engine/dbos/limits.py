@@ -90,5 +90,5 @@ def model_of(job: Job) -> str:
     if is_extractive(job):
         return ""
     context = read_context(job.context)
-    auto = context.summariser if context.summariser != _PRIMARY else ""
+    auto = context.summarizer if context.summarizer != _PRIMARY else ""
     return context.model if job.trigger == MANUAL else auto or context.model

@@ -295,7 +295,7 @@ class Authority:
 
     def user(self, text: str) -> Rest | None:
         """What the user said of it, if anything, in the user's own words."""
-        keys = asked(text)
+        keys = request_keys(text)
         evidence = self._evidence
         best: tuple[float, int] | None = None
         for at in evidence.best(keys, _USER, _LOOKED_AT):
@@ -396,7 +396,7 @@ def _parts(text: str) -> list[str]:
     return [clause.text for clause in clauses(text)]
 
 
-def asked(text: str) -> list[str]:
+def request_keys(text: str) -> list[str]:
     """What a directive is about, without the words that make it one."""
     keys = content(text)
     return [key for key in keys if key not in _TRIGGERS] or keys

@@ -34,7 +34,7 @@ _LONGEST_BLOCK = 8_000
 
 def cleaned(text: str) -> str:
     """One line, or the lines of a code block: no control, hidden or forged characters."""
-    text = "".join(map(_seen, unicodedata.normalize("NFC", text[:_LONGEST])))
+    text = "".join(map(_visible, unicodedata.normalize("NFC", text[:_LONGEST])))
     text = _LINK.sub(r"\1 \2", _TAG.sub(" ", _COMMENT.sub(" ", html.unescape(text))))
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     if is_block(text):
@@ -67,7 +67,7 @@ def _unmarked(line: str) -> str:
     return _QUOTES.sub(_ITS_USER, _MARKS.sub("", bare))
 
 
-def _seen(char: str) -> str:
+def _visible(char: str) -> str:
     if char in "\n\t":
         return char
     if char in "\u2028\u2029\x0b\x0c\r\x85":

@@ -211,7 +211,7 @@ class Evidence:
             self._weights[key] = weight
         return weight
 
-    def known(self, key: str) -> bool:
+    def has_key(self, key: str) -> bool:
         """Whether a stem occurs at all."""
         return key in self._at
 
@@ -249,7 +249,7 @@ class Evidence:
         return math.fsum(self.weight(key) for key in keys if key in held)
 
     def around(self, at: int, reach: int) -> frozenset[str]:
-        """The words of a window and of its neighbours in the same voice."""
+        """The words of a window and of its neighbors in the same voice."""
         voice = self.windows[at].voice
         near = range(max(0, at - reach), min(len(self.windows), at + reach + 1))
         return frozenset[str]().union(

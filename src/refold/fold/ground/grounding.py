@@ -32,7 +32,7 @@ from refold.fold.ground.words import (
 )
 from refold.fold.material import Material
 from refold.fold.summary import Claim, Finding, Report, Section, Verdict
-from refold.fold.write.written import HEADINGS, Said, Subject, Written
+from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, Subject
 from refold.log import PartRef
 from refold.log.text import words
 
@@ -74,10 +74,10 @@ class Attribution:
         """Why a claim cannot be checked, if it cannot."""
         keys = content(text)
         evidence = self._evidence
-        known = [key for key in keys if evidence.known(key)]
+        known = [key for key in keys if evidence.has_key(key)]
         if keys and len(known) < _KNOWN_ATTRIBUTION * len(keys):
             return "most of its words are nowhere in the log"
-        strange = [one for one in _PROPER.findall(text) if not _known(one, evidence)]
+        strange = [one for one in _PROPER.findall(text) if not _occurs(one, evidence)]
         if strange:
             return f"the log does not mention {', '.join(dict.fromkeys(strange))}"
         if self._said_otherwise(text):
@@ -141,8 +141,8 @@ class Attribution:
         return score, evidence.ref(at)
 
 
-def _known(name: str, evidence: Evidence) -> bool:
-    return all(map(evidence.known, content(name)))
+def _occurs(name: str, evidence: Evidence) -> bool:
+    return all(map(evidence.has_key, content(name)))
 
 
 def _lines_with(text: str, keys: Sequence[str]) -> str:
@@ -202,14 +202,14 @@ class _Judged:
         self.verdicts.setdefault(verdict, (why, tuple(sources)))
 
 
-def ground(written: Written, material: Material) -> Grounded:
+def ground(written: Draft, material: Material) -> Grounded:
     """The summary as far as the material bears it out."""
-    texts = [cleaned(one.text) for one in written.said]
+    texts = [cleaned(one.text) for one in written.claims]
     title = cleaned(written.title).replace("\n", " ")
     checks = _Checks(Evidence(material, [*texts, title]))
     found: dict[Subject, list[Claim]] = defaultdict(list)
     findings: list[Finding] = []
-    for said, text in zip(written.said, texts, strict=True):
+    for said, text in zip(written.claims, texts, strict=True):
         judged = checks.judge(said, text)
         found[said.subject] += judged.claims
         findings += _findings(said.text, judged)
@@ -220,7 +220,7 @@ def ground(written: Written, material: Material) -> Grounded:
             if (claims := _ordered(found[subject]))
         ),
         checks.title(title),
-        Report(len(written.said), tuple(findings)),
+        Report(len(written.claims), tuple(findings)),
     )
 
 
@@ -239,10 +239,10 @@ def _ordered(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     once: dict[str, Claim] = {}
     for claim in claims:
         once.setdefault(" ".join(folded(claim.text).split()), claim)
-    return tuple(sorted(once.values(), key=_newest))
+    return tuple(sorted(once.values(), key=_last_source))
 
 
-def _newest(claim: Claim) -> int:
+def _last_source(claim: Claim) -> int:
     return max((source.seq for source in claim.sources), default=0)
 
 
@@ -256,7 +256,7 @@ class _Checks:
         self._attribution = Attribution(evidence)
         self._open = False
 
-    def judge(self, said: Said, text: str) -> _Judged:
+    def judge(self, said: DraftClaim, text: str) -> _Judged:
         """What is left of one claim."""
         judged = _Judged()
         block = "\n" in text
@@ -277,12 +277,12 @@ class _Checks:
         """The title, if nothing is wrong with it."""
         gone, _ = self._occurrence.missing(text)
         keys = content(text)
-        known = [key for key in keys if self._evidence.known(key)]
+        known = [key for key in keys if self._evidence.has_key(key)]
         if gone or directive(text) or self._evidence.share(keys, known) < _KNOWN:
             return ""
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 1].rstrip()}…"
 
-    def _unit(self, said: Said, text: str, reading: Reading | None, judged: _Judged) -> None:
+    def _unit(self, said: DraftClaim, text: str, reading: Reading | None, judged: _Judged) -> None:
         if reading is None and said.subject == "goal":
             self._goal(said, text, judged)
         elif reading is None and said.subject == "next":
@@ -294,7 +294,7 @@ class _Checks:
         else:
             self._plan(said, text, reading, judged)
 
-    def _goal(self, said: Said, text: str, judged: _Judged) -> None:
+    def _goal(self, said: DraftClaim, text: str, judged: _Judged) -> None:
         if not self._quote(text, judged):
             self._stand(said, text.strip(), SEEN, judged)
 
@@ -312,7 +312,7 @@ class _Checks:
         judged.say("quoted", "the user's own words stand for it", (rest.ref,))
         return True
 
-    def _plan(self, said: Said, text: str, reading: Reading | None, judged: _Judged) -> None:
+    def _plan(self, said: DraftClaim, text: str, reading: Reading | None, judged: _Judged) -> None:
         user, model = self._authority.user(text), self._authority.model(text, reading)
         if user and (not model or user.share >= model.share):
             self._quote(text, judged)
@@ -322,7 +322,7 @@ class _Checks:
         else:
             judged.say("left out", "it asks for something that nobody asked for")
 
-    def _stand(self, said: Said, text: str, prefix: str, judged: _Judged) -> None:
+    def _stand(self, said: DraftClaim, text: str, prefix: str, judged: _Judged) -> None:
         """A statement stands, without the names that are not there, if the rest bears it out."""
         gone, count = self._occurrence.missing(text)
         if gone and 2 * len({one.text for one in gone}) >= count:

@@ -136,7 +136,7 @@ class Occurrence:
         """Words with a stroke between them, such as read/write, of which each is there."""
         if not re.fullmatch(r"[^\W\d_]+(?:/[^\W\d_]+)+", text):
             return False
-        return all(self._known(one) for one in text.split("/"))
+        return all(self._occurs(one) for one in text.split("/"))
 
     def _name(self, text: str) -> bool:
         bare = re.sub(r"\([^()]*\)$", "", text)
@@ -155,9 +155,9 @@ class Occurrence:
         hyphened = re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)+", bare)
         return bool(hyphened) and self._run(bare)
 
-    def _known(self, word: str) -> bool:
+    def _occurs(self, word: str) -> bool:
         keys = content(word)
-        return not keys or all(map(self._evidence.known, keys))
+        return not keys or all(map(self._evidence.has_key, keys))
 
     def _near(self, name: str, number: str) -> bool:
         name = folded(name)

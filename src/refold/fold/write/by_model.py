@@ -1,7 +1,7 @@
-"""Summaries by a model: asked chunk by chunk, checked against the log, and only then used.
+"""Summaries by a model: written chunk by chunk, and checked against the log before they are used.
 
-Where that fails, for whatever reason, the log's own summary stands in its place and says why; in
-profiles that have none, the fold fails as theirs does.
+If that fails, for whatever reason, the extractive summary is used and says why; in profiles without
+one, the fold fails.
 """
 
 import asyncio
@@ -16,51 +16,64 @@ from pydantic_core import from_json
 
 from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
 from refold.fold.compactor import read_context
-from refold.fold.extractive import breadcrumb
-from refold.fold.gate import EMPTY
+from refold.fold.extractive import extractive_summary
 from refold.fold.job import Job, Steps
-from refold.fold.material import Earlier, Material
-from refold.fold.secrets import redacted, without_secrets
+from refold.fold.material import Material
+from refold.fold.secrets import redact, without_secrets
 from refold.fold.summary import Report, Summary, sound
-from refold.fold.write.transcript import GUARD, Chunk, asked, chunks
-from refold.fold.write.written import Form, Said, Written, from_form, from_text, known_from, merged
+from refold.fold.write.draft import (
+    EMPTY,
+    Draft,
+    DraftClaim,
+    Form,
+    earlier_claims,
+    from_form,
+    from_text,
+    merged,
+)
+from refold.fold.write.transcript import GUARD, Chunk, build_prompt, chunks
 from refold.view import Counter, Fold
 
-# A breaker: who failed again and again is left alone for a while, and then tried once.
-#
-# A summariser that is down fails every fold, and each failure is waited and paid for. After a few
-# in
-# a row it is not asked any more; the log writes the summaries until a probe works. After any
-# failure
-# one fold at a time finds out for all: who hangs is not asked by many at once.
-
-TOO_OFTEN: Final = "the summariser failed too often"
-"""Why a summariser was not asked."""
+TOO_OFTEN: Final = "the summarizer failed too often"
+TOO_SLOW: Final = "the summarizer took too long"
 FAILURES: Final = 2
-"""How many failures in a row open it."""
+"""How many failures in a row open the breaker."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 8, 64  # folds
+
+_MIN_ROOM = 400  # tokens of a prompt; with less, none are left for the conversation
+_CLAIMS_SHARE = 5  # the fraction of the room for the claims so far
+_RETRIES = 5  # with half the room each, after the model was shown too much
+_WORDS_PER_TOKEN = 0.35  # of what a fold may show
+_MAX_REASON = 200
+_MAX_ANSWER = 200_000  # characters
+_MAX_CLAIMS = 150  # of one answer; the prompt asks for far fewer
+_MAX_RETIRED = 3  # earlier claims that a chunk may call obsolete, however few there are
 
 
 @dataclass
 class Breaker:
-    """Counts the failures of one summariser, in one process."""
+    """Counts the failures of one summarizer, in one process.
+
+    A summarizer that is down fails every fold, after a wait and perhaps at a cost. After a few
+    failures in a row it is called only now and then, until a call works. After any failure, only
+    one fold at a time calls it.
+    """
 
     failures: int = 0
     """In a row."""
     last: str = ""
-    """Why it failed last."""
+    """The reason for the last failure."""
     _pause: int = 0
     _left: int = 0
-    _asking: int = 0
+    _calls: int = 0
 
     @property
     def is_open(self) -> bool:
-        """Whether it failed too often."""
         return self.failures >= FAILURES
 
     def allows(self) -> bool:
-        """Whether to ask now; while it is open, once in a while."""
-        if self.failures and self._asking:
+        """Whether to call the summarizer now; while the breaker is open, once in a while."""
+        if self.failures and self._calls:
             return False
         if not self.is_open:
             return True
@@ -68,20 +81,17 @@ class Breaker:
         return self._left < 0
 
     @contextmanager
-    def asking(self) -> Generator[None]:
-        """While it is asked; whoever is in doubt meanwhile does not ask too."""
-        self._asking += 1
+    def call(self) -> Generator[None]:
+        self._calls += 1
         try:
             yield
         finally:
-            self._asking -= 1
+            self._calls -= 1
 
     def worked(self) -> None:
-        """It was asked, and what it wrote is used."""
         self.failures, self._pause, self.last = 0, 0, ""
 
     def failed(self, why: str) -> None:
-        """It was asked in vain."""
         self.failures += 1
         self.last = why
         if self.is_open:
@@ -89,28 +99,17 @@ class Breaker:
             self._left = self._pause
 
 
-_LEAST_ROOM = 400  # tokens of a prompt; with less, nothing is left for what was said
-_SLOT = 5  # of the room, the fraction for what earlier summaries say
-_SMALLER = 5  # times that less is shown, after what was shown was too long
-_WORDS_OF_A_FOLD = 0.35  # words for each token that a fold may show
-_LONGEST_REASON = 200
-_LONGEST_ANSWER = 200_000  # characters that are read of an answer
-_MOST_CLAIMS = 150  # of one answer; it was asked for far fewer
-_RETIRED = 3  # earlier claims that a chunk may call obsolete, however few there are
-TOO_SLOW = "the summariser took too long"
-
-
-class Told(NamedTuple):
-    """What a summariser answered."""
+class SummarizerAnswer(NamedTuple):
+    """What a summarizer answered."""
 
     text: str
     form: Form | None = None
-    """The same, where it was asked to fill in a form and did."""
+    """The filled-in form, if it was asked for one and gave one."""
     usage: Mapping[str, int] = {}
 
 
-class Summariser(Protocol):
-    """A model that can be asked for a summary, and can do nothing else."""
+class Summarizer(Protocol):
+    """A model that writes summaries, and can do nothing else."""
 
     @property
     def name(self) -> str:
@@ -124,7 +123,7 @@ class Summariser(Protocol):
 
     @property
     def room(self) -> int:
-        """How many tokens it may be shown; less, once it refused as much."""
+        """How many tokens a prompt may have; fewer, once it refused as many."""
         ...
 
     @property
@@ -132,13 +131,13 @@ class Summariser(Protocol):
         """Whether it can fill in a form."""
         ...
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> Told:
-        """Its answer. Raises WindowExceeded where it was shown too much."""
+    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:
+        """Its answer. Raises WindowExceeded if the prompt was too long."""
         ...
 
 
-Choose = Callable[[Job], Summariser | None]
-"""Who writes the summary of a fold; None: the log itself."""
+Choose = Callable[[Job], Summarizer | None]
+"""Chooses the summarizer of a fold; None for an extractive summary."""
 
 
 class ByModel:
@@ -149,206 +148,201 @@ class ByModel:
         self._breakers: dict[str, Breaker] = {}
 
     async def __call__(self, material: Material, job: Job, steps: Steps) -> Summary:
-        """The summary: the model's, where it is to be believed."""
+        """The model's summary if it is accepted, else the extractive one."""
         values = read_context(job.context).values
-        own = await asyncio.to_thread(breadcrumb, material)
+        own = await asyncio.to_thread(extractive_summary, material)
         try:
-            summariser = self._choose(job)
+            summarizer = self._choose(job)
         except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
-            return _instead(own, values, _why(error))
-        if summariser is None:
-            return _instead(own, values)
-        breaker = self._breakers.setdefault(summariser.name, Breaker())
+            return _fallback(own, values, _reason(error))
+        if summarizer is None:
+            return _fallback(own, values)
+        breaker = self._breakers.setdefault(summarizer.name, Breaker())
         if not breaker.allows():
-            return _instead(own, values, f"{TOO_OFTEN}: {breaker.last}")
-        asking = _Asking(summariser, job, steps, values)
+            return _fallback(own, values, f"{TOO_OFTEN}: {breaker.last}")
+        writing = _Writing(summarizer, job, steps, values)
         clock = asyncio.get_running_loop().time
-        began = clock()
+        start = clock()
         try:
-            with breaker.asking():
-                written = await asking.about(material)
-            summary = await asyncio.to_thread(_believed, written, material, own, values, summariser)
+            with breaker.call():
+                draft = await writing.draft(material)
+            # Its rules take a while to import, and are needed here only.
+            from refold.fold.acceptance import accept_draft  # noqa: PLC0415
+
+            summary = await asyncio.to_thread(
+                accept_draft,
+                draft,
+                material,
+                own,
+                values,
+                by=summarizer.name,
+                counter=summarizer.counter,
+            )
         except asyncio.CancelledError:
-            if clock() - began >= values.wait:  # nobody waited for it any longer
+            if clock() - start >= values.wait:  # the request stopped waiting for it
                 breaker.failed(TOO_SLOW)
             raise
         except FoldCancelled:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a model does, the session goes on
-            breaker.failed(_why(error))
-            return replace(_instead(own, values, _why(error), asking.usage), usage=asking.usage)
+            breaker.failed(_reason(error))
+            summary = _fallback(own, values, _reason(error), writing.usage)
+            return replace(summary, usage=writing.usage)
         breaker.worked()
-        return replace(summary, usage=asking.usage)
+        return replace(summary, usage=writing.usage)
 
 
-class _Asking:
-    """One summary that is being asked for."""
+class _Writing:
+    """One draft that is being written."""
 
-    def __init__(self, summariser: Summariser, job: Job, steps: Steps, values: Fold) -> None:
-        self._summariser = summariser
+    def __init__(self, summarizer: Summarizer, job: Job, steps: Steps, values: Fold) -> None:
+        self._summarizer = summarizer
         self._job = job
         self._steps = steps
-        self._structured = summariser.structured and values.ground == "check"
-        self._words = max(80, int(values.max_tokens * _WORDS_OF_A_FOLD))
-        self._limit = values.call_limit
+        self._structured = summarizer.structured and values.ground == "check"
+        self._words = max(80, int(values.max_tokens * _WORDS_PER_TOKEN))
+        self._timeout = values.call_limit
         self.usage: dict[str, int] = {}
 
-    async def about(self, material: Material) -> Written:
-        """What the model wrote; with less room each time that it was shown too much."""
-        room = self._summariser.room
-        for _ in range(_SMALLER):
+    async def draft(self, material: Material) -> Draft:
+        room = self._summarizer.room
+        for _ in range(_RETRIES):
             try:
-                return await self._through(material, room)
+                return await self._draft_within(material, room)
             except WindowExceeded:
-                room = min(self._summariser.room, room // 2)
-        return await self._through(material, room)
+                room = min(self._summarizer.room, room // 2)
+        return await self._draft_within(material, room)
 
-    async def _through(self, material: Material, room: int) -> Written:
-        """All of the material, chunk by chunk; each is told what is known before it."""
-        if room < _LEAST_ROOM:
+    async def _draft_within(self, material: Material, room: int) -> Draft:
+        """Summarize chunk by chunk; each prompt has the claims so far."""
+        if room < _MIN_ROOM:
             raise WindowExceeded(
-                f"{self._summariser.name} has room for {room} tokens of a conversation.",
-                "Choose a summariser with a larger window.",
+                f"{self._summarizer.name} has room for {room} tokens of a conversation.",
+                "Choose a summarizer with a larger window.",
             )
-        so_far = Written(said=tuple(_known(material.earlier)))
+        so_far = Draft(claims=tuple(earlier_claims(material.earlier)))
         new = 0
-        of = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
-        for chunk in self._chunks(material, room):  # made twice, but never all held at once
-            shown, hidden = _within(so_far.said, self._summariser.counter, room // _SLOT)
-            told = await self._told(chunk, of, shown)
-            written = from_form(told.form) if told.form else from_text(told.text)
-            new += len(written.said)
-            newer = merged([_tamed(written, len(shown))], shown)
-            text = f"{so_far.text}\n\n{told.text}".strip()
-            so_far = Written(newer.title or so_far.title, (*hidden, *newer.said), text=text)
-        if not new:  # one chunk may hold nothing new, but not all of them
+        # The chunks are made twice, so that they are never all in memory at once.
+        count = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
+        for chunk in self._chunks(material, room):
+            counter = self._summarizer.counter
+            shown, hidden = _within(so_far.claims, counter, room // _CLAIMS_SHARE)
+            answer = await self._answer(chunk, count, shown)
+            draft = from_form(answer.form) if answer.form else from_text(answer.text)
+            new += len(draft.claims)
+            newer = merged([_bounded(draft, len(shown))], shown)
+            text = f"{so_far.text}\n\n{answer.text}".strip()
+            so_far = Draft(newer.title or so_far.title, (*hidden, *newer.claims), text=text)
+        if not new:  # one chunk may add nothing, but not all of them
             raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
         return so_far
 
     def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
-        counter = self._summariser.counter
-        empty = asked(
-            Chunk(1, (), "", 0),
-            of=1,
-            focus=self._job.focus or "",
-            words=self._words,
-            structured=self._structured,
-        )
-        beside = counter.text(empty) + room // _SLOT
-        return chunks(material, counter, max(_LEAST_ROOM // 2, room - beside))
+        counter = self._summarizer.counter
+        overhead = counter.text(self._prompt(Chunk(1, (), "", 0), 1)) + room // _CLAIMS_SHARE
+        return chunks(material, counter, max(_MIN_ROOM // 2, room - overhead))
 
-    async def _told(self, chunk: Chunk, of: int, known: Sequence[Said]) -> Told:
-        """What the model says of one chunk, asked for once however often the fold is made."""
-        prompt = asked(
+    def _prompt(self, chunk: Chunk, count: int, claims: Sequence[DraftClaim] = ()) -> str:
+        return build_prompt(
             chunk,
-            of=of,
-            known=known,
+            of=count,
+            known=claims,
             focus=self._job.focus or "",
             words=self._words,
             structured=self._structured,
         )
-        digest = sha256(f"{self._summariser.name}\0{prompt}".encode()).hexdigest()[:16]
-        kept = await self._steps.step(f"chunk {chunk.number} {digest}", lambda: self._ask(prompt))
-        told = _read(kept)
-        self._count(told.usage)
-        return told
+
+    async def _answer(
+        self, chunk: Chunk, count: int, claims: Sequence[DraftClaim]
+    ) -> SummarizerAnswer:
+        """The answer for one chunk, paid for once however often the fold is made."""
+        prompt = self._prompt(chunk, count, claims)
+        digest = sha256(f"{self._summarizer.name}\0{prompt}".encode()).hexdigest()[:16]
+        step = await self._steps.step(f"chunk {chunk.number} {digest}", lambda: self._ask(prompt))
+        answer = _from_step(step)
+        for name, tokens in {"calls": 1, **answer.usage}.items():
+            self.usage[name] = self.usage.get(name, 0) + tokens
+        return answer
 
     async def _ask(self, prompt: str) -> JsonValue:
-        async with asyncio.timeout(self._limit):
-            told = await self._answer(prompt)
-        text, form = sound(told.text[:_LONGEST_ANSWER]), None
-        if told.form is not None and len(told.text) <= _LONGEST_ANSWER:
-            form = from_json(sound(told.form.model_dump_json()))
-        return {"text": text, "form": form, "usage": dict(told.usage)}
+        async with asyncio.timeout(self._timeout):
+            answer = await self._ask_safely(prompt)
+        text, form = sound(answer.text[:_MAX_ANSWER]), None
+        if answer.form is not None and len(answer.text) <= _MAX_ANSWER:
+            form = from_json(sound(answer.form.model_dump_json()))
+        return {"text": text, "form": form, "usage": dict(answer.usage)}
 
-    async def _answer(self, prompt: str) -> Told:
-        """What the model says; whatever else its client does is an error like any other."""
+    async def _ask_safely(self, prompt: str) -> SummarizerAnswer:
+        """Ask the model; a client that cancels itself or raises a BaseException just fails."""
         try:
-            return await self._summariser.ask(GUARD, prompt, self._job)
+            return await self._summarizer.ask(GUARD, prompt, self._job)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise FoldNotMade("The summariser gave up.") from None
+            raise FoldNotMade("The summarizer gave up.") from None
         except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:
-            raise FoldNotMade(f"The summariser failed: {type(error).__name__}.") from error
-
-    def _count(self, usage: Mapping[str, int]) -> None:
-        for name, tokens in {"calls": 1, **usage}.items():
-            self.usage[name] = self.usage.get(name, 0) + tokens
+            raise FoldNotMade(f"The summarizer failed: {type(error).__name__}.") from error
 
 
-def _read(kept: JsonValue) -> Told:
-    match kept:
-        case {"text": str(text), "form": dict(form), "usage": dict(usage)}:
-            return Told(text, Form.model_validate(form), _figures(usage))
+def _from_step(value: JsonValue) -> SummarizerAnswer:
+    match value:
         case {"text": str(text), "usage": dict(usage)}:
-            return Told(text, None, _figures(usage))
+            form = value.get("form")
+            figures = {name: count for name, count in usage.items() if isinstance(count, int)}
+            parsed = Form.model_validate(form) if isinstance(form, dict) else None
+            return SummarizerAnswer(text, parsed, figures)
         case _:
-            return Told("")
+            return SummarizerAnswer("")
 
 
-def _figures(usage: Mapping[str, JsonValue]) -> dict[str, int]:
-    return {name: count for name, count in usage.items() if isinstance(count, int)}
+def _bounded(draft: Draft, shown: int) -> Draft:
+    """The draft without secrets; it may not retire most of the earlier claims."""
+    retired = draft.obsolete if len(draft.obsolete) <= max(_MAX_RETIRED, shown // 2) else ()
+    return replace(
+        draft,
+        title=redact(draft.title),
+        claims=tuple(replace(c, text=redact(c.text)) for c in draft.claims[:_MAX_CLAIMS]),
+        obsolete=retired,
+    )
 
 
-def _tamed(written: Written, shown: int) -> Written:
-    """Without secrets; and who would retire most of what was known is not heard on that."""
-    said = (replace(one, text=redacted(one.text)) for one in written.said[:_MOST_CLAIMS])
-    retired = written.obsolete if len(written.obsolete) <= max(_RETIRED, shown // 2) else ()
-    title = redacted(written.title)
-    return replace(written, title=title, said=tuple(said), obsolete=retired)
+def _within(
+    claims: Sequence[DraftClaim], counter: Counter, room: int
+) -> tuple[list[DraftClaim], list[DraftClaim]]:
+    """The claims that fit, and the others; those that may change soon come first."""
 
+    def soon_changed(index: int) -> tuple[bool, int]:
+        claim = claims[index]
+        changing = claim.subject in ("goal", "state", "next", "questions")
+        return changing, max(claim.cites, default=0)
 
-def _known(earlier: Sequence[Earlier]) -> Iterator[Said]:
-    """What earlier summaries say: claim by claim, or in the words of who only wrote words."""
-    yield from known_from(earlier)
-    for one in earlier:
-        yield from from_text(one.summary.words).said
-
-
-def _within(said: Sequence[Said], counter: Counter, room: int) -> tuple[list[Said], list[Said]]:
-    """The claims that there is room for, and the others: what may change soon goes first."""
-    order = sorted(range(len(said)), key=lambda at: _soon_changed(said[at]), reverse=True)
     fitting: set[int] = set()
-    for at in order:
-        room -= counter.text(f"{len(said)}. ({said[at].subject}) {said[at].text}\n")
+    for index in sorted(range(len(claims)), key=soon_changed, reverse=True):
+        room -= counter.text(f"{len(claims)}. ({claims[index].subject}) {claims[index].text}\n")
         if room < 0:
             break
-        fitting.add(at)
-    shown = [one for at, one in enumerate(said) if at in fitting]
-    return shown, [one for at, one in enumerate(said) if at not in fitting]
+        fitting.add(index)
+    shown = [claim for index, claim in enumerate(claims) if index in fitting]
+    return shown, [claim for index, claim in enumerate(claims) if index not in fitting]
 
 
-def _soon_changed(said: Said) -> tuple[bool, int]:
-    return said.subject in ("goal", "state", "next", "questions"), max(said.cites, default=0)
-
-
-def _believed(
-    written: Written, material: Material, own: Summary, values: Fold, summariser: Summariser
-) -> Summary:
-    # Its rules take a while to import, and only who asked a model needs them.
-    from refold.fold.acceptance import believed  # noqa: PLC0415
-
-    return believed(written, material, own, values, by=summariser.name, counter=summariser.counter)
-
-
-def _instead(
+def _fallback(
     own: Summary, values: Fold, why: str = "", usage: Mapping[str, int] | None = None
 ) -> Summary:
-    """The log's own summary, which says why no model's stands there."""
+    """The extractive summary, which says why it is not a model's."""
     if not values.breadcrumb:
         paid = "".join(f"; {name}: {count:,}" for name, count in (usage or {}).items() if count)
-        raise FoldNotMade(f"No summary was written: {why or 'there is no summariser'}{paid}.")
+        raise FoldNotMade(f"No summary was written: {why or 'there is no summarizer'}{paid}.")
     return replace(own, report=Report(refused=why)) if why else own
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, FoldNotMade):
         return error.what.rstrip(".")
     if isinstance(error, TimeoutError):
         return TOO_SLOW
-    said = " ".join(without_secrets(str(error)).split())[:_LONGEST_REASON]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = " ".join(without_secrets(str(error)).split())[:_MAX_REASON]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""What the claims of a summary are about, and the headings that models write for it."""
+"""The phrases of models' summaries: headings, citations, and courtesies around them."""
 
 import re
 import tomllib
@@ -7,7 +7,6 @@ from importlib.resources import files
 from typing import Final, Literal, NamedTuple, cast, get_args
 
 Subject = Literal["goal", "decisions", "files", "errors", "state", "next", "questions", "notes"]
-"""What a claim is about."""
 
 HEADINGS: Final[dict[Subject, str]] = {
     "goal": "Goal",
@@ -19,56 +18,47 @@ HEADINGS: Final[dict[Subject, str]] = {
     "questions": "Open questions",
     "notes": "Notes",
 }
-"""The sections of a summary that a model writes, in their order, with the heading of each."""
+"""The subjects of claims, in the order of the sections, with the heading of each."""
 
 Slot = Subject | Literal["title", "obsolete", "summary"]
-"""What a heading may stand over: claims, the title, numbers of obsolete claims, or it all."""
+"""What follows a heading: claims, the title, numbers of obsolete claims, or the whole summary."""
 
-_LONGEST = 120  # characters of a heading; more is a sentence
+_MAX_HEADING = 120  # characters; more is a sentence
+_MAX_HEADING_WORDS = 7
 _WORD = re.compile(r"[^\W_]+")
 _ASIDE = re.compile(r"\([^()]*\)|（[^（）]*）")
 
 
-class Known(NamedTuple):
-    """A heading that was understood."""
-
+class HeadingMatch(NamedTuple):
     slot: Slot
     exact: bool
-    """Whether it says no more than that."""
+    """Whether the heading says no more than the slot."""
 
 
 def words_of(text: str) -> str:
-    """The words of a text: case, punctuation and spacing aside."""
+    """The words of a text, without case, punctuation and spacing."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def known(heading: str) -> Known | None:
-    """What a heading stands over, if it is one that models use."""
-    if len(heading) > _LONGEST:
+def match_heading(heading: str) -> HeadingMatch | None:
+    """The slot of a heading, if it is one that models use."""
+    if len(heading) > _MAX_HEADING:
         return None
     phrases = _phrases()
     words = words_of(heading)
     if slot := phrases.get(words):
-        return Known(slot, exact=True)
+        return HeadingMatch(slot, exact=True)
     for shorter in (words_of(_ASIDE.sub(" ", heading)), words_of(re.split("[:：]", heading)[0])):
         if slot := phrases.get(shorter):
-            return Known(slot, exact=False)
-    return _beginning(words.split(), phrases)
-
-
-def _beginning(words: list[str], phrases: dict[str, Slot]) -> Known | None:
-    """A heading of a few words whose first or last ones are a known heading."""
-    if not 1 < len(words) <= _MOST_WORDS:
-        return None
-    for count in range(len(words) - 1, 0, -1):
-        for part in (words[:count], words[-count:]):
-            slot = phrases.get(" ".join(part))
-            if slot and slot in get_args(Subject):
-                return Known(slot, exact=False)
+            return HeadingMatch(slot, exact=False)
+    parts = words.split()
+    if len(parts) <= _MAX_HEADING_WORDS:  # its first or last words may be a heading
+        for count in range(len(parts) - 1, 0, -1):
+            for part in (parts[:count], parts[-count:]):
+                slot = phrases.get(" ".join(part))
+                if slot and slot in get_args(Subject):
+                    return HeadingMatch(slot, exact=False)
     return None
-
-
-_MOST_WORDS = 7
 
 
 @cache
@@ -82,10 +72,10 @@ def _phrases() -> dict[str, Slot]:
     return found
 
 
-# Citations: which entries a claim says it rests on, in the many spellings that models use.
+# Citations: the entries that a claim cites, in the many spellings that models use.
 
-MOST_OF_A_RANGE: Final = 50
-"""Entries of a range that are all cited; of a longer one, its two ends are."""
+MAX_RANGE: Final = 50
+"""Of a longer range of entries, only both ends are cited."""
 
 _WORD_CITATIONS = (
     r"(?:entr(?:y|ies|ée|ées|ada|adas)|eintr(?:ag|äge)|seqs?|messages?|msgs?|sources?|parts?|refs?"
@@ -111,39 +101,31 @@ _SPACE = re.compile(r"[ \t]+(?=[.,;:!?](?:\s|$))")
 def cited(text: str) -> tuple[str, tuple[int, ...]]:
     """The text without its bracketed citations, and the entries that it cites.
 
-    What may be something else too, such as `(#12)`, counts and stays in the text.
+    Ambiguous citations such as `(#12)` count, but stay in the text.
     """
     if not any(char.isdigit() for char in text):
         return text.strip(), ()
-    found: dict[int, None] = {}
-
-    def noted(match: re.Match[str]) -> str:
-        found.update(dict.fromkeys(numbers(match.group())))
-        return ""
-
-    rest = _BRACKETED.sub(noted, text)
-    for match in _MENTIONED.finditer(rest):
-        found.update(dict.fromkeys(numbers(match.group())))
+    rest = _BRACKETED.sub("", text)
+    matches = (*_BRACKETED.finditer(text), *_MENTIONED.finditer(rest))
+    cites = dict.fromkeys(number for match in matches for number in numbers(match.group()))
     if len(rest) != len(text):
         rest = _SPACE.sub("", rest)
-    return rest.strip(), tuple(found)
+    return rest.strip(), tuple(cites)
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """The numbers in a list of them, with those between the ends of each short range."""
+    """The numbers in a list of numbers and ranges."""
     found: dict[int, None] = {}
     for match in _ENDS.finditer(text):
         first = int(match[1])
         last = int(match[2] or first)
-        inside = range(first, last + 1) if 0 <= last - first < MOST_OF_A_RANGE else (first, last)
+        inside = range(first, last + 1) if 0 <= last - first < MAX_RANGE else (first, last)
         found.update(dict.fromkeys(inside))
-    return tuple(one for one in found if one > 0)
+    return tuple(number for number in found if number > 0)
 
 
-# What a model says to whom it answers, around a summary: a greeting, an offer, "none".
-
+# Courtesies around a summary: a greeting, an offer, "none".
 # ruff: noqa: RUF001 - apostrophes and colons as they are written
-
 
 _PREAMBLE = re.compile(
     r"^\W{0,3}(?:sure|certainly|of course|okay|ok|absolutely|here(?:['’]s| is| are)"
@@ -159,7 +141,7 @@ _CHATTER = re.compile(
     r"|si (?:necesitas|desea|quieres)|如果您|如有|必要であれば)",
     re.IGNORECASE,
 )
-_LONGEST_COURTESIES = 300  # characters; a longer line says more than that
+_MAX_COURTESY = 300  # characters; a longer line says more than that
 _NOTHING: Final = frozenset(
     {"none", "n a", "nothing", "none so far", "none yet", "not applicable", "keine", "keiner"}
     | {"nichts", "aucun", "aucune", "rien", "ninguno", "ninguna", "nada", "无", "無", "なし"}
@@ -170,22 +152,22 @@ _SHORT = 40
 
 def without_courtesies(lines: list[str]) -> list[str]:
     """The lines without a greeting before them and an offer after them."""
-    said = [at for at, line in enumerate(lines) if line.strip()]
-    if not said:
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    if not filled:
         return lines
-    first, last = said[0], said[-1]
-    if _courteous(_CHATTER, lines[last]):
+    first, last = filled[0], filled[-1]
+    if _is_courtesy(_CHATTER, lines[last]):
         lines = lines[:last]
-    greeted = first < len(lines) and _courteous(_PREAMBLE, lines[first])
+    greeted = first < len(lines) and _is_courtesy(_PREAMBLE, lines[first])
     if greeted and lines[first].rstrip()[-1] in ":：.!。":
         lines = lines[first + 1 :]
     return lines
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a text only says that there is nothing to say."""
+    """Whether a text is just "none", "n/a" or the like."""
     return len(text) <= _SHORT and words_of(text) in _NOTHING
 
 
-def _courteous(pattern: re.Pattern[str], line: str) -> bool:
-    return len(line) <= _LONGEST_COURTESIES and bool(pattern.match(line)) and not cited(line)[1]
+def _is_courtesy(pattern: re.Pattern[str], line: str) -> bool:
+    return len(line) <= _MAX_COURTESY and bool(pattern.match(line)) and not cited(line)[1]

@@ -265,7 +265,7 @@ async def truncate_history_window(
     if marker is None:
         return messages
     # A model that cannot be prompted with text fails here, as any other may.
-    model = values.summariser or cast("Model", ctx.model)
+    model = values.summarizer or cast("Model", ctx.model)
     dropped = list(_dropped(messages, builder))
     try:
         text = await summarize_messages(dropped, model)

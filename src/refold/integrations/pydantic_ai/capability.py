@@ -52,7 +52,7 @@ class Refold(AbstractCapability[Any]):
         store: Store | str = "memory:",
         *,
         profile: Profile | str = "balanced",
-        summariser: Model | str | None = None,
+        summarizer: Model | str | None = None,
         memory: MemorySink | None = None,
         board: Branch | None = None,
         models: Overrides = NONE,
@@ -71,7 +71,7 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are stored: an address, or a store that is open already.
             profile: How they are managed; `load_settings()` reads one from files and variables.
-            summariser: Writes the summaries; "primary" is the agent's model. By default, summaries
+            summarizer: Writes the summaries; "primary" is the agent's model. By default, summaries
                 are extracted from the log.
             memory: Where summaries are stored for other conversations.
             board: The branch of a repository whose facts are shown to new conversations.
@@ -90,14 +90,14 @@ class Refold(AbstractCapability[Any]):
         self._overrides = overrides = {name: _validate(name, models[name]) for name in models}
         if isinstance(profile, str):
             profile = profile_named(profile)
-        if summariser is not None:
-            name = summariser if isinstance(summariser, str) else summariser.model_id
-            profile = profile.model_copy(update={"summariser": name})
+        if summarizer is not None:
+            name = summarizer if isinstance(summarizer, str) else summarizer.model_id
+            profile = profile.model_copy(update={"summarizer": name})
         self._profile = profile
         self._models = Models(
-            profile, overrides, summariser if isinstance(summariser, Model) else None
+            profile, overrides, summarizer if isinstance(summarizer, Model) else None
         )
-        by_model = profile.summariser or profile.fold.writer == "model"
+        by_model = profile.summarizer or profile.fold.writer == "model"
         self._sessions = ConversationSessions(
             store,
             tenant,

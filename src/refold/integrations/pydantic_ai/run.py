@@ -36,7 +36,7 @@ from refold.models.overflow import Overflow
 from refold.models.overflow_errors import filled, overflow_in
 from refold.recall import Tool as RecallTool
 from refold.recall import recall_tools
-from refold.recall.tools import CHARS, FEWEST_CHARS
+from refold.recall.tools import CHARS, MIN_CHARS
 from refold.session.session import TIGHTER
 from refold.view import Request
 
@@ -280,7 +280,7 @@ def recall_toolset(
 
     def tools_for(caller: Caller) -> tuple[RecallTool, ...]:
         session, scope = caller.place
-        chars = max(FEWEST_CHARS, min(CHARS, caller.room))  # about a quarter of it in tokens
+        chars = max(MIN_CHARS, min(CHARS, caller.room))  # about a quarter of it in tokens
         return recall_tools(log, session, scope=scope, chars=chars, everywhere=everywhere)
 
     def adapt(tool: RecallTool) -> Tool[Any]:

@@ -64,16 +64,16 @@ class Models:
     """Makes the setup of each request, and learns from how it went."""
 
     def __init__(
-        self, profile: Profile, overrides: Overrides = NONE, summariser: Model | None = None
+        self, profile: Profile, overrides: Overrides = NONE, summarizer: Model | None = None
     ) -> None:
         self._profile = profile
         self._overrides = overrides
         self.experiences = Experiences()
-        self._summariser = summariser
+        self._summarizer = summarizer
 
     def find(self, name: str, job: Job, use: ModelUse | None) -> Model:
         """The model of that name for a fold: the summarizer, the session's own, or a new one."""
-        own = self._summariser
+        own = self._summarizer
         if own is not None and job.trigger != MANUAL and own.model_id == name:
             return own
         primary = use.model if use is not None else None

@@ -79,7 +79,7 @@ async def context_snapshot(talk: Conversation, *, every: bool = False) -> Contex
     isolated = setup.profile.delegates == "apart"
     inputs = ViewInput.of(visible, wire, setup.counter, isolated=isolated)
     values = setup.profile
-    if values.summariser or values.fold.writer == "model" or values.fold.breadcrumb:
+    if values.summarizer or values.fold.writer == "model" or values.fold.breadcrumb:
         values = while_folding(values)
     plan = project(inputs, values, setup.budget, before and before.plan)
     entries = [*visible.entries]

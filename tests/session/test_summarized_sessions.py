@@ -10,7 +10,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.profiles import ModelProfile
 from sessions import Quarter
 from shown import changed
-from summarisers import Scripted, writing
+from summarizers import Scripted, writing
 from talks import COUNTER, SMALL, Talk, setup, work
 
 from refold import Refold
@@ -79,12 +79,12 @@ async def ends(refold, conversation) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["nonsense:model", "openai:gpt-4o-mini"])
-async def test_a_summariser_that_cannot_be_had_does_not_keep_a_session_from_folding(
+async def test_a_summarizer_that_cannot_be_had_does_not_keep_a_session_from_folding(
     monkeypatch, name
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     model, _ = answering("Looked at it.")
-    async with Refold("memory:", summariser=name, models=SIZES) as refold:
+    async with Refold("memory:", summarizer=name, models=SIZES) as refold:
         await talk_long(Agent(model, capabilities=[refold]), "c")
         found = await ends(refold, "c")
     assert found
@@ -93,9 +93,9 @@ async def test_a_summariser_that_cannot_be_had_does_not_keep_a_session_from_fold
     assert all(report and report.refused for report in reports)
 
 
-async def test_each_conversation_is_summarised_by_its_own_model():
+async def test_each_conversation_is_summarized_by_its_own_model():
     models = [answering("## State\n- Looked at part 1") for _ in range(2)]
-    async with Refold("memory:", summariser="primary", models=SIZES) as refold:
+    async with Refold("memory:", summarizer="primary", models=SIZES) as refold:
         agents = [Agent(model, capabilities=[refold]) for model, _ in models]
         for nth in range(8):
             for which, agent in enumerate(agents):
@@ -105,15 +105,15 @@ async def test_each_conversation_is_summarised_by_its_own_model():
             assert sum(asked) >= 1
 
 
-async def test_a_summariser_with_the_agents_name_is_the_one_that_is_asked():
+async def test_a_summarizer_with_the_agents_name_is_the_one_that_is_asked():
     (main, by_main), (own, by_own) = answering("Looked."), answering("## State\n- Looked at part 1")
-    async with Refold("memory:", summariser=own, models=SIZES) as refold:
+    async with Refold("memory:", summarizer=own, models=SIZES) as refold:
         await talk_long(Agent(main, capabilities=[refold]), "c")
     assert sum(by_own) >= 1
     assert sum(by_main) == 0
 
 
-async def test_every_word_is_there_whoever_summarises(log):
+async def test_every_word_is_there_whoever_summarizes(log):
     talk = await Talk.open(
         log, setup(changed(SMALL, fold={"apply": "background"})), write=writing(Scripted(SAID))
     )

@@ -8,8 +8,8 @@ from boards import SESSION, Script, board_on, called, model, said, user
 from refold.errors import NotRemembered, SessionNotFound
 from refold.log import Author, Note, Rewound, Span
 from refold.memory import consolidate, consolidation
-from refold.memory.board import MOST_ADDED
-from refold.memory.consolidation import LEAST, MOST_CHUNKS, is_worth_reading
+from refold.memory.board import MAX_ADDED
+from refold.memory.consolidation import MAX_CHUNKS, MIN_MESSAGES, is_worth_reading
 from refold.memory.memory import forget
 from refold.stores import open_store
 
@@ -51,7 +51,7 @@ async def test_only_what_is_new_is_read_the_next_time(log):
 
 
 async def test_a_long_stretch_without_words_is_passed_over(log, monkeypatch):
-    monkeypatch.setattr(consolidation, "_READ", 3)
+    monkeypatch.setattr(consolidation, "_BATCH", 3)
     await said(log, user("One."))
     await run(log)
     for _ in range(10):
@@ -152,15 +152,15 @@ async def test_what_the_user_wants_stands_in_the_users_words(log):
 
 
 async def test_too_many_facts_of_one_record_are_refused(log):
-    numbers = [*range(MOST_ADDED + 2)]
+    numbers = [*range(MAX_ADDED + 2)]
     asked = await said(log, *(user(f"Port 80{nth:02} is for service{nth}.") for nth in numbers))
     calls = [
         ("add", f"Port 80{nth:02} is for service{nth}.", [seq])
         for nth, seq in zip(numbers, asked, strict=True)
     ]
     done, script = await run(log, *calls)
-    assert len(done.added) == MOST_ADDED
-    assert [one for one in script.answers if "enough" in one] == script.answers[MOST_ADDED:]
+    assert len(done.added) == MAX_ADDED
+    assert [one for one in script.answers if "enough" in one] == script.answers[MAX_ADDED:]
 
 
 async def test_facts_are_pruned_but_not_those_of_a_person(log):
@@ -178,7 +178,7 @@ async def test_facts_are_pruned_but_not_those_of_a_person(log):
         ("add", "It is built with `make package` now.", [second]),
     )
     assert done.pruned == (old,)
-    assert [one.text for one in (await board.stand()).facts] == [
+    assert [one.text for one in (await board.state()).facts] == [
         "Never deploy on Fridays.",
         "It is built with `make package` now.",
     ]
@@ -195,7 +195,7 @@ async def test_a_long_session_is_read_in_records_that_fit_and_gone_on_with(log):
     script = Script(room=ROOM)
     first = await consolidate(log, SESSION, board_on(log), script)
     assert first.left
-    assert len(script.records) == MOST_CHUNKS
+    assert len(script.records) == MAX_CHUNKS
     for _ in range(10):
         if not (await consolidate(log, SESSION, board_on(log), script)).left:
             break
@@ -213,7 +213,7 @@ async def test_what_was_read_before_a_failure_is_not_read_again(log):
     with pytest.raises(NotRemembered, match="ConnectionError") as raised:
         await consolidate(log, SESSION, board_on(log), script)
     assert "hunter2" not in str(raised.value)
-    assert len((await board_on(log).stand()).facts) == 1
+    assert len((await board_on(log).state()).facts) == 1
     again = Script()
     await consolidate(log, SESSION, board_on(log), again)
     assert "Part 0:" not in again.records[0]
@@ -253,7 +253,7 @@ async def test_one_at_a_time(log):
 
 async def test_a_short_session_is_not_worth_reading_unasked(log):
     board = board_on(log)
-    await said(log, *(user(f"Part {nth}.") for nth in range(LEAST - 1)))
+    await said(log, *(user(f"Part {nth}.") for nth in range(MIN_MESSAGES - 1)))
     assert not await is_worth_reading(log, SESSION, board)
     await said(log, user("One more."))
     assert await is_worth_reading(log, SESSION, board)
@@ -269,10 +269,10 @@ async def filled_and_forgotten(one, other):
     [asked] = await said(one, user("The pond is 3 m deep."))
     done, _ = await run(one, ("add", "The pond is 3 m deep.", [asked]))
     assert [fact.text for fact in done.added] == ["The pond is 3 m deep."]
-    assert (await board_on(other).stand()).facts == done.added
+    assert (await board_on(other).state()).facts == done.added
     assert (await run(other))[0].messages == 0
     await forget(other, SESSION)
-    assert (await board_on(one).stand()).facts == ()
+    assert (await board_on(one).state()).facts == ()
 
 
 async def test_in_memory(log):
@@ -288,4 +288,4 @@ async def test_in_a_file(tmp_path):
 async def test_on_a_server(postgres_address):
     async with open_store(postgres_address) as one, open_store(postgres_address) as other:
         await filled_and_forgotten(one.log("us"), other.log("us"))
-        assert (await board_on(other.log("them")).stand()).facts == ()
+        assert (await board_on(other.log("them")).state()).facts == ()

@@ -1,10 +1,10 @@
 """Reading what a model wrote: Markdown as it comes."""
 
 import pytest
-from written_claims import all_of, said
+from draft_claims import all_of, said
 
-from refold.fold.write.phrases import known
-from refold.fold.write.written import from_text
+from refold.fold.write.draft import from_text
+from refold.fold.write.phrases import match_heading
 
 # ---- Markdown as it comes
 
@@ -53,7 +53,7 @@ def test_a_heading_is_understood_however_it_is_written(heading):
     ],
 )
 def test_headings_of_real_models(heading, subject):
-    found = known(heading)
+    found = match_heading(heading)
     assert found
     assert found.slot == subject
 

@@ -19,11 +19,11 @@ from refold.fold.extractive import (
     OPEN,
     RESULTS,
     STATE,
-    breadcrumb,
+    extractive_summary,
     identifiers,
 )
 from refold.fold.material import Earlier, Material, everything
-from refold.fold.replace import placed
+from refold.fold.replace import render_summary
 from refold.fold.summary import TRUNCATED, Summary, parse
 from refold.log import CODEC, FoldCompleted, Message, Span
 from refold.testing.wire import Asked, Responded
@@ -77,7 +77,7 @@ CALLED = (ERRORS, RESULTS)
 @given(sessions())
 def test_every_claim_quotes_the_part_it_names(session):
     material = whole(session)
-    summary = breadcrumb(material)
+    summary = extractive_summary(material)
     said = texts(material)
     for one in summary.directives:
         assert occurs(one.text, said[one.source.seq, one.source.index])
@@ -116,7 +116,7 @@ def quotes(heading, claim):
 @given(sessions())
 def test_no_name_is_invented(session):
     material = whole(session)
-    summary = placed(breadcrumb(material), Fold(placement="replacement"), Quarter())
+    summary = render_summary(extractive_summary(material), Fold(placement="replacement"), Quarter())
     known = {
         name
         for one in material.passages
@@ -133,7 +133,7 @@ def test_no_name_is_invented(session):
 @settings(max_examples=40)
 @given(sessions())
 def test_a_breadcrumb_is_the_same_each_time(session):
-    first, again = breadcrumb(whole(session)), breadcrumb(whole(session))
+    first, again = extractive_summary(whole(session)), extractive_summary(whole(session))
     assert first == again
     assert parse(json.loads(json.dumps(first.as_json()))) == first
 
@@ -150,17 +150,19 @@ def test_never_more_is_shown_than_asked(session, placement, most, names, manual)
     values = Fold(placement=placement, max_tokens=most, ledger_tokens=names)
     host = {"plan": "Step by step. " * 200, "todo": ["one", "two"]}
     counter = Quarter()
-    summary = placed(breadcrumb(whole(session)), values, counter, manual=manual, host=host)
+    summary = render_summary(
+        extractive_summary(whole(session)), values, counter, manual=manual, host=host
+    )
     assert counter.text(summary.text) <= most
     long = Summary("a model", words="It went like this. " * 400, messages=9)
-    shown = placed(long, values, counter, manual=manual, host=host)
+    shown = render_summary(long, values, counter, manual=manual, host=host)
     assert counter.text(shown.text) <= most
     assert "It went like this." in shown.text
 
 
 def summary_of(*said, **how):
     session = session_of(*said, **how)
-    return breadcrumb(whole(session))
+    return extractive_summary(whole(session))
 
 
 def claims(summary, heading):
@@ -243,7 +245,7 @@ def test_a_message_that_was_opened_again_is_quoted_once():
     assert isinstance(told, FoldCompleted)
     earlier = Earlier(standing.seq, parse(told.summary), 7)
     again = material_of(session_of(*turn("First."), *turn("Second.")), (Span(2, 5),))
-    summary = breadcrumb(Material(again.passages, (earlier,)))
+    summary = extractive_summary(Material(again.passages, (earlier,)))
     assert [one.text for one in summary.directives] == ["First.", "Second.", "Third."]
 
 
@@ -252,7 +254,7 @@ def test_complaint_5_what_a_model_or_a_person_wrote_before_is_not_lost(told):
     summary = told if isinstance(told, Summary) else parse(told)
     for _ in range(3):
         material = Material((), (Earlier(9, summary, 8),))
-        summary = breadcrumb(material)
+        summary = extractive_summary(material)
         assert claims(summary, EARLIER) == ["We chose SQLite."]
 
 
@@ -261,7 +263,7 @@ def test_a_long_paste_is_clipped_at_both_ends_and_told_where_it_is():
     paste = "Begin. " + "middle " * 2_000 + "End."
     session = session_of(Asked(paste), Responded("Read."))
     values = Fold(placement="replacement", user_clip=200)
-    text = placed(breadcrumb(whole(session)), values, Quarter()).text
+    text = render_summary(extractive_summary(whole(session)), values, Quarter()).text
     (line,) = [one for one in text.splitlines() if "Begin." in one]
     assert line.startswith(f"- (entry 2, {len(paste):,} characters in all) Begin. middle")
     assert line.endswith("End.")
@@ -274,11 +276,13 @@ def test_a_long_paste_is_clipped_at_both_ends_and_told_where_it_is():
 def test_of_many_messages_the_newest_are_quoted_and_a_note_counts_the_others():
     session = session_of(*(one for nth in range(30) for one in turn(f"Ask number {nth}.")))
     values = Fold(placement="replacement", user_messages=20)
-    text = placed(breadcrumb(whole(session)), values, Quarter()).text
+    text = render_summary(extractive_summary(whole(session)), values, Quarter()).text
     assert "[10 earlier messages of the user omitted]" in text
     assert "Ask number 9." not in text
     assert all(f"Ask number {nth}." in text for nth in range(10, 30))
-    none = placed(
-        breadcrumb(whole(session)), values.model_copy(update={"user_messages": 0}), Quarter()
+    none = render_summary(
+        extractive_summary(whole(session)),
+        values.model_copy(update={"user_messages": 0}),
+        Quarter(),
     )
     assert "[30 earlier messages of the user omitted]" in none.text

@@ -1,31 +1,28 @@
-"""Reading a summary in whatever form a model wrote it.
+"""Parses a summary in whatever form a model wrote it.
 
 Markdown, JSON or prose, with or without thinking before it and courtesies around it.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 from pydantic_core import from_json
 
 from refold.fold.write.phrases import (
-    Known,
+    HeadingMatch,
     Slot,
     Subject,
     cited,
-    known,
+    match_heading,
     numbers,
     says_nothing,
     without_courtesies,
 )
 
-# Lines of Markdown, as models write it: what each kind of line looks like.
-
 # ruff: noqa: RUF001 - signs of typography, and of Chinese text
-
 
 HEADING: Final = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+|(?=[^\s#\d]))(\S.*)$")
 """`## Goal`: its marks, and its text."""
@@ -41,7 +38,7 @@ BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•‣◦·–—▪●○➤→✓�
 LABEL: Final = re.compile(
     r"^(?:\*\*|__)?([^*_:：|`\[\]]{1,60}?)(?:[:：](?:\*\*|__)?|(?:\*\*|__)[ \t]*[:：])[ \t]*(.*)$"
 )
-"""`Goal: …` or `**Goal:** …`: what it is called, and the rest."""
+"""`Goal: …` or `**Goal:** …`: the label, and the rest."""
 FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+)")
 ROW: Final = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 RULE: Final = re.compile(
@@ -56,54 +53,28 @@ _SENTENCE = re.compile(
     r"(?:[ \t]+(?=[^\s\[a-z])|(?<=[。！？])(?=[^\s\[」』”）)]))"
 )
 
-
-def plain(heading: str) -> str:
-    """A heading without its decoration and its number."""
-    bare = _DECORATION.sub("", heading).strip().rstrip("#").strip()
-    return _ORDINAL.sub("", bare).rstrip(":：").strip()
-
-
-def cells(row: str) -> str:
-    """What stands in a row of a table."""
-    found = (cell.strip() for cell in row.strip().strip("|").split("|"))
-    return " | ".join(cell for cell in found if cell)
-
-
-def sentences(text: str) -> Iterable[str]:
-    """The sentences of a paragraph, each with the citations behind it."""
-    return (one.strip() for one in _SENTENCE.sub("\\1\n", text).split("\n") if one.strip())
-
-
-def last_fence(lines: list[str]) -> int:
-    """The last line of a fence that is closed; -1: there is none."""
-    fences = [at for at, line in enumerate(lines) if FENCE.match(line)]
-    if len(fences) % 2:
-        fences.pop()
-    return fences[-1] if fences else -1
-
-
-def spaced(name: str) -> str:
-    """A name in snake case or kebab case, as words."""
-    return name.replace("_", " ").replace("-", " ")
-
-
-# Reading a summary that a model wrote as Markdown, or as plain lines, line by line.
-
 _ONLY_NUMBERS = re.compile(
-    r"^(?:[a-z]{1,12}\s{1,3})?[\s\d,;.#\[\]()、&-]*(?:and\s{1,3}[\s\d#\[\]]{1,20})?$",
-    re.IGNORECASE,
+    r"^(?:[a-z]{1,12}\s{1,3})?[\s\d,;.#\[\]()、&-]*(?:and\s{1,3}[\s\d#\[\]]{1,20})?$", re.IGNORECASE
 )
 _NUMBERED = re.compile(r"^#?\[?(\d{1,6})\]?\s{0,2}[:(–—-]")
-_LONGEST_LIST = 1_000  # characters of numbers
-_LONG = 240  # characters of a paragraph that is read sentence by sentence
+_MAX_LIST = 1_000  # characters of numbers
+_LONG = 240  # characters from which a paragraph is read sentence by sentence
 _LABEL_LEVEL: Final = 7
-"""A label in bold stands under every heading."""
+"""The level of a label in bold: below every heading."""
+
+_TEXTS = ("text", "claim", "point", "statement", "content", "description", "summary", "fact")
+_CITES = ("entries", "entry", "cites", "citations", "cite", "sources", "source", "refs", "seqs")
+
+_THINKING = ("think", "thinking", "thought", "analysis", "reasoning", "scratchpad", "reflection")
+_OPENING = re.compile(rf"^[ \t]*<({'|'.join(_THINKING)})>", re.IGNORECASE | re.MULTILINE)
+_ONLY_CLOSING = re.compile(r"</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_OUTER_FENCE = re.compile(r"^[ \t]{0,3}(?:```+|~~~+)[ \t]*(\w*)[ \t]*$")
+_OUTER_LANGUAGES = ("", "markdown", "md", "text", "txt", "json", "plaintext")
+_PREAMBLE_LINES = 3  # before a fence around everything
 
 
 @dataclass(slots=True)
-class Found:
-    """What was read."""
-
+class ParsedSummary:
     title: str = ""
     claims: list[tuple[Subject, str, tuple[int, ...]]] = field(
         default_factory=list[tuple[Subject, str, tuple[int, ...]]]
@@ -111,47 +82,88 @@ class Found:
     obsolete: list[int] = field(default_factory=list[int])
 
     def add(self, subject: Subject, text: str, cites: tuple[int, ...] = ()) -> None:
-        """One more claim, if it says anything."""
         if text and not says_nothing(text):
             self.claims.append((subject, text, cites))
 
 
-def known_heading(line: str) -> Known | None:
-    """What a line of Markdown stands over, if it is a heading that models use."""
-    heading = HEADING.match(line)
-    return known(plain(heading[2])) if heading else None
+def parse_answer(text: str) -> ParsedSummary:
+    """Parse an answer, claim by claim."""
+    text = _without_thinking(text.replace("\x00", " "))
+    lines = without_courtesies(_without_outer_fence(text.splitlines()))
+    summary = ParsedSummary()
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if lines and lines[first].lstrip().startswith(("{", "[")):
+        summary, rest = _parse_json("\n".join(lines[first:]).lstrip()) or (summary, None)
+        lines = lines if rest is None else without_courtesies(rest.splitlines())
+    _MarkdownParser(summary).parse(lines)
+    return summary
 
 
-def _begins(line: str) -> bool:
-    """Whether a line says something of its own: joined to the one before, that would not show."""
-    return line[:1].isupper() or not line[:1].isascii()
+def _without_thinking(text: str) -> str:
+    opening = _OPENING.search(text)
+    closing = _ONLY_CLOSING.search(text, 0, opening.start() if opening else len(text))
+    if closing and "<think" not in text[: closing.start()].lower():
+        text = text[closing.end() :]  # its opening was part of the prompt
+        opening = _OPENING.search(text)
+    kept: list[str] = []
+    at = 0
+    while opening:
+        kept.append(text[at : opening.start()])
+        closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if closing is None:  # it was cut off, or never ended: what looks like a summary still is
+            at = _first_heading(text, opening.end())
+            break
+        at = closing.end()
+        opening = _OPENING.search(text, at)
+    return "".join((*kept, text[at:]))
 
 
-class MarkdownReader:
-    """Reads lines, one after the other, and adds what they say to what was found."""
+def _first_heading(text: str, start: int) -> int:
+    for line in re.finditer(r"^#{1,6} .*$", text[start:], re.MULTILINE):
+        heading = HEADING.match(line.group())
+        if heading and match_heading(_plain(heading[2])):
+            return start + line.start()
+    return len(text)
 
-    def __init__(self, found: Found) -> None:
+
+def _without_outer_fence(lines: list[str]) -> list[str]:
+    filled = [n for n, line in enumerate(lines) if line.strip()][: _PREAMBLE_LINES + 1]
+    first = next((n for n in filled if _OUTER_FENCE.match(lines[n])), None)
+    fence = _OUTER_FENCE.match(lines[first]) if first is not None else None
+    if first is None or fence is None or fence[1].lower() not in _OUTER_LANGUAGES:
+        return lines
+    fences = [n for n, line in enumerate(lines) if n > first and _OUTER_FENCE.match(line)]
+    if not fence[1] and len(fences) != 1:  # it is unclear which fence ends it
+        return lines
+    last = fences[-1] if len(fences) % 2 else None
+    return [line for n, line in enumerate(lines) if n not in {first, last}]
+
+
+class _MarkdownParser:
+    """Parses lines of Markdown or plain text, and adds their claims to the summary."""
+
+    def __init__(self, found: ParsedSummary) -> None:
         self._found = found
         self._levels: list[tuple[int, Slot]] = []
-        """The headings over the current line that say what it is about."""
+        """The slots of the headings above the current line."""
         self._label = ""
-        """A heading that says more than a subject: it goes before the next claim."""
+        """A heading that says more than its slot: it goes before the next claim."""
         self._open: list[str] = []
-        """The lines of a claim that may go on."""
+        """The lines of a claim that may continue."""
         self._listed = False
         """Whether the open claim is an item of a list."""
         self._fence = ""
         self._head = ""
         """A row of a table that may be its head."""
 
-    def read(self, lines: list[str]) -> None:
-        """Read all of them."""
-        last = last_fence(lines)
-        for at, line in enumerate(lines):
+    def parse(self, lines: list[str]) -> None:
+        fences = [index for index, line in enumerate(lines) if FENCE.match(line)]
+        last = fences[len(fences) // 2 * 2 - 1] if len(fences) > 1 else -1  # that closes another
+        for index, line in enumerate(lines):
             fence = FENCE.match(line)
             if self._fence:
-                self._in_fence(line, last=at == last)
-            elif fence and at < last:
+                self._in_fence(line, last=index == last)
+            elif fence and index < last:
                 self._end()
                 self._fence = fence[1]
                 self._open.append(line.strip())
@@ -172,19 +184,20 @@ class MarkdownReader:
     def _line(self, line: str) -> None:
         if not line.strip():
             self._end()
-        elif FENCE.match(line):  # one that nothing closes is no fence
+        elif FENCE.match(line):  # without an end it is no fence
             self._end()
             self._claim(line.strip().strip("`~").strip())
         elif RULE.match(line):
             self._rule(line)
         elif ROW.match(line):
             self._end()
-            self._head = cells(line)
+            cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+            self._head = " | ".join(cell for cell in cells if cell)
         elif not self._is_heading(line):
             self._words(line)
 
     def _rule(self, line: str) -> None:
-        """A line across the page, or under a heading or the head of a table."""
+        # It may be under a heading or the head of a table.
         if self._head:
             self._label = f"{self._label} ({self._head})" if self._label else self._head
             self._head = ""
@@ -198,30 +211,27 @@ class MarkdownReader:
         elif bold := BOLD.match(line):
             self._heading(bold[2], _LABEL_LEVEL)
         elif tag := TAG.match(line):
-            return self._tag(spaced(tag[2]), closing=bool(tag[1]))
-        elif (tagged := TAGGED.match(line)) and known(spaced(tagged[1])):
-            self._heading(spaced(tagged[1]), _LABEL_LEVEL)
+            name = _spaced(tag[2])
+            if not match_heading(name):
+                return False
+            self._end()
+            if not tag[1]:
+                self._heading(name, _LABEL_LEVEL)
+        elif (tagged := TAGGED.match(line)) and match_heading(_spaced(tagged[1])):
+            self._heading(_spaced(tagged[1]), _LABEL_LEVEL)
             self._words(tagged[2])
             self._end()
         else:
             return False
         return True
 
-    def _tag(self, name: str, *, closing: bool) -> bool:
-        if not known(name):
-            return False
-        self._end()
-        if not closing:
-            self._heading(name, _LABEL_LEVEL)
-        return True
-
     def _heading(self, text: str, level: int) -> None:
         self._end()
         if self._label:
             self._claim("")
-        text = plain(text)
-        heading = known(text)
-        if self._titled(text, heading, level):
+        text = _plain(text)
+        heading = match_heading(text)
+        if self._is_title(text, heading, level):
             return
         while self._levels and self._levels[-1][0] >= level:
             self._levels.pop()
@@ -229,8 +239,8 @@ class MarkdownReader:
             self._levels.append((level, heading.slot))
         self._label = "" if heading and heading.exact else text
 
-    def _titled(self, text: str, heading: Known | None, level: int) -> bool:
-        """Whether it is the title of it all: `# Work on X`, `## Summary: work on X`."""
+    def _is_title(self, text: str, heading: HeadingMatch | None, level: int) -> bool:
+        """Whether it is the title of the summary: `# Work on X`, `## Summary: work on X`."""
         first = level == 1 and not self._found.claims and not self._levels
         named = heading is not None and heading.slot in {"title", "summary"} and not heading.exact
         if self._found.title or not (named or (first and heading is None)):
@@ -244,7 +254,8 @@ class MarkdownReader:
         text = line[bullet.end() :].strip() if bullet else line.strip()
         if not text or self._slotted(text, listed=bool(bullet)):
             return
-        if bullet or not self._open or _begins(line):
+        # A line may not be joined to the one before if that hid that it says something new.
+        if bullet or not self._open or line[:1].isupper() or not line[:1].isascii():
             self._end()
             self._listed = bool(bullet)
         self._open.append(text)
@@ -254,13 +265,13 @@ class MarkdownReader:
         if self._slot == "obsolete" and self._obsolete(text):
             return True
         label = LABEL.match(text)
-        heading = known(label[1]) if label else None
+        heading = match_heading(label[1]) if label else None
         if label is None or heading is None or not heading.exact:
             return False
         rest = label[2].strip()
         if heading.slot == "title" and rest and not self._found.title:
             self._end()
-            self._found.title = plain(rest)
+            self._found.title = _plain(rest)
             return True
         if heading.slot == "obsolete":
             return self._obsolete(rest)
@@ -273,11 +284,11 @@ class MarkdownReader:
         return True
 
     def _obsolete(self, text: str) -> bool:
-        """Whether the text is numbers of obsolete claims and nothing else."""
-        digits = any(char.isdigit() for char in text[:_LONGEST_LIST])
+        """Whether the text is only numbers of obsolete claims."""
+        digits = any(char.isdigit() for char in text[:_MAX_LIST])
         if says_nothing(text):
             return True
-        if digits and len(text) < _LONGEST_LIST and _ONLY_NUMBERS.match(text):
+        if digits and len(text) < _MAX_LIST and _ONLY_NUMBERS.match(text):
             self._end()
             self._found.obsolete += numbers(text)
             return True
@@ -290,20 +301,21 @@ class MarkdownReader:
         return self._levels[-1][1] if self._levels else "notes"
 
     def _end(self) -> None:
-        """What is open goes no further."""
+        """Complete the open claim."""
         head, self._head = self._head, ""
         text, self._open = " ".join(self._open), []
         if head:
             self._claim(head)
         if not text:
             return
-        whole = self._listed or len(text) <= _LONG
-        for one in [text] if whole else sentences(text):
-            self._claim(one)
+        sentences = [text]
+        if not self._listed and len(text) > _LONG:  # each keeps the citations behind it
+            sentences = _SENTENCE.sub("\\1\n", text).split("\n")
+        for sentence in filter(None, map(str.strip, sentences)):
+            self._claim(sentence)
         self._listed = False
 
     def _claim(self, text: str, *, block: bool = False) -> None:
-        """One claim, after the heading that says more than a subject."""
         slot = self._slot
         subject = "notes" if slot in {"title", "obsolete", "summary"} else slot
         said, cites = (text, ()) if block else cited(text)
@@ -316,19 +328,23 @@ class MarkdownReader:
         self._found.add(cast("Subject", subject), said, cites)
 
 
-# Reading a summary that a model wrote as JSON, whatever it called the fields.
+def _plain(heading: str) -> str:
+    """A heading without its decoration and its number."""
+    bare = _DECORATION.sub("", heading).strip().rstrip("#").strip()
+    return _ORDINAL.sub("", bare).rstrip(":：").strip()
 
-_TEXTS = ("text", "claim", "point", "statement", "content", "description", "summary", "fact")
-_CITES = ("entries", "entry", "cites", "citations", "cite", "sources", "source", "refs", "seqs")
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ").replace("-", " ")
 
 
 class _Pairs(list[tuple[str, object]]):
-    """An object, with every field that was written, also where two have one name."""
+    """A JSON object with all of its fields, even if two have the same name."""
 
 
-def read_json(text: str) -> tuple[Found, str] | None:
-    """What the JSON at the beginning of a text says, and the text after it, if there is any."""
-    found = Found()
+def _parse_json(text: str) -> tuple[ParsedSummary, str] | None:
+    """The summary in the JSON at the start of a text, if there is one, and the text after it."""
+    found = ParsedSummary()
     try:
         value, rest = _decoded(text)
         if isinstance(value, _Pairs):
@@ -361,9 +377,9 @@ def _as_pairs(value: object) -> object:
     return value
 
 
-def _read_fields(fields: _Pairs, found: Found, subject: Subject = "notes") -> None:
+def _read_fields(fields: _Pairs, found: ParsedSummary, subject: Subject = "notes") -> None:
     for name, value in fields:
-        heading = known(name.replace("_", " "))
+        heading = match_heading(name.replace("_", " "))
         slot = heading.slot if heading else subject
         label = "" if heading and heading.exact else name
         if slot == "title" and isinstance(value, str) and not found.title:
@@ -376,8 +392,8 @@ def _read_fields(fields: _Pairs, found: Found, subject: Subject = "notes") -> No
             _read_items(value, cast("Subject", slot), label, found)
 
 
-def _read_items(value: object, subject: Subject, label: str, found: Found) -> None:
-    """Claims on one subject; a label that says more than the subject goes before the first."""
+def _read_items(value: object, subject: Subject, label: str, found: ParsedSummary) -> None:
+    """Add claims on one subject; the label goes before the first."""
     match value:
         case _Pairs() if value:
             point = _point(value)
@@ -405,7 +421,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _point(fields: _Pairs) -> tuple[str, tuple[int, ...]] | None:
-    """An object that is one claim: a text, perhaps with the entries it rests on, and no more."""
+    """An object that is one claim: a text, perhaps with citations, and nothing else."""
     texts = [value for name, value in fields if name.lower() in _TEXTS]
     cites = [value for name, value in fields if name.lower() in _CITES]
     if len(texts) != 1 or len(texts) + len(cites) != len(fields):
@@ -434,65 +450,3 @@ def _each_number(value: object) -> Iterator[int]:
                 yield from _each_number(one)
         case _:
             return
-
-
-_THINKING = ("think", "thinking", "thought", "analysis", "reasoning", "scratchpad", "reflection")
-_OPENING = re.compile(rf"^[ \t]*<({'|'.join(_THINKING)})>", re.IGNORECASE | re.MULTILINE)
-_ONLY_CLOSING = re.compile(r"</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]{0,3}(?:```+|~~~+)[ \t]*(\w*)[ \t]*$")
-_WRAPPING = ("", "markdown", "md", "text", "txt", "json", "plaintext")
-_PREAMBLE_LINES = 3  # before a fence around everything
-
-
-def read(text: str) -> Found:
-    """What the text says, claim by claim."""
-    text = _without_thinking(text.replace("\x00", " "))
-    lines = without_courtesies(_unwrapped(text.splitlines()))
-    found = Found()
-    at = next((n for n, line in enumerate(lines) if line.strip()), 0)
-    if lines and lines[at].lstrip().startswith(("{", "[")):
-        found, rest = read_json("\n".join(lines[at:]).lstrip()) or (found, None)
-        lines = lines if rest is None else without_courtesies(rest.splitlines())
-    MarkdownReader(found).read(lines)
-    return found
-
-
-def _without_thinking(text: str) -> str:
-    """The text without the parts that a model wrote for itself."""
-    opening = _OPENING.search(text)
-    closing = _ONLY_CLOSING.search(text, 0, opening.start() if opening else len(text))
-    if closing and "<think" not in text[: closing.start()].lower():
-        text = text[closing.end() :]  # its opening was part of the prompt
-        opening = _OPENING.search(text)
-    kept: list[str] = []
-    at = 0
-    while opening:
-        kept.append(text[at : opening.start()])
-        closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
-        if closing is None:  # it was cut off, or never ended: what looks like a summary still is
-            at = _first_heading(text, opening.end())
-            break
-        at = closing.end()
-        opening = _OPENING.search(text, at)
-    return "".join((*kept, text[at:]))
-
-
-def _first_heading(text: str, start: int) -> int:
-    for line in re.finditer(r"^#{1,6} .*$", text[start:], re.MULTILINE):
-        if known_heading(line.group()):
-            return start + line.start()
-    return len(text)
-
-
-def _unwrapped(lines: list[str]) -> list[str]:
-    """The lines without a fence around all of them."""
-    said = [n for n, line in enumerate(lines) if line.strip()][: _PREAMBLE_LINES + 1]
-    first = next((n for n in said if _FENCE.match(lines[n])), None)
-    fence = _FENCE.match(lines[first]) if first is not None else None
-    if first is None or fence is None or fence[1].lower() not in _WRAPPING:
-        return lines
-    fences = [n for n, line in enumerate(lines) if n > first and _FENCE.match(line)]
-    if not fence[1] and len(fences) != 1:  # which fence ends it, nobody can tell
-        return lines
-    last = fences[-1] if len(fences) % 2 else None
-    return [line for n, line in enumerate(lines) if n not in {first, last}]

@@ -1,4 +1,4 @@
-"""Models as summarisers: which one is asked, and what a provider receives."""
+"""Models as summarizers: which one is asked, and what a provider receives."""
 
 import json
 from dataclasses import replace
@@ -13,11 +13,11 @@ from scripted_providers import Refused, Said, Script, provider_model
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, context
 from refold.fold.job import Job
+from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
-from refold.fold.write.written import Form
 from refold.log import Span
 from refold.models import ModelSettings
-from refold.models.summarizer import INTERACTION, ModelSummariser, Summarisers
+from refold.models.summarizer import INTERACTION, ModelSummarizer, Summarizers
 from refold.view.profiles import BALANCED, CO_CLI, PROFILES
 
 FORM = Form(title="Work")
@@ -38,9 +38,9 @@ def saying(text, seen=None, **how):
 
 
 @pytest.mark.req("R054", "R056", "R061", "R063")
-async def test_the_summariser_has_no_tools_and_is_told_so_in_its_instructions():
+async def test_the_summarizer_has_no_tools_and_is_told_so_in_its_instructions():
     seen = []
-    told = await ModelSummariser(saying("## State\n- Good.", seen)).ask(
+    told = await ModelSummarizer(saying("## State\n- Good.", seen)).ask(
         GUARD, "A record.", job(CO_CLI)
     )
     [(messages, info)] = seen
@@ -59,7 +59,7 @@ async def test_the_summariser_has_no_tools_and_is_told_so_in_its_instructions():
 async def test_the_header_reaches_a_provider_and_no_tool_does():
     script = Script(Said("## State\n- Good."))
     model = provider_model("anthropic", script)
-    told = await ModelSummariser(model).ask(GUARD, "A record.", job(CO_CLI))
+    told = await ModelSummarizer(model).ask(GUARD, "A record.", job(CO_CLI))
     [sent] = script.received
     assert "tools" not in sent or not sent["tools"]
     assert GUARD.strip() in json.dumps(sent["system"], ensure_ascii=False).replace(
@@ -70,9 +70,9 @@ async def test_the_header_reaches_a_provider_and_no_tool_does():
 
 async def test_a_model_that_can_fills_in_a_form():
     script = Script(Said(FORM.model_dump_json()))
-    summariser = ModelSummariser(provider_model("openai", script))
-    assert summariser.structured
-    told = await summariser.ask(GUARD, "A record.", job())
+    summarizer = ModelSummarizer(provider_model("openai", script))
+    assert summarizer.structured
+    told = await summarizer.ask(GUARD, "A record.", job())
     assert told.form == FORM
     [sent] = script.received
     assert sent["response_format"]["type"] == "json_schema"
@@ -81,13 +81,13 @@ async def test_a_model_that_can_fills_in_a_form():
 
 @pytest.mark.parametrize("text", ["## State\n- Good.", '{"title": "Wo', "No."])
 async def test_an_answer_that_is_no_form_is_read_as_it_came(text):
-    summariser = ModelSummariser(provider_model("openai", Script(Said(text))))
-    told = await summariser.ask(GUARD, "A record.", job())
+    summarizer = ModelSummarizer(provider_model("openai", Script(Said(text))))
+    told = await summarizer.ask(GUARD, "A record.", job())
     assert (told.text, told.form) == (text, None)
 
 
 def test_a_model_that_cannot_is_asked_for_a_text():
-    assert not ModelSummariser(TestModel()).structured
+    assert not ModelSummarizer(TestModel()).structured
 
 
 async def test_a_refusal_for_length_leaves_less_room():
@@ -104,11 +104,11 @@ async def test_a_refusal_for_length_leaves_less_room():
         }
     )
     model = provider_model("openai", Script(Refused(400, body)), "local")
-    summariser = ModelSummariser(model)
-    before = summariser.room
+    summarizer = ModelSummarizer(model)
+    before = summarizer.room
     with pytest.raises(WindowExceeded):
-        await summariser.ask(GUARD, "A record. " * 1_000, job(CO_CLI))
-    assert summariser.room < 2048 < before
+        await summarizer.ask(GUARD, "A record. " * 1_000, job(CO_CLI))
+    assert summarizer.room < 2048 < before
 
 
 async def test_each_refusal_that_names_no_limit_leaves_less_room_still():
@@ -122,31 +122,31 @@ async def test_each_refusal_that_names_no_limit_leaves_less_room_still():
         }
     )
     model = provider_model("openai", Script(*[Refused(400, body)] * 4), "local")
-    summariser = ModelSummariser(model)
-    rooms = [summariser.room]
+    summarizer = ModelSummarizer(model)
+    rooms = [summarizer.room]
     for _ in range(4):
         with pytest.raises(WindowExceeded):
-            await summariser.ask(GUARD, "word " * summariser.room, job(CO_CLI))
-        rooms.append(summariser.room)
+            await summarizer.ask(GUARD, "word " * summarizer.room, job(CO_CLI))
+        rooms.append(summarizer.room)
     assert rooms == sorted({*rooms}, reverse=True)
 
 
 async def test_other_errors_stay_what_they_are():
     model = provider_model("openai", Script(Refused(401, '{"error": {"message": "No such key."}}')))
     with pytest.raises(Exception, match="No such key"):
-        await ModelSummariser(model).ask(GUARD, "A record.", job(CO_CLI))
+        await ModelSummarizer(model).ask(GUARD, "A record.", job(CO_CLI))
 
 
-def test_the_room_is_the_summarisers_own_window_less_its_own_reserve():
-    named = ModelSummariser(saying("")).name
-    small = ModelSummariser(saying(""), {named: ModelSettings(window=4_000)})
+def test_the_room_is_the_summarizers_own_window_less_its_own_reserve():
+    named = ModelSummarizer(saying("")).name
+    small = ModelSummarizer(saying(""), {named: ModelSettings(window=4_000)})
     assert 1_500 < small.room < 3_000
-    own = ModelSummariser(saying(""), {named: ModelSettings(window=4_000, output=100)})
+    own = ModelSummarizer(saying(""), {named: ModelSettings(window=4_000, output=100)})
     assert own.room > small.room
 
 
 CHOICES = [
-    # profile, summariser, trigger -> who writes
+    # profile, summarizer, trigger -> who writes
     ("balanced", "", "soft", None),
     ("balanced", "", MANUAL, None),
     ("balanced", "cheap", "soft", "cheap"),
@@ -162,18 +162,18 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("profile", "summariser", "trigger", "who"), CHOICES)
+@pytest.mark.parametrize(("profile", "summarizer", "trigger", "who"), CHOICES)
 @pytest.mark.req("R058", "R059", "R118")
-def test_who_writes(profile, summariser, trigger, who):
+def test_who_writes(profile, summarizer, trigger, who):
     models = {name: saying("", model_name=name) for name in ("main", "cheap")}
-    choose = Summarisers(lambda name, _: models[name])
-    found = choose(job(PROFILES[profile], trigger, model="main", summariser=summariser))
+    choose = Summarizers(lambda name, _: models[name])
+    found = choose(job(PROFILES[profile], trigger, model="main", summarizer=summarizer))
     assert (found and found.name.partition(":")[2]) == who
 
 
 def test_a_model_is_made_once():
     models = {name: saying("", model_name=name) for name in ("main", "other")}
-    choose = Summarisers(lambda name, _: models[name])
+    choose = Summarizers(lambda name, _: models[name])
     first = choose(job(CO_CLI, model="main"))
     assert choose(job(CO_CLI, model="main")) is first
     assert choose(job(CO_CLI, model="other")) is not first
@@ -181,7 +181,7 @@ def test_a_model_is_made_once():
 
 async def test_two_models_of_one_name_are_two():
     models = [saying(text, model_name="same") for text in ("one", "two")]
-    choose = Summarisers(lambda _, asked: models[asked.session == "s"])
+    choose = Summarizers(lambda _, asked: models[asked.session == "s"])
     for session, text in (("r", "one"), ("s", "two"), ("r", "one")):
         asked = replace(job(CO_CLI, model="same"), session=session)
         found = choose(asked)
@@ -192,7 +192,7 @@ async def test_two_models_of_one_name_are_two():
 async def test_a_models_own_settings_stay():
     seen = []
     own = {"extra_headers": {"X-Gateway-Key": "k"}, "max_tokens": 500, "temperature": 0.1}
-    await ModelSummariser(saying("Good.", seen, settings=own)).ask(GUARD, "A.", job(CO_CLI))
+    await ModelSummarizer(saying("Good.", seen, settings=own)).ask(GUARD, "A.", job(CO_CLI))
     [(_, info)] = seen
     assert info.model_settings["extra_headers"] == {
         "X-Gateway-Key": "k",

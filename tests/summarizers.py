@@ -1,4 +1,4 @@
-"""Summarisers that say what a test wants them to."""
+"""Summarizers that say what a test wants them to."""
 
 import asyncio
 import re
@@ -8,17 +8,17 @@ from typing import Any
 from sessions import Quarter
 
 from refold.errors import WindowExceeded
-from refold.fold.write.by_model import ByModel, Told
+from refold.fold.write.by_model import ByModel, SummarizerAnswer
 
 ENTRY = re.compile(r"^\[entry (\d+)\]", re.MULTILINE)
 
 
 @dataclass
 class Scripted:
-    """A summariser whose answers are given: texts, errors, or what a function makes of a prompt."""
+    """A summarizer whose answers are given: texts, errors, or what a function makes of a prompt."""
 
     answer: Any = "## State\n- They went on."
-    name: str = "test:summariser"
+    name: str = "test:summarizer"
     counter: Any = field(default_factory=Quarter)
     window: int = 100_000
     structured: bool = False
@@ -53,8 +53,8 @@ class Scripted:
             raise answer
         usage = {"input": self.counter.text(prompt), "output": self.counter.text(str(answer))}
         if not isinstance(answer, str):
-            return Told(answer.model_dump_json(), answer, usage)
-        return Told(answer, None, usage)
+            return SummarizerAnswer(answer.model_dump_json(), answer, usage)
+        return SummarizerAnswer(answer, None, usage)
 
 
 class Kept:
@@ -69,6 +69,6 @@ class Kept:
         return self.done[name]
 
 
-def writing(summariser):
-    """A writer that always asks this summariser."""
-    return ByModel(lambda _: summariser)
+def writing(summarizer):
+    """A writer that always asks this summarizer."""
+    return ByModel(lambda _: summarizer)

@@ -1,11 +1,11 @@
 """Reading what a model wrote: in the form that is asked for, with its citations."""
 
 import pytest
+from draft_claims import said
 from pydantic import ValidationError
-from written_claims import said
 
+from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, Form, Point, from_form, from_text
 from refold.fold.write.phrases import cited
-from refold.fold.write.written import HEADINGS, Form, Point, Said, Written, from_form, from_text
 
 # ---- the form that is asked for
 
@@ -31,16 +31,16 @@ Obsolete: 3, 7
 @pytest.mark.req("R057")
 def test_the_form_that_is_asked_for_is_read_whole():
     written = from_text(ASKED)
-    assert written == Written(
+    assert written == Draft(
         "The parser of dates",
         (
-            Said("goal", '"make it take ISO weeks"', (1,)),
-            Said("decisions", "`parse_week` was added to src/dates.py", (4, 6)),
-            Said("files", "src/dates.py: changed", (6,)),
-            Said("errors", "ValueError in test_weeks, solved by padding", (7, 8, 9)),
-            Said("state", "All tests pass", (9,)),
-            Said("next", "The assistant meant to update the docs", (9,)),
-            Said("questions", "Whether weeks begin on Monday", (1,)),
+            DraftClaim("goal", '"make it take ISO weeks"', (1,)),
+            DraftClaim("decisions", "`parse_week` was added to src/dates.py", (4, 6)),
+            DraftClaim("files", "src/dates.py: changed", (6,)),
+            DraftClaim("errors", "ValueError in test_weeks, solved by padding", (7, 8, 9)),
+            DraftClaim("state", "All tests pass", (9,)),
+            DraftClaim("next", "The assistant meant to update the docs", (9,)),
+            DraftClaim("questions", "Whether weeks begin on Monday", (1,)),
         ),
         (3, 7),
         ASKED,
@@ -56,7 +56,10 @@ def test_the_same_as_structured_output():
     )
     written = from_form(form)
     assert written.title == "The parser of dates"
-    assert written.said == (Said("goal", "weeks", (1,)), Said("files", "src/dates.py", (6,)))
+    assert written.claims == (
+        DraftClaim("goal", "weeks", (1,)),
+        DraftClaim("files", "src/dates.py", (6,)),
+    )
     assert written.obsolete == (3,)
     assert Form.model_validate_json(written.text) == form
 
@@ -72,7 +75,7 @@ def test_json_in_place_of_markdown_is_read():
     for text in (form.model_dump_json(), f"Sure!\n```json\n{form.model_dump_json(indent=1)}\n```"):
         written = from_text(text)
         assert (written.title, written.obsolete) == ("t", (2,))
-        assert written.said == (Said("goal", "weeks", (1,)),)
+        assert written.claims == (DraftClaim("goal", "weeks", (1,)),)
 
 
 def test_json_with_other_names_and_shapes_is_read():

@@ -4,14 +4,14 @@ import json
 import re
 
 import pytest
+from draft_claims import all_of
 from growth import check_growth
 from hypothesis import given
 from hypothesis import strategies as st
 from project_paths import DATA
-from written_claims import all_of
 
-from refold.fold.write.phrases import known
-from refold.fold.write.written import HEADINGS, from_text
+from refold.fold.write.draft import HEADINGS, from_text
+from refold.fold.write.phrases import match_heading
 
 WORD = re.compile(r"q[a-z]+z")
 
@@ -39,7 +39,7 @@ def test_no_word_is_lost(text):
     kept = all_of(written)
     for word in WORD.findall(text):
         assert word in kept, text
-    assert all(one.text.strip() for one in written.said)
+    assert all(one.text.strip() for one in written.claims)
     assert written.text == text
 
 
@@ -49,7 +49,7 @@ numbered = st.lists(st.integers(-3, 99).map("- word [{}]\n".format)).map("".join
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")) | numbered)
 def test_nothing_raises(text):
     written = from_text(text)
-    assert all(number > 0 for one in written.said for number in one.cites)
+    assert all(number > 0 for one in written.claims for number in one.cites)
 
 
 @given(
@@ -116,11 +116,11 @@ def test_recorded_summaries_give_claims_by_subject(recorded):
     for text in recorded:
         written = from_text(text)
         assert written.title == "Coding Agent Refactoring"
-        by = {subject: [o for o in written.said if o.subject == subject] for subject in HEADINGS}
+        by = {subject: [o for o in written.claims if o.subject == subject] for subject in HEADINGS}
         counts.append({subject: len(found) for subject, found in by.items() if found})
         assert by["goal"][0].text.startswith("Refactor `coding-agent` to eliminate")
         kept = all_of(written)
-        lines = [line for line in text.splitlines() if not known(line.lstrip("# "))]
+        lines = [line for line in text.splitlines() if not match_heading(line.lstrip("# "))]
         for word in re.findall(r"\w[\w./-]+\w", "\n".join(lines[1:])):
             assert word in kept
     assert counts == [
