@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from refold.cli.demo.play import SESSION, Played, play
 from refold.cli.demo.script import PROMPTS
 from refold.log import CODEC, Entry, Log, Message, Requested, Used
-from refold.recall.text import tell, wire_of
+from refold.recall.text import entry_text, wire_of
 from refold.session.explain import explain_past
 from refold.stores import MemoryStore
 from refold.view.explain import Explanation

@@ -27,7 +27,7 @@ from refold.log import PartRef
 from refold.view import Counter
 from refold.view.framing import tool_name
 from refold.wire import Kind, Shape
-from refold.wire.harness import users_words
+from refold.wire.fingerprint import users_words
 
 Find = Callable[[str], list[str]]
 """Finds the identifiers of a text, each as often as it occurs."""

@@ -287,4 +287,4 @@ class Leaving:
 
 
 def _limited(plan: Plan) -> Iterable[Span]:
-    return (gone.span for gone in plan.layout.gone if gone.reason == "window")
+    return (gone.span for gone in plan.layout.omissions if gone.reason == "window")

@@ -123,7 +123,7 @@ async def search(  # noqa: PLR0913 - what to look for, where, how much of it for
 
 async def search_sessions(log: Log, query: str, *, limit: int = 10) -> list[SessionHit]:
     """The sessions that say most about the query. What forks share counts for the oldest."""
-    found = await log.matches(terms_of(query), most=_MAX_MATCHES)
+    found = await log.matches(terms_of(query), max_matches=_MAX_MATCHES)
     infos: dict[str, SessionInfo] = {}
     for name in {match.session for match in found.matches}:
         with suppress(SessionForgotten, SessionNotFound):

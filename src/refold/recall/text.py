@@ -10,7 +10,7 @@ from refold.log.text import text_of
 from refold.view import Plan, Previous, hashes_of, planned, rebuild
 from refold.view import framing as frames
 from refold.view.framing import tool_name
-from refold.view.view_input import seen
+from refold.view.view_input import visibility
 from refold.wire import Shape, Wire, wire_for
 
 FORGOTTEN = "(forgotten)"

@@ -486,8 +486,8 @@ class Emergencies:
         if self._leaving is None:
             return
         live, setup = self._live, self._live.setup
-        values, summariser = fold_values(setup), setup.profile.summariser
-        job_context = context(values, self._folds.host(), model=setup.model, summariser=summariser)
+        values, summarizer = fold_values(setup), setup.profile.summarizer
+        job_context = context(values, self._folds.host(), model=setup.model, summarizer=summarizer)
         try:
             await self._leaving.all_of(live.view.inputs, job_context, setup.profile.fold.wait)
         except Exception as error:  # noqa: BLE001 - reported; the request goes on

@@ -402,7 +402,7 @@ class Session:
         while True:
             inputs = live.view.inputs
             outline, head = inputs.outline, inputs.head  # a fold may end while we read below these
-            values = await unfolded(live.log, live.name, outline, span, uuid4, live.weight_of)
+            values = await unfold_span(live.log, live.name, outline, span, uuid4, live.weight_of)
             try:
                 await live.append(*values, expected=head)
             except Conflict:
@@ -416,7 +416,7 @@ class Session:
         """Undo a fold, by default the newest: the messages it stood for are shown again."""
         live = self._live
         await live.catch_up()
-        await live.append(*taken_back(live.view.inputs.outline, fold))
+        await live.append(*undo_fold(live.view.inputs.outline, fold))
         self._folds.hold()
         await self._events.sync_checkpoints()
 

@@ -247,7 +247,7 @@ class Refold(AbstractCapability[Any]):
                 await run.begin(ctx, session)
                 if self._board is not None and not run.place.delegated:
                     created = (await self.log.info(run.place.session)).created_at
-                    run.board_text = (await self._board.stand(before=created)).text or None
+                    run.board_text = (await self._board.state(before=created)).text or None
                 with active_caller(self._sessions.key, run.place):
                     result: AgentRunResult[Any] = await handler()
                 session.run_start = None  # nobody will repeat a run that succeeded

@@ -217,7 +217,7 @@ def _too_large(chat: Chat, checkpoint: Checkpoint) -> str:
 
 
 def _message_lines(piece: Piece) -> Iterator[RenderableType]:
-    message = piece.told
+    message = piece.entry
     speaker = _SPEAKERS.get(message.role, message.role)
     who = f"result of {words(piece.tool, 40)}" if piece.tool else speaker
     cut = piece.start or piece.end < piece.chars

@@ -119,7 +119,7 @@ async def board(chat: Chat, typed: str) -> None:
 
 
 async def _show_board(chat: Chat, board: Board) -> None:
-    facts = (await board.stand()).facts
+    facts = (await board.state()).facts
     if not facts:
         how = "/subconscious run fills it from this session, /board add by hand."
         say(chat, f"Nothing is on the board of {clean(board.branch.title)}.", faint(how))
