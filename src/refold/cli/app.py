@@ -61,13 +61,11 @@ class _Commands(TyperGroup):
         self.commands: Any = dict.fromkeys(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as typer has it
-        """Import a command."""
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
-        """List them, without importing any."""
         width = max(map(len, COMMANDS))
         for title, section in _SECTIONS.items():
             with formatter.section(title):
@@ -76,7 +74,6 @@ class _Commands(TyperGroup):
                 )
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
-        """Run the command that was typed."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:  # typer alone would end it without a word

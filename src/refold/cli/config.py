@@ -160,7 +160,6 @@ def _json(value: object) -> str:
 
 
 def _shorter(source: Source) -> str:
-    """The user's files from the home on, the project's from here."""
     if source.level == "user":
         return str(source).replace(f"{Path.home()}/", "~/", 1)
     here = Path.cwd()

@@ -64,17 +64,14 @@ class Row(NamedTuple):
 
 
 def ok(name: str, found: str) -> Row:
-    """All is well."""
     return Row(name, "ok", found)
 
 
 def warning(name: str, found: str, remedy: str) -> Row:
-    """It works, at a price."""
     return Row(name, "warning", found, remedy)
 
 
 def problem(name: str, found: str, remedy: str) -> Row:
-    """It does not work."""
     return Row(name, "problem", found, remedy)
 
 
@@ -435,7 +432,6 @@ async def _folds(log: Log) -> Row:
 
 
 async def _left_behind(log: Log, session: str) -> bool:
-    """Whether a fold was begun there that nobody makes any more."""
     if not await running(log, session):
         return False
     lock = await log.locks().take(session)

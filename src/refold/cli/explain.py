@@ -26,8 +26,6 @@ from refold.view.profiles import PROFILES
 
 
 class _Wanted(NamedTuple):
-    """What the request is to be explained for."""
-
     profile: str | None
     model: str | None
     window: int | None

@@ -25,7 +25,6 @@ from refold.view.profiles import profile as profile_of
 
 
 def as_json(of: Totals, files: Sequence[Found], unread: int) -> dict[str, JsonValue]:
-    """All of it."""
     best = of.best
     return {
         "finding": finding(of),
@@ -241,7 +240,6 @@ def _rules(wanted: Sequence[str] | None) -> list[str]:
 
 
 def _prices(given: str | None) -> Prices | None:
-    """Four numbers, or a model's name."""
     if given is None:
         return None
     fix = "Give a model (anthropic:claude-sonnet-4-5), or four dollar amounts: 3,15,0.30,3.75."

@@ -93,7 +93,6 @@ def label(one: Total) -> str:
 
 
 def sessions(count: int) -> str:
-    """So many sessions."""
     return f"{count:,} session" if count == 1 else f"{count:,} sessions"
 
 
@@ -118,7 +117,6 @@ def dollars(amount: float) -> str:
 
 
 def tokens(count: int) -> str:
-    """A count of tokens, short."""
     if count < _THOUSAND:
         return f"{count}"
     if count < 10 * _THOUSAND:

@@ -48,7 +48,6 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
 
 
 def left_out_json(left_out: Sequence[LeftOut]) -> list[dict[str, object]]:
-    """The same for programs."""
     return [
         {"key": one.key, "value": one.value, "source": str(one.source), "reason": _reason(one)}
         for one in left_out

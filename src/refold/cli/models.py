@@ -88,7 +88,6 @@ def _chosen(names: Sequence[str], known: Overrides) -> list[str]:
 
 
 def _matching(name: str, known: Overrides) -> list[str]:
-    """The models of this name, else those with it in their name."""
     if ":" in name or name in known:
         return [name]
     every = model_names(known)
@@ -114,7 +113,6 @@ def _dollars(prices: Prices) -> tuple[str, str, str]:
 
 
 def _dollar(price: float | None) -> str:
-    """Two digits after the point, or as many as it has."""
     if price is None:
         return NOTHING
     return max(f"{price:.2f}", f"{price:.6f}".rstrip("0"), key=len)

@@ -56,7 +56,6 @@ def where_is(store: str, *, quiet: bool = False) -> str:
 
 
 def own_store() -> Path:
-    """The user's own store."""
     return data_folder() / HERE
 
 
@@ -108,7 +107,6 @@ _FORMS = ("jsonl", "markdown", "json", "html")
 
 
 def session_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The sessions that were used last."""
     address = str(ctx.params.get("store") or STORE)
     tenant = str(ctx.params.get("tenant") or DEFAULT_TENANT)
     try:
@@ -119,7 +117,6 @@ def session_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def profiles(incomplete: str) -> list[str]:
-    """The profiles."""
     return _beginning(PROFILES, incomplete)
 
 

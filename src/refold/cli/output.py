@@ -71,7 +71,6 @@ def print_coloured(lines: Iterable[Sequence[Piece]], console: Console | None = N
 
 
 def coloured(line: Sequence[Piece]) -> Text:
-    """One line as Rich takes it."""
     text = Text.assemble(*((piece.text, STYLES[piece.tone]) for piece in line))
     text.rstrip()
     return text
@@ -107,7 +106,6 @@ def in_colours() -> bool:
 
 
 def plain(line: Line) -> str:
-    """A line without its colours."""
     return "".join(piece.text for piece in line).rstrip()
 
 

@@ -148,7 +148,6 @@ def serve(  # noqa: PLR0913 - an option each
 
 
 def _with_upstream(settings: "Settings", address: str) -> "Settings":
-    """The settings, with this server for all models."""
     from refold.settings import UpstreamSettings  # noqa: PLC0415 - slow
 
     try:

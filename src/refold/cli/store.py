@@ -289,7 +289,6 @@ def _entries(number: int) -> str:
 
 
 def _server(address: str) -> str:
-    """The address, if it is a server's."""
     found = where_is(address)
     if not found.startswith(_POSTGRES):
         raise InvalidInput(
@@ -373,7 +372,6 @@ def _span(text: str | None) -> Span | None:
 
 
 async def _would_go(session: str, span: Span | None, address: str, tenant: str) -> str:
-    """What would be erased, as a sentence."""
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
         info = await log.info(session)
         if span is None:
@@ -396,7 +394,6 @@ async def _living(log: Log, session: str, span: Span) -> int:
 
 
 def can_ask() -> bool:
-    """Whether somebody can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

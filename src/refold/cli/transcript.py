@@ -66,8 +66,6 @@ def lines_of(
 
 
 class _Telling:
-    """Writes lines, each call together with its result."""
-
     def __init__(self, every: Iterable[Moment], width: int, when: Callable[[int], str]) -> None:
         self._width = width
         self._when = when
@@ -148,7 +146,6 @@ def _size(shape: Shape) -> str:
 
 
 def as_json(one: Placed) -> dict[str, object]:
-    """A moment as data."""
     match one.moment:
         case Said() as said:
             return {

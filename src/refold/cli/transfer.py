@@ -56,7 +56,6 @@ class LineSource(Protocol):
     """What lines are read from, more than once."""
 
     def seek(self, offset: int, /) -> int:
-        """Begin again."""
         ...
 
     def readline(self, size: int, /) -> bytes:

@@ -139,8 +139,6 @@ def remove(folder: FolderArgument = Path()) -> None:
 
 
 class _Found(NamedTuple):
-    """What a folder brings that may need trust."""
-
     folder: Path
     files: list[File]
     store: Path | None

@@ -128,7 +128,6 @@ def _part(shape: Shape, tools: Tools, render: _Render) -> Iterator[str]:
 
 
 def _details(name: str, title: str, text: str) -> str:
-    """Something shut, with its text as it is."""
     return f'<details class="{name}"><summary>{title}</summary>{_as_it_is(text)}</details>\n'
 
 

@@ -54,7 +54,6 @@ def session_json(info: SessionInfo) -> dict[str, object]:
 
 
 def fold_json(fold: Compacted) -> dict[str, object]:
-    """A fold as data."""
     return {
         "seq": fold.seq,
         "at": day_and_time(fold.at),

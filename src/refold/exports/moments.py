@@ -79,7 +79,6 @@ class Compacted:
 
     @property
     def sentence(self) -> str:
-        """What it came to."""
         messages = counted(self.messages, "message")
         return f"{COMPACTED}: {messages} → {counted(self.shown, 'token')}"
 
@@ -96,7 +95,6 @@ class Aside:
 
     @property
     def sentence(self) -> str:
-        """What became of it."""
         return f"{self.how}: {counted(self.messages, 'message')} no longer in the conversation"
 
 
@@ -129,8 +127,6 @@ Moment = Said | Compacted | Marked | Opens | Closes
 
 @dataclass(slots=True)
 class _Range:
-    """Where a group lies."""
-
     first: int
     last: int
     group: Compacted | Aside
@@ -161,7 +157,6 @@ async def moments(log: Log, session: str) -> AsyncIterator[Moment]:
 
 
 def counted(number: int, one: str) -> str:
-    """A number of things."""
     return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
@@ -196,7 +191,6 @@ def _event(entry: Entry) -> Moment | None:
 
 
 async def _folds(log: Log, session: str, outline: Outline, wire: Wire | None) -> list[_Range]:
-    """The folds on the session's line, also those beneath others."""
     found: dict[int, _Range] = {}
     waiting = [fold.seq for fold in outline.folds]
     while waiting:
@@ -246,7 +240,6 @@ async def _measured(log: Log, session: str, fold: Compacted, wire: Wire | None) 
 
 
 async def _asides(log: Log, session: str, outline: Outline, head: int) -> Sequence[_Range]:
-    """What was rewound or cleared, where there are messages in it."""
     found: list[_Range] = []
     for span in subtract(up_to(head), outline.on_line(head)):
         messages, how = 0, "Rewound"
@@ -300,10 +293,8 @@ class Tools:
         self._of: dict[str | None, str] = {}
 
     def note(self, shape: Shape) -> None:
-        """Keep what a call says."""
         if shape.kind == "call" and shape.tool:
             self._of[shape.call] = shape.tool
 
     def of(self, shape: Shape) -> str:
-        """The tool of a result."""
         return shape.tool or self._of.get(shape.call) or "tool"

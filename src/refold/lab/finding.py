@@ -56,7 +56,6 @@ class Found:
 
     @property
     def messages(self) -> int:
-        """How many messages were read."""
         return sum(len(one.messages) for one in self.recordings)
 
 
@@ -94,7 +93,6 @@ def recordings(paths: Iterable[Path]) -> Iterator[Found]:
 
 
 def look_into(path: Path) -> Found:
-    """The sessions in one file."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return Found(str(path), why="it is no file")

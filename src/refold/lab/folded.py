@@ -73,11 +73,9 @@ class Folded:
 
     @property
     def marks(self) -> list[Mark]:
-        """Where it folded."""
         return self._marks
 
     def close(self) -> None:
-        """End the session's loop."""
         self._runner.run(self.session.close())
         self._runner.close()
 

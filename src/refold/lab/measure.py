@@ -53,7 +53,6 @@ class Job:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Their names."""
         return self.rules if self.profile is None else (self.profile.name,)
 
 
@@ -198,7 +197,6 @@ class Totals:
 
     @property
     def leading(self) -> Total:
-        """The first of ours."""
         return next(one for one in self.every if one.ours)
 
     @property

@@ -36,7 +36,6 @@ def response(
 
 
 def system_prompt(text: str) -> Json:
-    """What the developer says."""
     return {"content": text, "part_kind": "system-prompt"}
 
 
@@ -56,7 +55,6 @@ def tool_return(
 
 
 def text(content: str) -> Json:
-    """What the model says."""
     return {"content": content, "part_kind": "text"}
 
 
@@ -80,7 +78,6 @@ def tool_call(tool: str, call: str, arguments: JsonValue) -> Json:
 
 
 def image(data: str, media_type: str) -> Json:
-    """A picture, as base64."""
     return {"data": data, "media_type": media_type, "kind": "binary"}
 
 
@@ -186,14 +183,12 @@ class Reader:
         self._found: dict[bytes, Counter[str]] = {}
 
     def read(self, payload: bytes) -> Said:
-        """What the message says."""
         said = self._said.get(payload)
         if said is None:
             said = self._said[payload] = _read(payload, self.count)
         return said
 
     def tokens(self, payload: bytes) -> int:
-        """How many tokens the message is."""
         return self.read(payload).tokens
 
     def identifiers(self, payload: bytes) -> Counter[str]:
@@ -280,7 +275,6 @@ def _text(part: Json) -> str:
 
 
 def _media(item: JsonValue) -> str:
-    """Pictures and the like are not measured."""
     match item:
         case {"kind": "binary" | "image-url" | "document-url" | "audio-url" | "video-url"}:
             return ""

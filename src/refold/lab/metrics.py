@@ -231,7 +231,6 @@ def rereads_lost(replay: Replay, reader: Reader) -> Share:
 
 
 def _read_path(call: Call) -> str | None:
-    """The file that a call reads."""
     if call.tool.lower() not in _TOOLS or not isinstance(call.arguments, dict):
         return None
     for name in _PATHS:

@@ -113,10 +113,7 @@ class Settings:
 
 
 class Everything:
-    """Sends all there is."""
-
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """All messages."""
         return messages
 
 
@@ -151,7 +148,6 @@ class RollingMask:
         self._masked: dict[bytes, bytes] = {}
 
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """All messages, the old returns masked."""
         old = set(returns(self._reader, messages)[: -self._keep])
         return [
             self._mask(payload) if at in old else payload for at, payload in enumerate(messages)
@@ -268,7 +264,6 @@ def _head_of(reader: Reader, messages: Sequence[bytes]) -> int:
 
 
 def returns(reader: Reader, messages: Sequence[bytes]) -> list[int]:
-    """Which messages hold tool returns."""
     return [at for at, payload in enumerate(messages) if reader.read(payload).returns]
 
 

@@ -55,7 +55,6 @@ class Recording:
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
-        """The messages alone."""
         return tuple(one.payload for one in self.messages)
 
 
@@ -193,7 +192,6 @@ def _line(data: bytearray, longest: int, *, passing: bool) -> Iterator[bytes | N
 
 
 def _pieces(file: BinaryIO, size: int = _PIECE) -> Iterator[bytes]:
-    """The file as UTF-8, without the mark at its beginning."""
     data = file.read(size)
     mark, encoding = next((one for one in _MARKS if data.startswith(one[0])), (b"", ""))
     if not encoding:

@@ -54,7 +54,6 @@ class Marking(Protocol):
 
     @property
     def marks(self) -> Sequence[Mark]:
-        """Its folds so far."""
         ...
 
 
@@ -63,7 +62,6 @@ class Closing(Protocol):
     """A policy that holds something to let go of."""
 
     def close(self) -> None:
-        """Let go of it."""
         ...
 
 
@@ -121,8 +119,6 @@ def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = ""
 
 
 class _Player:
-    """What a replay keeps from one request to the next."""
-
     def __init__(self, policy: Policy, reader: Reader) -> None:
         self.answered: set[str] = set()
         self._policy = policy
@@ -151,7 +147,6 @@ class _Player:
 
 
 def common(left: Sequence[bytes], right: Sequence[bytes]) -> int:
-    """How many messages both begin with."""
     for at, (one, two) in enumerate(zip(left, right, strict=False)):
         if one != two:
             return at

@@ -64,7 +64,6 @@ class Row:
 
     @property
     def cache_hits(self) -> float:
-        """CHR."""
         return self.cached / self.sent if self.sent else 0.0
 
 
@@ -89,7 +88,6 @@ class Report:
     measure: Measure
 
     def table(self) -> str:
-        """The rows as plain text."""
         lines = [_HEADINGS, *(self._cells(row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(_aligned(line, widths) for line in lines)
@@ -164,7 +162,6 @@ class _Bench:
 
 
 def row_of(played: Replay, measure: Measure, reader: Reader) -> Row:
-    """The figures of one replay."""
     prices = measure.prices
     p50, p95 = metrics.overhead(played)
     return Row(
@@ -262,7 +259,6 @@ class Case:
 
     @property
     def measure(self) -> Measure:
-        """How its replays are measured."""
         gap = min(Measure().gap, self.threshold // _TAIL)
         return Measure(prices=self.prices, limit=self.window, gap=gap)
 
@@ -293,7 +289,6 @@ class Case:
         )
 
     def budget(self, profile: Profile) -> Budget:
-        """What limits its requests."""
         known = {self.model: ModelSettings(window=self.window)}
         return budget_for(self.model, profile, models=known)
 
@@ -333,7 +328,6 @@ def _facts(model: str) -> ModelFacts:
 
 
 def _prices(facts: ModelFacts) -> Prices | None:
-    """Where no price for the cache is published, that of the input."""
     sent, output, read, write = facts.prices
     if sent is None or output is None:
         return None

@@ -110,7 +110,6 @@ def _answer(step: Step, id_: str, messages: Sequence[ModelMessage], tools: Seque
 
 
 def _texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
-    """What is said in the messages, newest first."""
     for message in reversed(messages):
         for part in reversed(message.parts):
             match part:
@@ -185,7 +184,6 @@ def _texts_counting(
 
 
 def _said(part: object) -> str:
-    """What a part of a request says."""
     told = getattr(part, "model_response_str", None)
     return str(told()) if callable(told) else str(getattr(part, "content", ""))
 
@@ -206,7 +204,6 @@ async def streamed(answer: Answer, pace: float) -> AsyncIterator[str | ToolCallP
 
 
 def whole(answer: Answer, used: RequestUsage, name: str) -> ModelResponse:
-    """The answer at once."""
     said = [TextPart(answer.say)] if answer.say else []
     return ModelResponse([*said, *calls_of(answer)], usage=used, model_name=name)
 
@@ -238,12 +235,10 @@ class DemoModel(Model[None]):
 
     @property
     def model_name(self) -> str:
-        """Its name."""
         return NAME.partition(":")[2]
 
     @property
     def system(self) -> str:
-        """Who serves it."""
         return NAME.partition(":")[0]
 
     async def request(
@@ -252,7 +247,6 @@ class DemoModel(Model[None]):
         model_settings: RequestSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """The answer at once."""
         _, offered = self.prepare_request(model_settings, model_request_parameters)
         answer, used = self._answer(messages, offered)
         return whole(answer, used, self.model_name)
@@ -265,7 +259,6 @@ class DemoModel(Model[None]):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,  # noqa: ARG002 - part of the interface
     ) -> AsyncGenerator[StreamedResponse]:
-        """The answer, word by word."""
         _, offered = self.prepare_request(model_settings, model_request_parameters)
         answer, used = self._answer(messages, offered)
         yield PartStream(offered, streamed(answer, self._pace), used, self.model_name)

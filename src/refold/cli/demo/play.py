@@ -76,8 +76,6 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of it."""
-
     session: str
     window: int
     turns: int
@@ -153,8 +151,6 @@ SESSION = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A turn begins."""
-
     turn: int
     """From 1."""
     prompt: str
@@ -166,8 +162,6 @@ Hear = Callable[[Asked | AgentStreamEvent | AgentRunResultEvent[str]], None]
 
 @dataclass(slots=True)
 class _Heard:
-    """What was said, and which folds were made, turn by turn."""
-
     hear: Hear
     said: list[str] = field(default_factory=list[str])
     answers: list[str] = field(default_factory=list[str])
@@ -178,13 +172,11 @@ class _Heard:
     shown_when_asked: bytes = b""
 
     def begins(self, prompt: str) -> None:
-        """A turn begins."""
         self.said.append(prompt)
         self.tools.append([])
         self.hear(Asked(len(self.tools), prompt))
 
     def happens(self, event: AgentStreamEvent | AgentRunResultEvent[str]) -> None:
-        """Something happens in it."""
         match event:
             case SessionEvent(name="session.compaction_complete", details=details):
                 self.folds[str(details["requestId"])] = len(self.tools), details

@@ -48,8 +48,6 @@ class Turn(_Data):
 
 
 class Script(_Data):
-    """The whole conversation."""
-
     instructions: str
     turns: tuple[Turn, ...]
     outside: str
@@ -64,7 +62,6 @@ class Script(_Data):
 
 @cache
 def script() -> Script:
-    """The conversation, read from its file."""
     text = (files("refold.cli.demo") / "script.toml").read_text("utf-8")
     return Script.model_validate(tomllib.loads(text))
 

@@ -54,7 +54,6 @@ class Printing:
         """Whether a line is begun and not ended."""
 
     def __call__(self, event: Asked | AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
-        """Print what there is to see of it."""
         match event:
             case Asked(prompt=prompt):
                 self._line(f"\n> {prompt}")
@@ -74,7 +73,6 @@ class Printing:
                 pass
 
     def end(self) -> None:
-        """End the line that is begun."""
         if self._open:
             self._out("\n")
             self._open = False
@@ -171,7 +169,6 @@ async def _play(conversation: Conversation, surface: Surface) -> None:
 
 
 async def _look(conversation: Conversation) -> None:
-    """Keep the status line up to date."""
     while True:
         await conversation.look()
         await asyncio.sleep(_PAUSE)

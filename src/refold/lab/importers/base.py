@@ -31,7 +31,6 @@ class Gathered:
     model: str = ""
 
     def recorded(self) -> Recorded:
-        """The message as it is kept."""
         if not self.said:
             return Recorded(make.request(self.parts, at=self.at), self.at)
         more: Json = {"model_name": self.model} if self.model else {}
@@ -73,13 +72,11 @@ class Gathering:
         return self.messages[-1]
 
     def more(self, message: Gathered, parts: Sequence[Json]) -> None:
-        """The same message goes on."""
         message.parts += [part for part in parts if self._sound(part)]
 
     def returned(
         self, call: str, content: JsonValue, at: int | None, *, failed: bool = False
     ) -> None:
-        """What a tool answered."""
         tool = self._open.pop(call, None)
         if tool is None:
             why = "second result of a call" if call in self._closed else "result without its call"
@@ -104,7 +101,6 @@ class Gathering:
                 self._open[call] = str(part["tool_name"])
 
     def recording(self, name: str) -> Recording:
-        """All of it."""
         return Recording(name, tuple(one.recorded() for one in self.messages), dict(self.skipped))
 
     def _sound(self, part: Json) -> bool:

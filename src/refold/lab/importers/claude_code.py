@@ -41,7 +41,6 @@ _TYPES = frozenset({"user", "assistant", "system", "summary", "file-history-snap
 
 
 def knows(record: Json) -> bool:
-    """Whether Claude Code wrote the record."""
     return string(record, "type") in _TYPES and any(name in record for name in _OF_THEIRS)
 
 

@@ -42,7 +42,6 @@ _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reason
 
 
 def knows(record: Json) -> bool:
-    """Whether Codex wrote the record."""
     match record:
         case {"type": str(kind), "payload": dict()}:
             return kind in _ENVELOPES

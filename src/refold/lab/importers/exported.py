@@ -19,7 +19,6 @@ _OF_CLIENTS = frozenset({"anthropic-messages", "openai-chat", "openai-responses"
 
 
 def knows(record: Json) -> bool:
-    """Whether Refold wrote the record."""
     match record:
         case {"refold": int(), "session": str()}:
             return True
@@ -67,8 +66,6 @@ def _recorded(body: Json, at: int | None) -> Recorded:
 
 
 class _ClientsOwn:
-    """Reads messages in a client's format."""
-
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._gathering = Gathering()
@@ -111,7 +108,6 @@ class _ClientsOwn:
                 self._gathering.prompt(shape.text, at, system=shape.kind == "system")
 
     def _says(self, parts: Sequence[Json], at: int | None) -> None:
-        """An answer of several items is one message."""
         if self._answer is not None and self._wire.itemized:
             self._gathering.more(self._answer, parts)
         elif parts:

@@ -69,7 +69,6 @@ def parse_gemini(records: Iterable[Json], name: str) -> Recording:
 
 
 def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
-    """The chat that was saved."""
     gathering = Gathering()
     names = _Names()
     for one in contents:
@@ -87,7 +86,6 @@ def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
 
 
 def _latest(records: Iterable[Json], gathering: Gathering) -> list[Json]:
-    """The messages as they are in the end."""
     found: dict[str, Json] = {}
     for number, record in enumerate(records):
         back, changed = string(record, "$rewindTo"), record.get("$set")
@@ -148,8 +146,6 @@ def _answer(record: Json, gathering: Gathering, at: int | None) -> None:
 
 
 class _Names:
-    """Names for calls that have none."""
-
     def __init__(self) -> None:
         self._open: defaultdict[str, list[str]] = defaultdict(list)
         self._calls = 0

@@ -32,7 +32,6 @@ NAME = "pi"
 
 
 def knows(record: Json) -> bool:
-    """Whether pi wrote the record."""
     match record:
         case {"type": "message", "message": {"role": str()}}:
             return True
@@ -151,7 +150,6 @@ def _said(block: JsonValue, provider: str | None) -> Json:
 
 
 def _content(content: JsonValue) -> JsonValue:
-    """One text where there are only texts."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     items = [_item(block) for block in content]
