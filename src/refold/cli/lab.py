@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -14,17 +13,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from refold.cli.lab_report import finding, notes, plain, report, show
 from refold.cli.outcome import explained
 from refold.errors import InvalidInput
-from refold.lab.finding import FIX, Found, recordings
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
-from refold.lab.metrics import Prices
 from refold.lab.policies import baselines
-from refold.lab.report import Case, Given, Row, case_of, prices_of
+from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
+from refold.lab.session_files import FIX, SessionFile, recordings
+from refold.models import Prices
 from refold.view.profiles import profile as profile_of
 
 # The report of `refold lab` for programs.
 
 
-def as_json(of: Totals, files: Sequence[Found], unread: int) -> dict[str, JsonValue]:
+def as_json(of: Totals, files: Sequence[SessionFile], unread: int) -> dict[str, JsonValue]:
     best = of.best
     return {
         "finding": finding(of),
@@ -89,13 +88,13 @@ def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
         "window": case.window,
         "window_known": case.windowed,
         "threshold": case.threshold,
-        "prices": asdict(case.prices),
+        "prices": case.prices._asdict(),
         "prices_known": case.priced,
         "short": short,
     }
 
 
-def _file(one: Found) -> dict[str, JsonValue]:
+def _file(one: SessionFile) -> dict[str, JsonValue]:
     return {
         "path": one.path,
         "format": one.format or None,
@@ -169,7 +168,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
     with explained():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
         rules = _rules(policy)
-        given = Given(window, threshold, _prices(prices))
+        given = CaseOptions(window, threshold, _prices(prices))
         read = _read(files, given, everything=everything)
         jobs = jobs_for(read.cases, profiles, rules)
         outcomes: list[Outcome] = []
@@ -183,7 +182,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
 
 
 class _Read(NamedTuple):
-    files: list[Found]
+    files: list[SessionFile]
     cases: list[Case]
     unread: int
 
@@ -196,9 +195,9 @@ def _print(of: Totals, read: _Read, *, json_: bool) -> None:
     show(report(of, read.files, width=console.width, unread=read.unread), console)
 
 
-def _read(paths: Sequence[str], given: Given, *, everything: bool) -> _Read:
+def _read(paths: Sequence[str], given: CaseOptions, *, everything: bool) -> _Read:
     """The sessions, up to as many messages as are replayed; of those left, how many there are."""
-    files: list[Found] = []
+    files: list[SessionFile] = []
     cases: list[Case] = []
     messages = unread = 0
     with _progress() as progress:
@@ -217,7 +216,7 @@ def _read(paths: Sequence[str], given: Given, *, everything: bool) -> _Read:
     return _Read(files, cases, unread)
 
 
-def _nothing(files: Sequence[Found]) -> str:
+def _nothing(files: Sequence[SessionFile]) -> str:
     lines = [f"{plain(one.path)}: {one.why}." for one in files[:_FEW_FILES]]
     if len(files) > _FEW_FILES:
         lines.append(f"... and {len(files) - _FEW_FILES:,} more.")

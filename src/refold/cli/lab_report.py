@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from refold.cli.output import NOTHING
-from refold.lab.finding import Found
 from refold.lab.measure import Total, Totals, same
-from refold.lab.metrics import Prices
+from refold.lab.metrics import DEFAULT_PRICES
 from refold.lab.replay import Mark
 from refold.lab.report import Case
+from refold.lab.session_files import SessionFile
 from refold.view.budget import ASSUMED_WINDOW
 
 # What `refold lab` found, in words.
@@ -160,7 +160,7 @@ def _on_prices(cases: Sequence[Case]) -> list[str]:
     if known and not unknown:
         said.append(f"Prices: {', '.join(known)}, as published or given.")
     if unknown:
-        usual = Prices()
+        usual = DEFAULT_PRICES
         said.append(
             f"{sessions(unknown)} of no model whose prices are known: counted at "
             f"${usual.input:g} in, ${usual.output:g} out, ${usual.cache_read:g} from the cache, "
@@ -189,7 +189,9 @@ _BEST = "* the cheapest that keeps nine names of ten and is never refused."
 _ASCII = str.maketrans({"├": "|", "┤": "|", "─": "-", "▼": "v", "→": ">", NOTHING: "-", "…": "."})
 
 
-def report(of: Totals, files: Sequence[Found], *, width: int, unread: int = 0) -> RenderableType:
+def report(
+    of: Totals, files: Sequence[SessionFile], *, width: int, unread: int = 0
+) -> RenderableType:
     """All of it: the finding, the table, where the folds would have been, what was read."""
     blocks: list[RenderableType] = [
         Text(finding(of), style="bold"),
@@ -289,7 +291,7 @@ def _bar(marks: Sequence[Mark], messages: int, room: int) -> str:
     return f"├{''.join(cells)}┤"
 
 
-def _read(files: Sequence[Found], unread: int, width: int) -> Iterable[RenderableType]:
+def _read(files: Sequence[SessionFile], unread: int, width: int) -> Iterable[RenderableType]:
     yield Text("What was read", style="bold")
     shown = sorted(files, key=lambda one: not one.why)[:_MOST_FILES]
     for one in shown:
@@ -304,7 +306,7 @@ def _read(files: Sequence[Found], unread: int, width: int) -> Iterable[Renderabl
         yield Text(f"  {unread:,} more sessions were found: --all replays them too.", style="dim")
 
 
-def _about(one: Found) -> str:
+def _about(one: SessionFile) -> str:
     if one.why:
         return f"not read: {plain(one.why)}"
     many = len(one.recordings)

@@ -55,8 +55,7 @@ _LONGEST_LINE = 256 << 20
 class LineSource(Protocol):
     """What lines are read from, more than once."""
 
-    def seek(self, offset: int, /) -> int:
-        ...
+    def seek(self, offset: int, /) -> int: ...
 
     def readline(self, size: int, /) -> bytes:
         """The next line, or so many bytes of it."""
