@@ -337,9 +337,9 @@ def test_a_fold_leaves_head_summary_and_tail():
     assert reader.tokens(view[1]) == 40 + 2
     tail = len(view) - 2
     assert view[2:] == session.payloads[-1 - tail : -1]
-    folds = [r.spent for r in played.requests if r.spent.output]
+    folds = [r.own_usage for r in played.requests if r.own_usage.output]
     assert len(folds) > 1
-    assert all(fold.cached > 400 and fold.output == 40 for fold in folds)
+    assert all(fold.cache_read > 400 and fold.output == 40 for fold in folds)
 
 
 def test_a_ledger_names_what_was_folded_as_far_as_there_is_room():

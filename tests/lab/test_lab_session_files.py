@@ -225,8 +225,8 @@ def test_any_value_changed(tmp_path, data, kind):
 LIMITED = """
 import sys
 from pathlib import Path
-from refold.lab.session_files import look_into
-found = look_into(Path(sys.argv[1]))
+from refold.lab.session_files import read_session_file
+found = read_session_file(Path(sys.argv[1]))
 print(found.format, len(found.recordings), found.messages, found.broken, found.older, found.why)
 """
 

@@ -25,7 +25,7 @@ from refold.cli.chat.models.local_servers import Server, public, running_here
 from refold.cli.chat.models.providers import LOCAL, PROVIDERS, Choice, chosen_model, keys_found
 from refold.cli.left_out import left_out_notice
 from refold.cli.options import STORE, StoreOption, TenantOption, own_store, store_at, where_is
-from refold.cli.outcome import FAILED, explained
+from refold.cli.outcome import FAILED, exit_on_error
 from refold.cli.output import terminal_width
 from refold.engine.protocol import running
 from refold.errors import RefoldError
@@ -467,7 +467,7 @@ _COMPLETIONS = {
 def terminal(
     environ: Mapping[str, str] = os.environ, *, encoding: str | None = None
 ) -> Iterator[Row]:
-    """Width, colours, characters; and whether the shell completes our commands."""
+    """Width, colors, characters; and whether the shell completes our commands."""
     yield _size(environ)
     yield _characters(encoding or sys.stdout.encoding)
     yield _completion(environ)
@@ -481,14 +481,14 @@ def _size(environ: Mapping[str, str]) -> Row:
     if kind in ("", "dumb"):
         return warning(
             "terminal",
-            "it says that it can neither move the cursor nor show colours: chats are plain",
+            "it says that it can neither move the cursor nor show colors: chats are plain",
             "export TERM=xterm-256color",
         )
     if columns < _NARROW:
         return warning("terminal", f"{columns} columns", "Make the window 80 columns wide.")
-    colours = "no colours (NO_COLOR)" if environ.get("NO_COLOR") else "colours"
+    colors = "no colors (NO_COLOR)" if environ.get("NO_COLOR") else "colors"
     within = ", in tmux" if environ.get("TMUX") else ""
-    return ok("terminal", f"{kind}, {columns} columns, {colours}{within}")
+    return ok("terminal", f"{kind}, {columns} columns, {colors}{within}")
 
 
 def _characters(encoding: str) -> Row:
@@ -532,7 +532,7 @@ def doctor(
 
     Example: refold doctor
     """
-    with explained():
+    with exit_on_error():
         rows = [*installed(), *asyncio.run(stored(store, tenant)), *configured(), *terminal()]
         if as_json:
             typer.echo(json.dumps([one._asdict() for one in rows], ensure_ascii=False, indent=2))

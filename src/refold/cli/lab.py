@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from refold.cli.lab_report import finding, notes, plain, report, show
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.errors import InvalidInput
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
 from refold.lab.policies import baselines
@@ -165,7 +165,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
 
     Example: refold lab ~/.claude/projects
     """
-    with explained():
+    with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
         rules = _rules(policy)
         given = CaseOptions(window, threshold, _prices(prices))

@@ -80,7 +80,7 @@ def notes(of: Totals) -> list[str]:
     found += _on_prices(of.cases)
     if any(one.ours and one.policy != "balanced" for one in of.every):
         found.append(
-            "No model was asked: where a profile lets one summarise, 1,500 tokens that say nothing "
+            "No model was asked: where a profile lets one summarize, 1,500 tokens that say nothing "
             "stand in for it, so what it keeps is the least it would."
         )
     found += [f"{label(one)} could not be replayed: {one.error}" for one in of.every if one.error]

@@ -25,7 +25,7 @@ from refold.cli.options import (
     store_at,
     where_to_look,
 )
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.errors import (
     InvalidInput,
     SessionExists,
@@ -226,7 +226,7 @@ def export(  # noqa: PLR0913 - an option each
 
     Example: refold export support-42 --as html -o parcel.html
     """
-    with explained():
+    with exit_on_error():
         check_name(session)
         _check(form, output, as_json=as_json)
         with writing(output, force=force) as file:
@@ -309,7 +309,7 @@ def import_(
 
     Example: refold import parcel.jsonl --as "support-42 (copy)"
     """
-    with explained():
+    with exit_on_error():
         with reading(source) as file:
             imported = asyncio.run(_import(file, name, store, tenant))
         typer.echo(json.dumps(asdict(imported)) if as_json else _sentence(imported))

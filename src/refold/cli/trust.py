@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from refold.cli.options import HERE
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.settings import Trust
@@ -59,7 +59,7 @@ def grant(
     """
     if context.invoked_subcommand is not None:
         return
-    with explained():
+    with exit_on_error():
         found = _Found.at(Path())
         if not found.files and not found.store:
             raise InvalidInput(
@@ -87,7 +87,7 @@ def show(folder: FolderArgument = Path(), *, as_json: JsonOption = False) -> Non
 
     Example: refold trust show
     """
-    with explained():
+    with exit_on_error():
         found = _Found.at(folder)
         if as_json:
             typer.echo(json.dumps(_as_json(found), ensure_ascii=False, indent=2))
@@ -104,7 +104,7 @@ def list_(*, as_json: JsonOption = False) -> None:
 
     Example: refold trust list
     """
-    with explained():
+    with exit_on_error():
         files = sorted(Trust.load().files.values())
         if as_json:
             rows = [{"path": str(one.path), "sha256": one.sha256, "at": one.at} for one in files]
@@ -122,7 +122,7 @@ def remove(folder: FolderArgument = Path()) -> None:
 
     Example: refold trust remove ~/src/old-project
     """
-    with explained():
+    with exit_on_error():
         place = folder.resolve()
         folders = {place, *(file.path.parent for file in project_files(place))}
         gone = [one.path for one in Trust.load().revoke(folders)]

@@ -3,8 +3,17 @@
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
 from refold.session.compaction import Compacted
-from refold.session.explain import Filled, Spent, spent
+from refold.session.explain import Filled, SessionCost, session_cost
 from refold.session.forecast import Forecast
 from refold.session.session import Session
 
-__all__ = ["Compacted", "Filled", "Forecast", "Session", "Setup", "Spent", "Usage", "spent"]
+__all__ = [
+    "Compacted",
+    "Filled",
+    "Forecast",
+    "Session",
+    "SessionCost",
+    "Setup",
+    "Usage",
+    "session_cost",
+]

@@ -28,7 +28,7 @@ from refold.integrations.pydantic_ai.events import Happening
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
-from refold.session import Compacted, Session, Spent, spent
+from refold.session import Compacted, Session, SessionCost, session_cost
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
 
@@ -131,7 +131,7 @@ class Conversation:
         self._asked: asyncio.Task[Compacted] | None = None
         self._hearing: Hearing | None = None
         self._folding: float | None = None
-        self._spent: Spent | None = None
+        self._spent: SessionCost | None = None
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
 
@@ -296,12 +296,14 @@ class Conversation:
             setup = session.setup
             filled = session.filled
             async with self._sums:
-                self._spent = await spent(self.log, self.name, self._spent, self._settings.models)
+                self._spent = await session_cost(
+                    self.log, self.name, self._spent, self._settings.models
+                )
             if not session.folding:
                 self._folding = None
             elif self._folding is None:
                 self._folding = monotonic()
-        sums = self._spent or Spent()
+        sums = self._spent or SessionCost()
         return Status(
             self.name,
             self.model.model_id,

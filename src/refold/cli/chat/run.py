@@ -17,11 +17,11 @@ from refold.cli.options import (
     ProfileChoice,
     StoreOption,
     TenantOption,
-    able,
+    full_terminal,
     session_names,
     where_is,
 )
-from refold.cli.outcome import explained, needing
+from refold.cli.outcome import exit_on_error, require_extra
 from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.user_files import state_folder
@@ -214,11 +214,11 @@ def chat(  # noqa: PLR0913 - an option each
     wanted = Wanted(
         where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
     )
-    with explained(), needing("chat"):
+    with exit_on_error(), require_extra("chat"):
         if prompt is not None or as_json:
             code = run_prompt(wanted, _with_input(prompt), as_json=as_json)
         else:
-            code = run_chat(wanted, plain=plain or not _streams() or not able())
+            code = run_chat(wanted, plain=plain or not _streams() or not full_terminal())
     raise typer.Exit(code)
 
 

@@ -22,7 +22,7 @@ from refold.cli.chat.commands.output import (
 )
 from refold.cli.chat.commands.parts import Seen, Shown, parts_shown, seen
 from refold.cli.chat.commands.undo import clear
-from refold.cli.output import STYLES, coloured
+from refold.cli.output import STYLES, colored
 from refold.view import Explanation
 from refold.view.explanation import Piece, Told, Tone
 from refold.wire import Described
@@ -197,7 +197,7 @@ def _beside(chat: Chat, shares: Sequence[Share], legend: RenderableType) -> list
     """Grid and legend side by side, or below each other; in words where nothing is drawn."""
     if is_plain(chat):
         return [f"{one.name}: {counted(one.tokens, 'token')}" for one in shares]
-    cells = Text("\n").join(map(coloured, grid(shares, ROWS, COLUMNS)))
+    cells = Text("\n").join(map(colored, grid(shares, ROWS, COLUMNS)))
     if chat.surface.width < _BESIDE:
         return [cells, Text(""), legend]
     both = Table.grid(padding=(0, 2, 0, 0))

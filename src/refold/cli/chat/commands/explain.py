@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from refold.cli.board import told
+from refold.cli.board import consolidation_lines
 from refold.cli.chat.commands.output import (
     NOTHING_SAID,
     Chat,
@@ -19,7 +19,7 @@ from refold.cli.chat.commands.output import (
     words,
 )
 from refold.cli.chat.commands.parts import seen
-from refold.cli.output import coloured
+from refold.cli.output import colored
 from refold.cli.transfer import writing
 from refold.errors import InvalidInput
 from refold.log import Log, export_session
@@ -48,7 +48,7 @@ async def explain(chat: Chat, typed: str) -> None:
         say(chat, NOTHING_SAID, faint("Your first message will be sent as it is."))
         return
     lines = pieces(found.explanation, chat.surface.width, every=typed == "all")
-    say(chat, *map(coloured, lines))
+    say(chat, *map(colored, lines))
 
 
 def explain_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - as every other
@@ -156,7 +156,11 @@ async def subconscious(chat: Chat, typed: str) -> None:
         say(chat, NOTHING_SAID, faint("There is nothing to consolidate."))
         return
     done = await chat.conversation.consolidate()
-    say(chat, *map(clean, told(done)), *([faint(_LATER)] if done.added or done.pruned else []))
+    say(
+        chat,
+        *map(clean, consolidation_lines(done)),
+        *([faint(_LATER)] if done.added or done.pruned else []),
+    )
 
 
 async def _show(chat: Chat, found: Board) -> None:
