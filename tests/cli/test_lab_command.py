@@ -185,7 +185,7 @@ def test_wrong_choices_name_the_right_ones(tmp_path, option, value, word):
 
 
 def test_only_as_much_as_takes_minutes_is_replayed(tmp_path, monkeypatch):
-    monkeypatch.setattr("refold.cli.lab._MOST", 10)
+    monkeypatch.setattr("refold.cli.lab._MAX_MESSAGES", 10)
     for name in ("one", "two", "three"):
         (tmp_path / name).write_bytes(FILES["Claude Code"])
     only = ("--profile", "balanced", "--policy", "batched")
@@ -232,10 +232,10 @@ def test_prices_and_windows_are_those_of_the_model():
     assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
     small = case_of(Recording("x", ()), CaseOptions(window=10_000))
     assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_600, 1_600)
-    assert small.of(PROFILES["balanced"]) is PROFILES["balanced"]
+    assert small.adapt(PROFILES["balanced"]) is PROFILES["balanced"]
     given = case_of(Recording("x", ()), CaseOptions(threshold=5_000))
-    assert given.of(PROFILES["balanced"]).trigger.tokens == 5_000
-    assert given.of(PROFILES["copilot"]) is PROFILES["copilot"]
+    assert given.adapt(PROFILES["balanced"]).trigger.tokens == 5_000
+    assert given.adapt(PROFILES["copilot"]) is PROFILES["copilot"]
 
 
 def test_figures_are_short_and_never_better_than_they_are():
