@@ -30,7 +30,7 @@ from refold.lab import (
     read_openai_chat,
     read_pi,
 )
-from refold.lab.folded import Folded
+from refold.lab.session_policy import SessionPolicy
 from refold.models import counter_for
 from refold.models.experience import Setup
 from refold.recall import search
@@ -63,10 +63,10 @@ class _Made:
 
     def __init__(self, profile: Profile, window: int = WINDOW) -> None:
         self.setup = _setup(profile, window)
-        self.policies: list[Folded] = []
+        self.policies: list[SessionPolicy] = []
 
-    def __call__(self, _: Reader) -> Folded:
-        self.policies.append(Folded(self.setup))
+    def __call__(self, _: Reader) -> SessionPolicy:
+        self.policies.append(SessionPolicy(self.setup))
         return self.policies[-1]
 
 
@@ -101,7 +101,7 @@ def _needles(recordings: Sequence[Recording]) -> list[Figure]:
     found: list[Figure] = []
     for recording in recordings:
         planted = plant(recording, reader)
-        policy = Folded(_setup(PROFILES["balanced"]))
+        policy = SessionPolicy(_setup(PROFILES["balanced"]))
         kept = needles_kept(planted, play(planted.recording, policy, reader), reader)
         every = [needle for needles in planted.needles.values() for needle in needles]
         recalled = asyncio.run(_recalled(policy, every))
@@ -113,7 +113,7 @@ def _needles(recordings: Sequence[Recording]) -> list[Figure]:
     return found
 
 
-async def _recalled(policy: Folded, needles: Sequence[str]) -> int:
+async def _recalled(policy: SessionPolicy, needles: Sequence[str]) -> int:
     log = policy.store.log()
     hits = [await search(log, needle, session="replay", limit=1) for needle in needles]
     return sum(

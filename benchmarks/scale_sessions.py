@@ -11,7 +11,7 @@ from refold.fold.job import Job, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
 from refold.lab import Recording
-from refold.lab.folded import stand_in
+from refold.lab.session_policy import placeholder_summary
 from refold.log import Author, Log
 from refold.models.experience import Setup
 from refold.session import Session
@@ -89,7 +89,7 @@ async def play(log: Log, name: str, recording: Recording, setup: Setup) -> Playe
 
 async def _write(material: Material, job: Job, steps: Steps) -> Summary:
     """A summary as long as a model's, whose one call is a step of the fold, as a real one is."""
-    summary = await stand_in(material, job, steps)
+    summary = await placeholder_summary(material, job, steps)
     await steps.step("summary", lambda: _answer(summary.words))
     return summary
 

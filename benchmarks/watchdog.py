@@ -13,8 +13,8 @@ from benchmarks.replay import DATA, PI, WINDOW
 from refold.fold.events import FoldEvent
 from refold.fold.watchdog import OTHER, ReadAgain
 from refold.lab import Reader, Recording, Replay, o200k, play, read_pi
-from refold.lab.folded import Folded
 from refold.lab.metrics import rereads
+from refold.lab.session_policy import SessionPolicy
 from refold.models import counter_for
 from refold.models.experience import Setup
 from refold.view import PROFILES, Budget, Event
@@ -22,7 +22,7 @@ from refold.view import PROFILES, Budget, Event
 THRESHOLDS = (100_000, 40_000)
 
 
-class _Watched(Folded):
+class _Watched(SessionPolicy):
     """A replayed session that keeps what the watchdog told."""
 
     def __init__(self, setup: Setup) -> None:

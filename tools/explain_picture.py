@@ -12,7 +12,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
-from refold.cli.output import print_coloured
+from refold.cli.output import print_colored
 from refold.log import (
     Author,
     FoldCompleted,
@@ -137,7 +137,7 @@ async def _explained() -> Explanation:
 def draw(found: Explanation) -> str:
     """The picture. It names no font of the network, so that it looks the same without one."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    print_coloured(pieces(found, WIDTH), console)
+    print_colored(pieces(found, WIDTH), console)
     template = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     template = template.replace("Fira Code, monospace", "DejaVu Sans Mono, Menlo, monospace")
     return console.export_svg(

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.cli.options import MOST
+from refold.cli.options import MAX_NAMES
 from refold.log import Author, Opened
 from refold.stores import open_store
 
@@ -50,9 +50,9 @@ def test_sessions(folder, command):
 
 
 def test_sessions_that_are_many_or_cannot_be_read(folder):
-    asyncio.run(keep(folder / "refold.db", *(f"s{n}" for n in range(MOST + 20))))
-    assert len(offered("refold show s")) == MOST
-    assert len(offered("refold models o")) == MOST
+    asyncio.run(keep(folder / "refold.db", *(f"s{n}" for n in range(MAX_NAMES + 20))))
+    assert len(offered("refold show s")) == MAX_NAMES
+    assert len(offered("refold models o")) == MAX_NAMES
     (folder / "refold.db").write_bytes(b"no store at all" * 100)
     assert offered("refold show s") == [""]
     assert {path.name for path in folder.iterdir()} <= {"refold.db"}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from refold.cli import output, store
 from refold.cli.app import app
 from refold.cli.output import ago
-from refold.cli.sessions import emphasised
+from refold.cli.sessions import emphasized
 from refold.log import Author, Message, Note, Opened, Requested, Span
 from refold.stores import open_store
 from refold.view.explanation import Piece
@@ -213,8 +213,8 @@ def test_search_finds_in_all_sessions_and_in_one():
         ("nothing", []),
     ],
 )
-def test_the_match_is_emphasised(line, strong):
-    pieces = list(emphasised(line, frozenset({"time", "zone", "zurich"})))
+def test_the_match_is_emphasized(line, strong):
+    pieces = list(emphasized(line, frozenset({"time", "zone", "zurich"})))
     assert "".join(piece.text for piece in pieces) == line
     assert [piece.text for piece in pieces if piece.tone] == strong
 
@@ -299,7 +299,7 @@ def on_a_screen(monkeypatch):
     return screen
 
 
-def test_colours_only_where_they_are_wanted(monkeypatch):
+def test_colors_only_where_they_are_wanted(monkeypatch):
     screen = on_a_screen(monkeypatch)
     output.print_lines([[Piece("a", "strong"), Piece("b")]])
     assert screen.text.startswith("\x1b[1ma")

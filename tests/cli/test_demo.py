@@ -21,21 +21,18 @@ from refold.cli.demo import model
 from refold.cli.demo import play as playing
 from refold.cli.demo.command import demo
 from refold.cli.demo.model import (
-    DETAIL,
-    INSTRUCTIONS,
     NAME,
-    PACE,
-    PROMPTS,
-    WINDOW,
     DemoModel,
     demo_model,
     demo_models,
     demo_tools,
+    list_files,
+    read_file,
+    search_files,
 )
-from refold.cli.demo.play import Asked, play
-from refold.cli.demo.script import script
-from refold.cli.demo.show import Printing
-from refold.cli.demo.tools import list_files, read_file, search_files
+from refold.cli.demo.play import Prompt, play
+from refold.cli.demo.script import DETAIL, INSTRUCTIONS, PACE, PROMPTS, WINDOW, script
+from refold.cli.demo.show import Printer
 
 SATURDAY = "logs/2026-10-31-saturday.txt"
 FOUND = "RF-60418-K"
@@ -138,7 +135,7 @@ def test_the_first_fold_is_seen_within_ten_seconds(heard, played):
     names = [getattr(event, "name", "") for event in heard]
     before = heard[: names.index("session.compaction_complete")]
     pieces = sum(isinstance(event, PartDeltaEvent) for event in before)
-    turns = sum(isinstance(event, Asked) for event in before)
+    turns = sum(isinstance(event, Prompt) for event in before)
     assert played.folds
     assert (pieces + 2 * turns) * PACE < 6  # the rest is the machine's
     assert DemoModel()._pace == PACE
@@ -152,7 +149,7 @@ def test_all_answers_fit_eighty_columns_of_figures(played):
 
 def test_it_is_printed_as_it_is_heard(heard):
     out = []
-    printing = Printing(out.append)
+    printing = Printer(out.append)
     for event in heard:
         printing(event)
     printing.end()

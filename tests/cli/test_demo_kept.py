@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.cli.demo.show import kept
+from refold.cli.demo.show import demo_store
 from refold.errors import SessionExists, SessionNotFound
 from refold.log import Author, Opened
 from refold.stores import MemoryStore
@@ -32,19 +32,19 @@ def test_the_session_stays_and_other_commands_read_it(tmp_path, monkeypatch):
 async def test_without_an_address_nothing_is_left_anywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REFOLD_STORE", "sqlite:///mine.db")
-    async with kept("", "demo") as store:
+    async with demo_store("", "demo") as store:
         assert isinstance(store, MemoryStore)
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_what_is_there_is_never_gone_on_with(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with kept("sqlite:///demo.db", "demo") as store:
+    async with demo_store("sqlite:///demo.db", "demo") as store:
         with pytest.raises(SessionNotFound):
             await store.log().info("demo")
         await store.log().append(
             "demo", [Author().draft(Opened("pydantic-ai", "balanced"))], expected=0
         )
     with pytest.raises(SessionExists, match="demo"):
-        async with kept("sqlite:///demo.db", "demo"):
+        async with demo_store("sqlite:///demo.db", "demo"):
             pass

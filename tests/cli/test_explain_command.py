@@ -141,10 +141,10 @@ def in_terminal(folder, **environment):
     return written.decode().replace("\r\n", "\n")
 
 
-def test_colours_only_where_they_are_wanted(folder, refold):
+def test_colors_only_where_they_are_wanted(folder, refold):
     plain = refold("imports-7").stdout
-    coloured = in_terminal(folder)
+    colored = in_terminal(folder)
     assert "\x1b[" not in plain
-    assert "\x1b[1m" in coloured
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    assert "\x1b[1m" in colored
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
     assert in_terminal(folder, NO_COLOR="1") == plain

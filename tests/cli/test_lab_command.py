@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from refold.cli.lab import as_json, lab
 from refold.cli.lab_report import dollars, finding, percent, report, show, tokens
-from refold.lab import Prices, Recorded, Recording, baselines
-from refold.lab.finding import look_into
+from refold.lab import Prices, RecordedMessage, Recording, baselines
 from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
-from refold.lab.report import Given, case_of, prices_of
+from refold.lab.report import CaseOptions, case_of, prices_of
+from refold.lab.session_files import read_session_file
 from refold.view.profiles import PROFILES
 
 pytest.importorskip("genai_prices")
@@ -65,8 +65,8 @@ def long_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def of(long_file):
     """The totals of one long session."""
-    [recording] = look_into(long_file).recordings
-    case = case_of(recording, Given(window=8_000, threshold=6_000))
+    [recording] = read_session_file(long_file).recordings
+    case = case_of(recording, CaseOptions(window=8_000, threshold=6_000))
     rules = [*baselines()]
     jobs = jobs_for([case], [PROFILES["balanced"]], rules)
     return totals([case], [one for job in jobs for one in measured(job)], ["balanced"], rules)
@@ -74,12 +74,12 @@ def of(long_file):
 
 @pytest.fixture(scope="module")
 def told(of, long_file):
-    return as_json(of, [look_into(long_file)], 0)
+    return as_json(of, [read_session_file(long_file)], 0)
 
 
 def printed(of, path, width=80):
     console = Console(width=width, record=True, file=StringIO(), markup=False, highlight=False)
-    console.print(report(of, [look_into(path)], width=width))
+    console.print(report(of, [read_session_file(path)], width=width))
     return console.export_text()
 
 
@@ -185,7 +185,7 @@ def test_wrong_choices_name_the_right_ones(tmp_path, option, value, word):
 
 
 def test_only_as_much_as_takes_minutes_is_replayed(tmp_path, monkeypatch):
-    monkeypatch.setattr("refold.cli.lab._MOST", 10)
+    monkeypatch.setattr("refold.cli.lab._MAX_MESSAGES", 10)
     for name in ("one", "two", "three"):
         (tmp_path / name).write_bytes(FILES["Claude Code"])
     only = ("--profile", "balanced", "--policy", "batched")
@@ -218,22 +218,24 @@ def test_processes_find_what_one_process_finds(of, monkeypatch):
 def test_ascii_terminals_get_ascii(of, long_file):
     shown = BytesIO()
     file = TextIOWrapper(shown, encoding="ascii", errors="strict", write_through=True)
-    show(report(of, [look_into(long_file)], width=80), Console(file=file, width=80))
+    show(report(of, [read_session_file(long_file)], width=80), Console(file=file, width=80))
     assert b"|---" in shown.getvalue()
 
 
 def test_prices_and_windows_are_those_of_the_model():
-    opus = Recorded(b"{}", model="claude-opus-4-5")
-    case = case_of(Recording("x", (opus, opus, Recorded(b"{}", model="gpt-5"))), Given())
+    opus = RecordedMessage(b"{}", model="claude-opus-4-5")
+    case = case_of(
+        Recording("x", (opus, opus, RecordedMessage(b"{}", model="gpt-5"))), CaseOptions()
+    )
     assert (case.model, case.window) == ("claude-opus-4-5", 200_000)
     assert case.prices == Prices(5, 25, 0.5, 6.25)
     assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
-    small = case_of(Recording("x", ()), Given(window=10_000))
+    small = case_of(Recording("x", ()), CaseOptions(window=10_000))
     assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_600, 1_600)
-    assert small.of(PROFILES["balanced"]) is PROFILES["balanced"]
-    given = case_of(Recording("x", ()), Given(threshold=5_000))
-    assert given.of(PROFILES["balanced"]).trigger.tokens == 5_000
-    assert given.of(PROFILES["copilot"]) is PROFILES["copilot"]
+    assert small.adapt(PROFILES["balanced"]) is PROFILES["balanced"]
+    given = case_of(Recording("x", ()), CaseOptions(threshold=5_000))
+    assert given.adapt(PROFILES["balanced"]).trigger.tokens == 5_000
+    assert given.adapt(PROFILES["copilot"]) is PROFILES["copilot"]
 
 
 def test_figures_are_short_and_never_better_than_they_are():
@@ -260,7 +262,7 @@ def test_the_lab_needs_no_model_library(tmp_path):
 
 
 def test_a_job_is_one_profile_or_some_rules():
-    case = case_of(Recording("x", ()), Given())
+    case = case_of(Recording("x", ()), CaseOptions())
     assert [job.policies for job in jobs_for([case], [PROFILES["inkeep"]], ["none"])] == [
         ("inkeep",),
         ("none",),

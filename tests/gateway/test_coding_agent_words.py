@@ -9,7 +9,7 @@ import pytest
 from coding_agents import Agent, bench, scripted
 from gateway_world import PATHS
 
-from refold.lab.finding import look_into
+from refold.lab.session_files import read_session_file
 from refold.log import export_session
 from refold.testing.upstream import Call, Reply
 from refold.wire.fingerprint import users_words
@@ -114,7 +114,7 @@ async def test_the_lab_reads_what_the_gateway_logged(path, tmp_path):
         lines = [line async for line in export_session(b.store.log(), session)]
     file = tmp_path / "session.jsonl"
     file.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
-    [recording] = look_into(file).recordings
+    [recording] = read_session_file(file).recordings
     messages = [json.loads(one) for one in recording.payloads]
     kinds = [part["part_kind"] for message in messages for part in message["parts"]]
     assert kinds.count("tool-call") == kinds.count("tool-return") == CALLS

@@ -15,12 +15,12 @@ from refold.lab import (
     Measure,
     Prices,
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     Retention,
     Settings,
     Share,
-    Spent,
+    Usage,
     baselines,
     compare,
     frontier,
@@ -60,7 +60,7 @@ def returns(call, text, tool="read"):
 
 
 def recorded(*payloads):
-    return Recording("made", tuple(map(Recorded, payloads)))
+    return Recording("made", tuple(map(RecordedMessage, payloads)))
 
 
 READ = recorded(
@@ -84,8 +84,8 @@ class Latest:
 
 
 class Paying(Latest):
-    def spent(self):
-        return Spent(cached=1000, new=100, output=10)
+    def usage(self):
+        return Usage(1100, 10, cache_read=1000, cache_write=100)
 
 
 def everything(_):
@@ -337,9 +337,9 @@ def test_a_fold_leaves_head_summary_and_tail():
     assert reader.tokens(view[1]) == 40 + 2
     tail = len(view) - 2
     assert view[2:] == session.payloads[-1 - tail : -1]
-    folds = [r.spent for r in played.requests if r.spent.output]
+    folds = [r.own_usage for r in played.requests if r.own_usage.output]
     assert len(folds) > 1
-    assert all(fold.cached > 400 and fold.output == 40 for fold in folds)
+    assert all(fold.cache_read > 400 and fold.output == 40 for fold in folds)
 
 
 def test_a_ledger_names_what_was_folded_as_far_as_there_is_room():
@@ -369,7 +369,7 @@ def test_the_frontier_keeps_the_users_own_messages_and_calls_no_model():
     view = set(played.requests[-1].view)
     assert all(payload in view for payload in session.payloads[::4])
     assert not all(payload in view for payload in session.payloads[2::4])
-    assert all(r.spent == Spent() for r in played.requests)
+    assert all(r.own_usage == Usage(0) for r in played.requests)
 
 
 def test_a_report_compares_with_its_first_policy():

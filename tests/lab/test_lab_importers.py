@@ -116,7 +116,8 @@ def test_pi_sessions_become_pydantic_ai_messages():
 
 def test_pi_recordings_know_times_usage_and_what_was_left_out():
     recording = parse_pi(SESSION, "fix")
-    assert recording.messages[1].usage == Usage(29, 7, 11, 13, 0.5)
+    assert recording.messages[1].usage == Usage(29, 7, 11, 13)
+    assert recording.messages[1].cost == 0.5
     assert recording.messages[1].model == "opus"
     assert [one.at for one in recording.messages[:3]] == [
         1_700_000_000_000,

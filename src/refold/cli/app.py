@@ -14,7 +14,7 @@ from refold.cli.outcome import INTERRUPTED, interrupted, say_no_more
 
 
 class _Command(NamedTuple):
-    """Where a command is defined. It is imported when it is run, so that each one starts fast."""
+    """Where a command is defined. It is imported when it runs, so that each starts fast."""
 
     module: str
     attribute: str
@@ -50,24 +50,24 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "store": _Command("store", "store", "Prepare and maintain a store."),
     },
 }
-COMMANDS: Final = {name: one for section in _SECTIONS.values() for name, one in section.items()}
+COMMANDS: Final = {
+    name: command for section in _SECTIONS.values() for name, command in section.items()
+}
 
 
 class _Commands(TyperGroup):
     """The commands, imported one at a time; an interrupted one says so."""
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - as typer has it
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as typer has it
+        super().__init__(**options)
         self.commands: Any = dict.fromkeys(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as typer has it
-        """Import a command."""
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
-        """List them, without importing any."""
         width = max(map(len, COMMANDS))
         for title, section in _SECTIONS.items():
             with formatter.section(title):
@@ -76,7 +76,6 @@ class _Commands(TyperGroup):
                 )
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
-        """Run the command that was typed."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:  # typer alone would end it without a word
@@ -85,24 +84,23 @@ class _Commands(TyperGroup):
 
 
 def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
-    """Import a command, and what it needs."""
     command = COMMANDS[name]
-    found = getattr(import_module(f"refold.cli.{command.module}"), command.attribute)
+    function = getattr(import_module(f"refold.cli.{command.module}"), command.attribute)
     group = _typer(callback=lambda: None)
-    if isinstance(found, typer.Typer):
-        group.add_typer(found, name=name)
+    if isinstance(function, typer.Typer):
+        group.add_typer(function, name=name)
     else:
-        group.command(name)(found)
+        group.command(name)(function)
     return typer.main.get_group(group).commands[name]
 
 
-def _typer(**given: Any) -> typer.Typer:  # noqa: ANN401 - as typer has it
-    # Plain text: what is printed is meant literally, brackets in a session's name included.
+def _typer(**options: Any) -> typer.Typer:  # noqa: ANN401 - as typer has it
+    # Plain text: brackets in a session's name must not become markup.
     return typer.Typer(
-        add_completion="cls" in given,
+        add_completion="cls" in options,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        **given,
+        **options,
     )
 
 
@@ -117,8 +115,8 @@ app = _typer(
 )
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
-    if wanted:
+def _print_version(version: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if version:
         typer.echo(f"refold {__version__}")
         raise typer.Exit
 
@@ -142,7 +140,10 @@ def refold(
 
 def run() -> int:
     """Run the command line of this process; its exit code."""
-    _print_any_character()
+    # A session's name may not fit the terminal's encoding: escape what does not.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            cast("io.TextIOWrapper", stream).reconfigure(errors="backslashreplace")
     try:
         app(prog_name="refold")
     except KeyboardInterrupt:
@@ -154,10 +155,3 @@ def run() -> int:
             say_no_more()
         raise
     return 0
-
-
-def _print_any_character() -> None:
-    """A session's name may not fit the terminal's encoding: escape what does not."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            cast("io.TextIOWrapper", stream).reconfigure(errors="backslashreplace")

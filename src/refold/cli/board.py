@@ -3,16 +3,23 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
-from refold.cli.options import STORE, SessionName, StoreOption, TenantOption, log_to_read, store_at
-from refold.cli.outcome import explained, needing
+from refold.cli.options import (
+    STORE,
+    JsonOption,
+    SessionName,
+    StoreOption,
+    TenantOption,
+    log_to_read,
+    store_at,
+)
+from refold.cli.outcome import exit_on_error, require_extra
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
@@ -29,7 +36,6 @@ FolderOption = Annotated[
     Path,
     typer.Option("--folder", metavar="DIR", help="A folder on that branch.", show_default="this"),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 HERE = Path()
 T = TypeVar("T")
 
@@ -50,8 +56,8 @@ def show(
     async def facts(found: Board, _: Log) -> str:
         stand = await found.state()
         if as_json:
-            return json.dumps([asdict(one) for one in stand.facts])
-        rows = [(str(one.number), one.text, one.session or "") for one in stand.facts]
+            return json.dumps([asdict(fact) for fact in stand.facts])
+        rows = [(str(fact.number), fact.text, fact.session or "") for fact in stand.facts]
         return "\n".join(aligned(rows)) or f"Nothing is on the board of {found.branch.title}."
 
     typer.echo(_with_board(folder, store, tenant, facts, create=False))
@@ -129,33 +135,22 @@ def run(  # noqa: PLR0913 - an option each
         rem = RemAgent(model_of(choice, os.environ), settings.models)
         return await consolidate(log, session, found, rem)
 
-    with needing("chat"):
-        done = _with_board(folder, store, tenant, read, create=False)
-    typer.echo(json.dumps(asdict(done)) if as_json else "\n".join(told(done)))
+    with require_extra("chat"):
+        result = _with_board(folder, store, tenant, read, create=False)
+    typer.echo(json.dumps(asdict(result)) if as_json else "\n".join(consolidation_lines(result)))
 
 
-def told(done: Consolidated) -> list[str]:
-    """What came of reading a session, in lines."""
-    if not done.messages:
+def consolidation_lines(result: Consolidated) -> list[str]:
+    if not result.messages:
         return ["Nothing was said that the board does not know yet."]
-    lines = [f"Read {counted(done.messages, 'message')}; the session is unchanged."]
-    lines += [f"  + {one.text}" for one in done.added]
-    lines += [f"  - {one.text}" for one in done.pruned]
-    if not done.added and not done.pruned:
+    lines = [f"Read {counted(result.messages, 'message')}; the session is unchanged."]
+    lines += [f"  + {fact.text}" for fact in result.added]
+    lines += [f"  - {fact.text}" for fact in result.pruned]
+    if not result.added and not result.pruned:
         lines.append("Nothing in it was worth the board.")
-    if done.left:
+    if result.left:
         lines.append("There is more to read: run it again to go on.")
     return lines
-
-
-@asynccontextmanager
-async def _log_at(store: str, tenant: str, *, create: bool) -> AsyncGenerator[Log]:
-    if create:
-        async with store_at(store, create=True) as opened:
-            yield opened.log(tenant)
-    else:
-        async with log_to_read(store, tenant, gone="Nothing of it can be read.") as log:
-            yield log
 
 
 def _with_board(
@@ -166,13 +161,17 @@ def _with_board(
     *,
     create: bool = True,
 ) -> T:
-    """What `work` does with the board of the branch that the folder is on."""
+    """The result of `work` on the board of the branch that the folder is on."""
 
-    async def done() -> T:
-        async with _log_at(store, tenant, create=create) as log:
+    async def run() -> T:
+        if create:
+            async with store_at(store, create=True) as opened:
+                log = opened.log(tenant)
+                return await work(Board(log, branch_of(folder)), log)
+        async with log_to_read(store, tenant, gone="Nothing of it can be read.") as log:
             return await work(Board(log, branch_of(folder)), log)
 
-    with explained():
+    with exit_on_error():
         if not folder.is_dir():
             raise InvalidInput(f"There is no folder {str(folder)!r}.", "Name one with --folder.")
-        return asyncio.run(done())
+        return asyncio.run(run())

@@ -4,37 +4,22 @@ import json
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from refold.cli.left_out import left_out_json, left_out_lines, left_out_notice
 from refold.cli.options import ProfileChoice, setting_names, setting_values
-from refold.cli.outcome import explained
-from refold.cli.output import aligned, clipped, terminal_width
+from refold.cli.outcome import exit_on_error
+from refold.cli.output import aligned, terminal_width
 from refold.errors import InvalidInput
-from refold.settings import (
-    SettingChange,
-    Settings,
-    Source,
-    load_settings,
-    set_setting,
-    unset_setting,
-)
+from refold.exports.moments import clip
+from refold.settings import Settings, Source, load_settings, set_setting, unset_setting
 
-_LEAST = 12
-"""No value is clipped to less."""
-_NEAR = 3
-"""Folders further up are shown from the root on."""
-
-
-class Row(NamedTuple):
-    """One setting as it is printed."""
-
-    table: str
-    name: str
-    value: str
-    source: str
+_MIN_VALUE = 12
+"""Columns: no value is clipped to less."""
+_MAX_PARENTS = 3
+"""Folders further up are shown with their full path."""
 
 
 def config(  # noqa: PLR0913 - an option each
@@ -75,15 +60,15 @@ def config(  # noqa: PLR0913 - an option each
 
     Example: refold config trigger.tokens 80000
     """
-    with explained():
+    with exit_on_error():
         if value is not None or unset:
             _change(key, value, unset=unset, project=project, as_json=as_json)
             return
         settings = load_settings(profile)
         if key is not None:
-            found = settings.value(key)
-            typer.echo(_json(found) if as_json else _written(found))
-            left_out = [one for one in settings.left_out if one.key == key]
+            current = settings.value(key)
+            typer.echo(_json(current) if as_json else _plain(current))
+            left_out = [setting for setting in settings.left_out if setting.key == key]
             if left_out:
                 typer.echo(left_out_notice(left_out), err=True)
         elif as_json:
@@ -100,26 +85,23 @@ def _change(
             "A value is set, or it is taken out.",
             "Write `refold config KEY VALUE`, or `refold config KEY --unset`.",
         )
-    kept = (
+    change = (
         unset_setting(key, project=project)
         if value is None
         else set_setting(key, value, project=project)
     )
     if as_json:
-        typer.echo(json.dumps(asdict(kept) | {"path": str(kept.path)}, ensure_ascii=False))
+        typer.echo(json.dumps(asdict(change) | {"path": str(change.path)}, ensure_ascii=False))
         return
-    typer.echo(_said(kept))
-    if kept.instead:
-        typer.echo(f"It does not apply here: {kept.instead}.", err=True)
+    was = f" (before: {_plain(change.before)})" if change.before is not None else ""
+    where = _from_home(str(change.path))
+    typer.echo(f"{change.key} is {_plain(change.value)} now{was}. Written to {where}.")
+    if change.instead:
+        typer.echo(f"It does not apply here: {change.instead}.", err=True)
 
 
-def _said(kept: SettingChange) -> str:
-    was = f" (before: {_written(kept.before)})" if kept.before is not None else ""
-    return f"{kept.key} is {_written(kept.value)} now{was}. Written to {_near_home(kept.path)}."
-
-
-def _near_home(path: Path) -> str:
-    return str(path).replace(f"{Path.home()}/", "~/", 1)
+def _from_home(path: str) -> str:
+    return path.replace(f"{Path.home()}/", "~/", 1)
 
 
 def _as_json(settings: Settings) -> dict[str, object]:
@@ -133,25 +115,24 @@ def _as_json(settings: Settings) -> dict[str, object]:
 
 
 def _lines(settings: Settings) -> list[str]:
-    values = sorted(settings.values().items(), key=lambda one: "." in one[0])
-    rows = [_row(key, value, settings.sources[key]) for key, value in values]
-    room = terminal_width() - max(len(row.source) for row in rows) - 4
-    room = max(_LEAST, room - max(len(row.name) for row in rows))
-    cells = [(row.name, clipped(row.value, room), row.source) for row in rows]
+    values = sorted(settings.values().items(), key=lambda item: "." in item[0])
+    keys = [key.rpartition(".") for key, _ in values]
+    sources = [_shorter(settings.sources[key]) for key, _ in values]
+    room = terminal_width() - max(map(len, sources)) - 4
+    room = max(_MIN_VALUE, room - max(len(name) for _, _, name in keys))
+    cells = [
+        (name, clip(_plain(value), room), source)
+        for (_, _, name), (_, value), source in zip(keys, values, sources, strict=True)
+    ]
     lines: list[str] = []
-    pairs = zip(rows, aligned(cells), strict=True)
-    for table, members in groupby(pairs, key=lambda pair: pair[0].table):
+    pairs = zip(keys, aligned(cells), strict=True)
+    for table, members in groupby(pairs, key=lambda pair: pair[0][0]):
         lines += [f"\n[{table}]"] if table else []
         lines += [line for _, line in members]
     return [*lines, *left_out_lines(settings.left_out)] if settings.left_out else lines
 
 
-def _row(key: str, value: object, source: Source) -> Row:
-    table, _, name = key.rpartition(".")
-    return Row(table, name, _written(value), _shorter(source))
-
-
-def _written(value: object) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) and value.isprintable() and value else _json(value)
 
 
@@ -160,11 +141,10 @@ def _json(value: object) -> str:
 
 
 def _shorter(source: Source) -> str:
-    """The user's files from the home on, the project's from here."""
     if source.level == "user":
-        return str(source).replace(f"{Path.home()}/", "~/", 1)
+        return _from_home(str(source))
     here = Path.cwd()
-    for depth, folder in enumerate((here, *here.parents[:_NEAR])):
+    for depth, folder in enumerate((here, *here.parents[:_MAX_PARENTS])):
         if str(source).startswith(f"{folder}/"):
             return str(source).replace(f"{folder}/", "../" * depth, 1)
     return str(source)

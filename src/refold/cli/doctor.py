@@ -21,11 +21,19 @@ from rich.console import Console
 from rich.text import Text
 
 from refold import __version__
-from refold.cli.chat.models.local_servers import Server, public, running_here
+from refold.cli.chat.models.local_servers import public, running_here
 from refold.cli.chat.models.providers import LOCAL, PROVIDERS, Choice, chosen_model, keys_found
 from refold.cli.left_out import left_out_notice
-from refold.cli.options import STORE, StoreOption, TenantOption, own_store, store_at, where_is
-from refold.cli.outcome import FAILED, explained
+from refold.cli.options import (
+    POSTGRES,
+    STORE,
+    StoreOption,
+    TenantOption,
+    own_store,
+    store_at,
+    where_is,
+)
+from refold.cli.outcome import FAILED, exit_on_error
 from refold.cli.output import terminal_width
 from refold.engine.protocol import running
 from refold.errors import RefoldError
@@ -36,25 +44,45 @@ from refold.settings.files import project_files, user_files
 from refold.stores import open_store
 from refold.stores.sqlite.store import shipped
 
-__all__ = [
-    "Row",
-    "Verdict",
-    "configured",
-    "doctor",
-    "installed",
-    "stored",
-    "terminal",
-]
-
-
-# One thing that was looked at.
-
 Verdict = Literal["ok", "warning", "problem"]
 """A warning costs something; with a problem, something does not work."""
+Missing = Callable[[str], bool]
+
+_STYLES: Final[dict[Verdict, str]] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
+_MIN_TEXT: Final = 24  # columns
+_EXTRAS = {
+    "chat": (
+        ("pydantic_ai", "pydantic-ai-slim"),
+        ("prompt_toolkit", "prompt-toolkit"),
+        ("mcp", "mcp"),
+    ),
+    "models": (("genai_prices", "genai-prices"), ("rs_bpe", "rs-bpe")),
+}
+_FOR = {"chat": "`refold chat`", "models": "exact counts of tokens, windows and prices"}
+_SQLITE = "sqlite:///"
+_ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
+_LITTLE_SPACE, _TOO_LITTLE_SPACE = 500 << 20, 20 << 20
+_MB = 1_000_000
+_MAX_SESSIONS = 50
+"""Sessions, last used first, that are checked for unfinished folds."""
+_MAX_AHEAD = 300_000
+"""Milliseconds that an entry may seem to come from the future."""
+_CLOUDS = (
+    *("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents"),
+    *("cloudstorage", "nextcloud", "owncloud", "pcloud", "box sync"),
+)
+_REMOTE = ("nfs", "cifs", "smb", "fuse.sshfs", "9p", "afs", "davfs", "fuse.glusterfs", "ceph")
+_MOUNTS = Path("/proc/mounts")
+_NARROW = 60
+_COMPLETIONS = {
+    "bash": ".bash_completions/refold.sh",
+    "zsh": ".zfunc/_refold",
+    "fish": ".config/fish/completions/refold.fish",
+}
 
 
 class Row(NamedTuple):
-    """What was found, and what to do about it."""
+    """A finding, and what to do about it."""
 
     name: str
     verdict: Verdict
@@ -64,31 +92,24 @@ class Row(NamedTuple):
 
 
 def ok(name: str, found: str) -> Row:
-    """All is well."""
     return Row(name, "ok", found)
 
 
 def warning(name: str, found: str, remedy: str) -> Row:
-    """It works, at a price."""
     return Row(name, "warning", found, remedy)
 
 
 def problem(name: str, found: str, remedy: str) -> Row:
-    """It does not work."""
     return Row(name, "problem", found, remedy)
 
 
 def short(path: Path) -> str:
-    """A path as people read it: from their home on."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-# Settings, and the model that a chat would talk with.
-
-
 def configured(environ: Mapping[str, str] = os.environ) -> Iterator[Row]:
-    """Settings, keys, servers, the model and what is known of it."""
+    """Settings, keys, servers, and the model that a chat would use."""
     try:
         settings = load_settings()
     except RefoldError as error:
@@ -96,20 +117,16 @@ def configured(environ: Mapping[str, str] = os.environ) -> Iterator[Row]:
         settings = None
     else:
         files = [*user_files(), *project_files(Path.cwd())]
-        where = ", ".join(short(one.path) for one in files) or "no files, all as the profile says"
+        where = ", ".join(short(f.path) for f in files) or "no files, all as the profile says"
         yield ok("settings", f"profile {settings.profile.name}; {where}")
         if settings.left_out:
             yield warning("trust", left_out_notice(settings.left_out), "refold trust")
     keys = keys_found(environ)
     yield ok("keys", ", ".join(keys) or "none in the environment")
-    yield _servers(running_here())
+    servers = [f"{s.kind} at {public(s.url)} ({', '.join(s.models[:3])})" for s in running_here()]
+    yield ok("local servers", "; ".join(servers) or "none answers")
     if settings is not None:
         yield from _model(settings, environ)
-
-
-def _servers(found: list[Server]) -> Row:
-    said = [f"{one.kind} at {public(one.url)} ({', '.join(one.models[:3])})" for one in found]
-    return ok("local servers", "; ".join(said) or "none answers")
 
 
 def _model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Row]:
@@ -166,40 +183,25 @@ def _tokens(chosen: Choice) -> Row:
     return warning("tokens", "estimated: the tokenizer is missing", 'pip install "refold[models]"')
 
 
-# What is installed.
-
-_EXTRAS = {
-    "chat": (
-        ("pydantic_ai", "pydantic-ai-slim"),
-        ("prompt_toolkit", "prompt-toolkit"),
-        ("mcp", "mcp"),
-    ),
-    "models": (("genai_prices", "genai-prices"), ("rs_bpe", "rs-bpe")),
-}
-_FOR = {"chat": "`refold chat`", "models": "exact counts of tokens, windows and prices"}
-
-Missing = Callable[[str], bool]
-
-
 def _missing(module: str) -> bool:
     return find_spec(module) is None
 
 
 def installed(missing: Missing = _missing) -> Iterator[Row]:
-    """Python, Refold, and what its extras bring."""
+    """Python, Refold, and the packages of its extras."""
     yield ok("python", f"{platform.python_version()} at {sys.executable}")
     yield ok("refold", __version__)
     for extra, packages in _EXTRAS.items():
-        lacking = [name for module, name in packages if missing(module)]
-        if lacking:
+        absent = ", ".join(name for module, name in packages if missing(module))
+        if absent:
             yield warning(
                 f"extra {extra}",
-                f"{', '.join(lacking)} not installed; needed for {_FOR[extra]}",
+                f"{absent} not installed; needed for {_FOR[extra]}",
                 f'pip install "refold[{extra}]"',
             )
         else:
-            found = ", ".join(f"{name} {_version(name)}" for _, name in packages)
-            yield ok(f"extra {extra}", found)
+            versions = ", ".join(f"{name} {_version(name)}" for _, name in packages)
+            yield ok(f"extra {extra}", versions)
 
 
 def _version(package: str) -> str:
@@ -209,47 +211,19 @@ def _version(package: str) -> str:
         return "of unknown version"
 
 
-# The store: whether it can be used, where it lies, and what is unfinished in it.
-
-_SQLITE = "sqlite:///"
-_POSTGRES = ("postgresql://", "postgres://")
-_ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
-_LITTLE, _TOO_LITTLE = 500 << 20, 20 << 20
-_MB = 1_000_000
-_LOOKED_AT = 50
-"""Sessions, last used first, that are looked at for folds."""
-_AHEAD = 300_000
-"""Milliseconds that an entry may seem to come from the future."""
-_CLOUDS = (
-    "dropbox",
-    "onedrive",
-    "google drive",
-    "googledrive",
-    "icloud",
-    "mobile documents",
-    "cloudstorage",
-    "nextcloud",
-    "owncloud",
-    "pcloud",
-    "box sync",
-)
-_DISTANT = ("nfs", "cifs", "smb", "fuse.sshfs", "9p", "afs", "davfs", "fuse.glusterfs", "ceph")
-_MOUNTS = Path("/proc/mounts")
-
-
 async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row]:
-    """What there is to say about the store at an address."""
+    """Whether the store can be used, where it is, and what is unfinished in it."""
     address = where_is(store)
-    if address.startswith(_POSTGRES):
+    if address.startswith(POSTGRES):
         rows = await _server(address, tenant)
     elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         path = Path(address.removeprefix(_SQLITE))
-        rows = [await _file(store, path), _room(path), _place(path, mounts)]
-        if not _is_there(path):
+        file = _unusable(path) or await _failure(store) or _usable(path)
+        rows = [file, _room(path), _place(path, mounts)]
+        if not path.is_file():  # noqa: ASYNC240 - nothing else runs meanwhile
             return rows
     else:
-        failure = await _opened(store)
-        return [failure] if failure else [ok("store", address)]
+        return [await _failure(store) or ok("store", address)]
     if rows[0].verdict != "problem":
         async with store_at(store, create=False) as opened:
             log = opened.log(tenant)
@@ -257,11 +231,7 @@ async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row
     return rows
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_file()
-
-
-async def _opened(store: str) -> Row | None:
+async def _failure(store: str) -> Row | None:
     """Why the store cannot be opened; None if it can."""
     try:
         async with store_at(store, create=False):
@@ -270,68 +240,59 @@ async def _opened(store: str) -> Row | None:
         return problem("store", error.what, error.fix)
 
 
-async def _file(store: str, path: Path) -> Row:
-    return _unusable(path) or await _opened(store) or _usable(path)
-
-
 def _unusable(path: Path) -> Row | None:
-    """What there is to say of a file before it is opened; None if nothing keeps us from it."""
+    """Why a file need not be opened; None if it can be."""
     if not path.exists():
-        return _not_yet(path)
+        return _missing_file(path)
     if path.is_dir():
         return problem("store", f"{short(path)} is a folder", f"Name a file in it. {_ELSEWHERE}")
-    closed = [one for one in (*_files(path), path.parent) if not os.access(one, os.R_OK | os.W_OK)]
+    closed = [p for p in (*_files(path), path.parent) if not os.access(p, os.R_OK | os.W_OK)]
     if closed:
         names = ", ".join(map(short, closed))
-        return problem("store", f"{names} cannot be written", _let_in(closed))
+        return problem("store", f"{names} cannot be written", _permission_fix(closed))
     return None
 
 
 def _usable(path: Path) -> Row:
-    size = sum(one.stat().st_size for one in _files(path))
+    size = sum(file.stat().st_size for file in _files(path))
     return ok("store", f"{short(path)}, {size / _MB:,.1f} MB, schema {len(shipped())}")
 
 
 def _files(path: Path) -> list[Path]:
     """The store's file, and those that SQLite keeps beside it while it is open."""
-    beside = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
-    return [path, *(one for one in beside if one.exists())]
+    extra = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
+    return [path, *(file for file in extra if file.exists())]
 
 
-def _not_yet(path: Path) -> Row:
-    above = next(one for one in path.resolve().parents if one.exists())
-    if not above.is_dir():
-        return problem(
-            "store", f"{short(path)} cannot be made: {short(above)} is no folder", _ELSEWHERE
-        )
-    if not os.access(above, os.W_OK | os.X_OK):
-        return problem(
-            "store",
-            f"{short(path)} cannot be made: {short(above)} cannot be written",
-            _let_in([above]),
-        )
+def _existing_parent(path: Path) -> Path:
+    return next(parent for parent in path.resolve().parents if parent.exists())
+
+
+def _missing_file(path: Path) -> Row:
+    parent = _existing_parent(path)
+    failure = f"{short(path)} cannot be made:"
+    if not parent.is_dir():
+        return problem("store", f"{failure} {short(parent)} is no folder", _ELSEWHERE)
+    if not os.access(parent, os.W_OK | os.X_OK):
+        fix = _permission_fix([parent])
+        return problem("store", f"{failure} {short(parent)} cannot be written", fix)
     if not path.parent.exists() and path != own_store():  # whose folder is made with it
-        return problem(
-            "store",
-            f"{short(path)} cannot be made: there is no folder {short(path.parent)}",
-            join(["mkdir", "-p", str(path.parent)]),
-        )
+        fix = join(["mkdir", "-p", str(path.parent)])
+        return problem("store", f"{failure} there is no folder {short(path.parent)}", fix)
     return ok("store", f"{short(path)} is made when it is first needed")
 
 
-def _let_in(closed: Sequence[Path]) -> str:
-    """How this user gets to read and write the files and folders."""
+def _permission_fix(closed: Sequence[Path]) -> str:
     names = join(map(str, closed))
-    if any(os.statvfs(one).f_flag & os.ST_RDONLY for one in closed):
+    if any(os.statvfs(path).f_flag & os.ST_RDONLY for path in closed):
         return f"Their file system is mounted read-only. Mount it for writing. {_ELSEWHERE}"
-    if all(one.stat().st_uid == os.geteuid() for one in closed):
-        rights = "u+rwx" if any(one.is_dir() for one in closed) else "u+rw"
+    if all(path.stat().st_uid == os.geteuid() for path in closed):
+        rights = "u+rwx" if any(path.is_dir() for path in closed) else "u+rw"
         return f"chmod {rights} {names}"
     return f"Another user owns them: sudo chown {os.geteuid()} {names}. {_ELSEWHERE}"
 
 
 async def _server(address: str, tenant: str) -> list[Row]:
-    """A database on a PostgreSQL server, as the role of the address finds it."""
     try:
         opened = open_store(address)  # says so where the driver is not installed
         from refold.stores.postgres.maintenance import access, condition  # noqa: PLC0415 - optional
@@ -343,59 +304,43 @@ async def _server(address: str, tenant: str) -> list[Row]:
         return [problem("store", error.what, error.fix)]
     name = f"{rights.database}, schema {found.schema}, as {found.role}"
     if rights.read_only:
-        return [
-            problem(
-                "store",
-                f"{name}: it can be read, and not written",
-                "Use the address of the primary server. If it is that one, see its "
-                "`default_transaction_read_only`.",
-            )
-        ]
+        what = f"{name}: it can be read, and not written"
+        fix = "Use the address of the primary server. If it is that one, see its "
+        return [problem("store", what, fix + "`default_transaction_read_only`.")]
     if rights.lacking:
-        tables = ", ".join(rights.lacking)
-        return [
-            problem(
-                "store",
-                f"{name}: this role may not write {tables}",
-                f"Run as the owner of the database: refold store migrate --role {found.role}",
-            )
-        ]
+        what = f"{name}: this role may not write {', '.join(rights.lacking)}"
+        fix = f"Run as the owner of the database: refold store migrate --role {found.role}"
+        return [problem("store", what, fix)]
     if found.tenant is not None and found.tenant != tenant:
-        return [
-            problem(
-                "store",
-                f"{name}: this role may use tenant {found.tenant!r} alone, not {tenant!r}",
-                f"Add --tenant {quote(found.tenant)}, or use the address of another role.",
-            )
-        ]
-    rows = [ok("store", name)]
-    if not found.isolated:
-        rows.append(
-            warning(
-                "tenants",
-                f"the server keeps {found.role} from no tenant's rows: it may do everything",
-                "Use a role that has nothing but LOGIN, and let it in as the owner of the "
-                "database: refold store migrate --role NAME",
-            )
-        )
-    return rows
+        what = f"{name}: this role may use tenant {found.tenant!r} alone, not {tenant!r}"
+        fix = f"Add --tenant {quote(found.tenant)}, or use the address of another role."
+        return [problem("store", what, fix)]
+    if found.isolated:
+        return [ok("store", name)]
+    isolation = warning(
+        "tenants",
+        f"the server keeps {found.role} from no tenant's rows: it may do everything",
+        "Use a role that has nothing but LOGIN, and let it in as the owner of the "
+        "database: refold store migrate --role NAME",
+    )
+    return [ok("store", name), isolation]
 
 
 def _room(path: Path) -> Row:
-    above = next(one for one in path.resolve().parents if one.exists())
-    free = shutil.disk_usage(above).free
-    found = f"{free / _MB:,.0f} MB free in {short(above)}"
-    if free > _LITTLE:
+    parent = _existing_parent(path)
+    free = shutil.disk_usage(parent).free
+    found = f"{free / _MB:,.0f} MB free in {short(parent)}"
+    if free > _LITTLE_SPACE:
         return ok("disk", found)
     remedy = "Free some disk space there, or move the store and name it in REFOLD_STORE."
-    return (warning if free > _TOO_LITTLE else problem)("disk", found, remedy)
+    return (warning if free > _TOO_LITTLE_SPACE else problem)("disk", found, remedy)
 
 
 def _place(path: Path, mounts: Path) -> Row:
-    whole = path.resolve()
-    cloud = next((one for one in whole.parts if one.lower().startswith(_CLOUDS)), None)
-    kind = _file_system(whole, mounts)
-    if cloud is None and not kind.startswith(_DISTANT):
+    resolved = path.resolve()
+    cloud = next((part for part in resolved.parts if part.lower().startswith(_CLOUDS)), None)
+    kind = _file_system(resolved, mounts)
+    if cloud is None and not kind.startswith(_REMOTE):
         return ok("place", "on a disk of this machine" if kind else "not known to be shared")
     where = f"in {cloud}, which copies files while they are written" if cloud else f"on {kind}"
     return warning(
@@ -406,36 +351,35 @@ def _place(path: Path, mounts: Path) -> Row:
 
 
 def _file_system(path: Path, mounts: Path) -> str:
-    """The kind of file system that a path lies on; empty where the system does not say."""
+    """The kind of file system of a path; empty where it is unknown."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     rows = [line.split() for line in lines]
     found = [(row[1].replace("\\040", " "), row[2]) for row in rows if len(row) > 2]  # noqa: PLR2004 - device, folder, kind
-    above = [(len(at), kind) for at, kind in found if path.is_relative_to(at)]
-    return max(above, default=(0, ""))[1]
+    containing = [(len(root), kind) for root, kind in found if path.is_relative_to(root)]
+    return max(containing, default=(0, ""))[1]
 
 
 async def _folds(log: Log) -> Row:
-    page = await log.sessions(limit=_LOOKED_AT)
-    left = [one for one in page.sessions if await _left_behind(log, one.session)]
-    if not left:
+    page = await log.sessions(limit=_MAX_SESSIONS)
+    abandoned = [info for info in page.sessions if await _has_abandoned_fold(log, info.session)]
+    if not abandoned:
         return ok("folds", "none is unfinished")
-    names = ", ".join(repr(one.session) for one in left[:5])
-    ours = next((one.session for one in left if one.format == "pydantic-ai"), None)
+    names = ", ".join(repr(info.session) for info in abandoned[:5])
+    ours = next((info.session for info in abandoned if info.format == "pydantic-ai"), None)
     again = "opening a session takes its fold up again"
     return warning(
         "folds",
-        f"begun and never ended, in {len(left)} sessions: {names}",
+        f"begun and never ended, in {len(abandoned)} sessions: {names}",
         f"refold chat {quote(ours)}  # {again}"
         if ours
         else f"Open {names} with the program that keeps it: {again}.",
     )
 
 
-async def _left_behind(log: Log, session: str) -> bool:
-    """Whether a fold was begun there that nobody makes any more."""
+async def _has_abandoned_fold(log: Log, session: str) -> bool:
     if not await running(log, session):
         return False
     lock = await log.locks().take(session)
@@ -448,8 +392,8 @@ async def _left_behind(log: Log, session: str) -> bool:
 async def _clock(log: Log) -> Row:
     page = await log.sessions(limit=1)
     now = time.time_ns() // 1_000_000
-    newest = max((one.updated_at for one in page.sessions), default=0)
-    if newest <= now + _AHEAD:
+    newest = max((info.updated_at for info in page.sessions), default=0)
+    if newest <= now + _MAX_AHEAD:
         return ok("clock", "not behind what was logged")
     return warning(
         "clock",
@@ -458,22 +402,17 @@ async def _clock(log: Log) -> Row:
     )
 
 
-# The terminal, and the shell's completion.
-
-_NARROW = 60
-_COMPLETIONS = {
-    "bash": ".bash_completions/refold.sh",
-    "zsh": ".zfunc/_refold",
-    "fish": ".config/fish/completions/refold.fish",
-}
-
-
 def terminal(
     environ: Mapping[str, str] = os.environ, *, encoding: str | None = None
 ) -> Iterator[Row]:
-    """Width, colours, characters; and whether the shell completes our commands."""
+    """Width, colors, characters, and the completion of the shell."""
     yield _size(environ)
-    yield _characters(encoding or sys.stdout.encoding)
+    charset = encoding or sys.stdout.encoding
+    if charset.lower().replace("-", "") == "utf8":
+        yield ok("characters", "UTF-8")
+    else:
+        what = f"{charset}: other scripts and lines of boxes cannot be shown"
+        yield warning("characters", what, "export PYTHONUTF8=1 LANG=C.UTF-8")
     yield _completion(environ)
 
 
@@ -485,24 +424,14 @@ def _size(environ: Mapping[str, str]) -> Row:
     if kind in ("", "dumb"):
         return warning(
             "terminal",
-            "it says that it can neither move the cursor nor show colours: chats are plain",
+            "it says that it can neither move the cursor nor show colors: chats are plain",
             "export TERM=xterm-256color",
         )
     if columns < _NARROW:
         return warning("terminal", f"{columns} columns", "Make the window 80 columns wide.")
-    colours = "no colours (NO_COLOR)" if environ.get("NO_COLOR") else "colours"
+    colors = "no colors (NO_COLOR)" if environ.get("NO_COLOR") else "colors"
     within = ", in tmux" if environ.get("TMUX") else ""
-    return ok("terminal", f"{kind}, {columns} columns, {colours}{within}")
-
-
-def _characters(encoding: str) -> Row:
-    if encoding.lower().replace("-", "") == "utf8":
-        return ok("characters", "UTF-8")
-    return warning(
-        "characters",
-        f"{encoding}: other scripts and lines of boxes cannot be shown",
-        "export PYTHONUTF8=1 LANG=C.UTF-8",
-    )
+    return ok("terminal", f"{kind}, {columns} columns, {colors}{within}")
 
 
 def _completion(environ: Mapping[str, str]) -> Row:
@@ -512,16 +441,7 @@ def _completion(environ: Mapping[str, str]) -> Row:
         return ok("completion", f"not known for {shell or 'this shell'}")
     if (Path.home() / file).exists():
         return ok("completion", f"installed for {shell}")
-    return warning(
-        "completion",
-        f"not installed for {shell}",
-        "refold --install-completion",
-    )
-
-
-_STYLES: Final[dict[Verdict, str]] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
-_LEAST: Final = 24
-"""Columns that a text has at least."""
+    return warning("completion", f"not installed for {shell}", "refold --install-completion")
 
 
 def doctor(
@@ -536,47 +456,39 @@ def doctor(
 
     Example: refold doctor
     """
-    with explained():
+    with exit_on_error():
         rows = [*installed(), *asyncio.run(stored(store, tenant)), *configured(), *terminal()]
         if as_json:
-            typer.echo(json.dumps([one._asdict() for one in rows], ensure_ascii=False, indent=2))
+            typer.echo(json.dumps([row._asdict() for row in rows], ensure_ascii=False, indent=2))
         else:
             _print(rows)
-        if any(one.verdict == "problem" for one in rows):
+        if any(row.verdict == "problem" for row in rows):
             raise typer.Exit(FAILED)
 
 
 def _print(rows: Sequence[Row]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
-    wide = max(len(one.name) for one in rows)
-    for one in rows:
-        text = Text.assemble((f"{one.verdict:<9}", _STYLES[one.verdict]), f"{one.name:<{wide}}  ")
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        text = Text.assemble((f"{row.verdict:<9}", _STYLES[row.verdict]), f"{row.name:<{width}}  ")
         indent = len(text)
-        text.append(_wrapped(one.found, indent))
-        if one.remedy:
+        text.append(_wrap(row.found, indent))
+        if row.remedy:
             text.append(f"\n{' ' * indent}→ ", "bold")
-            text.append(_remedy(one.remedy, indent + 2))
+            # A sentence is wrapped; a command stays in one piece, so that it can be copied.
+            sentence = row.remedy[:1].isupper()
+            text.append(_wrap(row.remedy, indent + 2) if sentence else row.remedy)
         console.print(text, soft_wrap=True)
-    console.print(Text(_ending(rows), "bold"), soft_wrap=True)
+    count = Counter(row.verdict for row in rows)
+    ending = "All is well."
+    if count["problem"] or count["warning"]:
+        numbers = ((count[verdict], verdict) for verdict in ("problem", "warning"))
+        texts = (f"{number or 'no'} {noun}{'' if number == 1 else 's'}" for number, noun in numbers)
+        ending = f"{', '.join(texts)}."
+    console.print(Text(ending, "bold"), soft_wrap=True)
 
 
-def _remedy(text: str, indent: int) -> str:
-    """A sentence is wrapped; a command stays in one piece, so that it can be copied."""
-    return _wrapped(text, indent) if text[:1].isupper() else text
-
-
-def _wrapped(text: str, indent: int) -> str:
-    room = max(_LEAST, terminal_width() - indent)
+def _wrap(text: str, indent: int) -> str:
+    room = max(_MIN_TEXT, terminal_width() - indent)
     lines = textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False)
     return f"\n{' ' * indent}".join(lines)
-
-
-def _ending(rows: Sequence[Row]) -> str:
-    count = Counter(one.verdict for one in rows)
-    if not count["problem"] and not count["warning"]:
-        return "All is well."
-    return f"{_some(count['problem'], 'problem')}, {_some(count['warning'], 'warning')}."
-
-
-def _some(count: int, name: str) -> str:
-    return f"{count or 'no'} {name}{'' if count == 1 else 's'}"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shutil
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -17,21 +17,12 @@ from refold.cli.options import (
     models,
     profiles,
 )
-from refold.cli.outcome import explained
-from refold.cli.output import in_colours, print_coloured
+from refold.cli.outcome import exit_on_error
+from refold.cli.output import in_colors, print_colored
 from refold.log import DEFAULT_TENANT
 from refold.session.explain import explanation
 from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
-
-
-class _Wanted(NamedTuple):
-    """What the request is to be explained for."""
-
-    profile: str | None
-    model: str | None
-    window: int | None
-    target_tokens: int | None
 
 
 def explain(  # noqa: PLR0913 - an option each
@@ -88,31 +79,24 @@ def explain(  # noqa: PLR0913 - an option each
 
     Example: refold explain support-42 --model anthropic:claude-sonnet-4-5
     """
-    with explained():
-        wanted = _Wanted(profile, model, window, target_tokens)
-        found = asyncio.run(_explained(session, store, tenant, wanted))
+
+    async def run() -> Explanation:
+        async with log_to_read(store, tenant, gone="There is nothing left to explain.") as log:
+            return await explanation(
+                log,
+                await chosen(log, session),
+                profile=profile,
+                model=model,
+                window=window,
+                target_tokens=target_tokens,
+            )
+
+    with exit_on_error():
+        found = asyncio.run(run())
+        columns = width or shutil.get_terminal_size().columns
         if as_json:
             typer.echo(json.dumps(found.as_json(), ensure_ascii=False))
+        elif in_colors():
+            print_colored(pieces(found, columns, every=every))
         else:
-            _show(found, width or shutil.get_terminal_size().columns, every=every)
-
-
-def _show(found: Explanation, width: int, *, every: bool) -> None:
-    if in_colours():
-        print_coloured(pieces(found, width, every=every))
-    else:
-        typer.echo(found.as_text(width, every=every), nl=False)
-
-
-async def _explained(
-    session: str | None, address: str, tenant: str, wanted: _Wanted
-) -> Explanation:
-    async with log_to_read(address, tenant, gone="There is nothing left to explain.") as log:
-        return await explanation(
-            log,
-            await chosen(log, session),
-            profile=wanted.profile,
-            model=wanted.model,
-            window=wanted.window,
-            target_tokens=wanted.target_tokens,
-        )
+            typer.echo(found.as_text(columns, every=every), nl=False)

@@ -1,76 +1,71 @@
-"""`refold keys`: who may use the service, and the keys of providers that it keeps."""
+"""`refold keys`: who may use the service, and the stored keys of providers."""
 
 import asyncio
 import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from refold.cli.options import STORE, StoreOption, store_at, where_to_look
-from refold.cli.outcome import explained, needing
+from refold.cli.options import STORE, JsonOption, StoreOption, store_at, where_to_look
+from refold.cli.outcome import exit_on_error, require_extra
 from refold.cli.output import aligned
 from refold.errors import InvalidInput, StoreNotFound
+from refold.exports.moments import day_and_time
 from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
     from refold.service.keys import IssuedKey, Key, Keyring, Role
     from refold.service.vault import Vault
 
-
-# The keyring of a store, for commands.
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _Result = TypeVar("_Result")
+_HOUR, _DAY = 60 * 60, 24 * 60 * 60 * 1_000  # seconds, milliseconds
 
-
-def with_keyring(
-    store: str, work: "Callable[[Keyring], Awaitable[_Result]]", *, create: bool = False
-) -> _Result:
-    """What the work comes to, on the keyring of a store."""
-    return with_store_and_keyring(store, lambda keyring, _: work(keyring), create=create)
-
-
-def with_store_and_keyring(
-    store: str, work: "Callable[[Keyring, Store], Awaitable[_Result]]", *, create: bool = False
-) -> _Result:
-    """What the work comes to, on a store and its keyring."""
-    with explained(), needing("serve"):
-        return asyncio.run(_worked(store, work, create=create))
-    raise AssertionError  # pragma: no cover - the command has ended by then
-
-
-async def _worked(
-    store: str, work: "Callable[[Keyring, Store], Awaitable[_Result]]", *, create: bool
-) -> _Result:
-    from refold.service.keys import keyring_of  # noqa: PLC0415 - optional
-
-    try:
-        async with store_at(store, create=create) as opened:
-            keyring = keyring_of(opened)
-            await keyring.refresh()
-            return await work(keyring, opened)
-    except StoreNotFound as error:
-        raise where_to_look(error) from error
-
-
-# `refold keys upstream`: the keys of providers that the service keeps.
-
+keys = typer.Typer(
+    name="keys",
+    help="Say who may use the service, and keep the providers' keys that it uses.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 upstream = typer.Typer(
     name="upstream",
     help="Keep the keys of providers, encrypted under REFOLD_MASTER_KEY.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+keys.add_typer(upstream)
 NameArgument = Annotated[
     str, typer.Argument(metavar="UPSTREAM", help="As serve.upstreams names it.")
 ]
 KeyOwnerOption = Annotated[
     str, typer.Option("--tenant", metavar="NAME", help="Whose key it is; * is all tenants.")
 ]
+TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose key it is.")]
+TenantFilter = Annotated[
+    str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
+]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
+
+
+def _with_keyring(
+    store: str, work: "Callable[[Keyring, Store], Awaitable[_Result]]", *, create: bool = False
+) -> _Result:
+    async def run() -> _Result:
+        from refold.service.keys import keyring_of  # noqa: PLC0415 - optional
+
+        try:
+            async with store_at(store, create=create) as opened:
+                keyring = keyring_of(opened)
+                await keyring.look()
+                return await work(keyring, opened)
+        except StoreNotFound as error:
+            raise where_to_look(error) from error
+
+    with exit_on_error(), require_extra("serve"):
+        return asyncio.run(run())
+    raise AssertionError  # pragma: no cover - the command has ended by then
 
 
 @upstream.command("set")
@@ -85,42 +80,38 @@ def set_(
 
     Example: refold keys upstream set openai --tenant acme < key.txt
     """
-    secret = _given()
-
-    async def kept(keyring: "Keyring") -> None:
-        await _vault(keyring).put(tenant, name, secret)
-
-    with_keyring(store, kept, create=True)
-    _tell(f"The key for {name} of tenant {tenant} is kept.", name, tenant, as_json=as_json)
+    # Typed without being shown, or on standard input: never an argument.
+    if sys.stdin.isatty():
+        secret = typer.prompt("The provider's key", hide_input=True, err=True).strip()
+    else:
+        secret = sys.stdin.readline().strip()
+    _with_keyring(store, lambda ring, _: _vault(ring).put(tenant, name, secret), create=True)
+    result = json.dumps({"upstream": name, "tenant": tenant})
+    typer.echo(result if as_json else f"The key for {name} of tenant {tenant} is kept.")
 
 
 @upstream.command("list")
 def list_upstream(
-    *,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
-    ] = None,
-    store: StoreOption = STORE,
-    as_json: JsonOption = False,
+    *, tenant: TenantFilter = None, store: StoreOption = STORE, as_json: JsonOption = False
 ) -> None:
     """List for which upstreams keys are kept; the keys are not shown.
 
     Example: refold keys upstream list
     """
 
-    async def listed(keyring: "Keyring") -> list[dict[str, str]]:
+    async def list_names(keyring: "Keyring", _: Store) -> list[dict[str, str]]:
         return [
-            {"tenant": one.tenant, "upstream": one.upstream, "since": _moment_upstream_keys(one.at)}
-            for one in _vault(keyring).names(tenant)
+            {"tenant": key.tenant, "upstream": key.upstream, "since": day_and_time(key.at)}
+            for key in _vault(keyring).names(tenant)
         ]
 
-    rows = with_keyring(store, listed)
+    rows = _with_keyring(store, list_names)
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False))
     elif not rows:
         typer.echo("No key of a provider is kept.")
     else:
-        typer.echo("\n".join(aligned([tuple(one.values()) for one in rows])))
+        typer.echo("\n".join(aligned([tuple(row.values()) for row in rows])))
 
 
 @upstream.command("remove")
@@ -135,12 +126,9 @@ def remove(
 
     Example: refold keys upstream remove openai --tenant acme
     """
-
-    async def removed(keyring: "Keyring") -> None:
-        await _vault(keyring).remove(tenant, name)
-
-    with_keyring(store, removed)
-    _tell(f"The key for {name} of tenant {tenant} is gone.", name, tenant, as_json=as_json)
+    _with_keyring(store, lambda keyring, _: _vault(keyring).remove(tenant, name))
+    result = json.dumps({"upstream": name, "tenant": tenant})
+    typer.echo(result if as_json else f"The key for {name} of tenant {tenant} is gone.")
 
 
 @upstream.command("reseal")
@@ -149,45 +137,14 @@ def reseal(*, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
 
     Example: refold keys upstream reseal
     """
-
-    async def resealed(keyring: "Keyring") -> int:
-        return await _vault(keyring).reseal()
-
-    done = with_keyring(store, resealed)
-    typer.echo(json.dumps({"resealed": done}) if as_json else f"Encrypted anew: {done}.")
+    count = _with_keyring(store, lambda keyring, _: _vault(keyring).reseal())
+    typer.echo(json.dumps({"resealed": count}) if as_json else f"Encrypted anew: {count}.")
 
 
 def _vault(keyring: "Keyring") -> "Vault":
     from refold.service.vault import Vault  # noqa: PLC0415 - optional
 
     return Vault(keyring)
-
-
-def _given() -> str:
-    """A provider's key, typed without being shown, or on standard input: never an argument."""
-    if sys.stdin.isatty():
-        return typer.prompt("The provider's key", hide_input=True, err=True).strip()
-    return sys.stdin.readline().strip()
-
-
-def _tell(words: str, name: str, tenant: str, *, as_json: bool) -> None:
-    typer.echo(json.dumps({"upstream": name, "tenant": tenant}) if as_json else words)
-
-
-def _moment_upstream_keys(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
-
-
-keys = typer.Typer(
-    name="keys",
-    help="Say who may use the service, and keep the providers' keys that it uses.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-keys.add_typer(upstream)
-TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose key it is.")]
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
-_HOUR, _DAY = 60 * 60, 24 * 60 * 60 * 1_000
 
 
 @keys.command("create")
@@ -218,38 +175,32 @@ def create(  # noqa: PLR0913 - an option each
     Example: refold keys create --tenant acme --role use --name "the support agent"
     """
 
-    async def made(keyring: "Keyring") -> "IssuedKey":
+    async def create_key(keyring: "Keyring", _: Store) -> "Made":
         until = None if days is None else time.time_ns() // 1_000_000 + round(days * _DAY)
         return await keyring.create(tenant, _roles(role), name=name, until=until)
 
-    done = with_keyring(store, made, create=True)
-    _tell_made(done, as_json=as_json)
+    _print_secret(_with_keyring(store, create_key, create=True), as_json=as_json)
 
 
 @keys.command("list")
 def list_(
-    *,
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
-    ] = None,
-    store: StoreOption = STORE,
-    as_json: JsonOption = False,
+    *, tenant: TenantFilter = None, store: StoreOption = STORE, as_json: JsonOption = False
 ) -> None:
     """List the keys: whose they are, what they are good for, and until when.
 
     Example: refold keys list --tenant acme
     """
 
-    async def listed(keyring: "Keyring") -> "list[tuple[Key, str]]":
-        return [(one, keyring.state(one)) for one in keyring.keys(tenant)]
+    async def list_keys(keyring: "Keyring", _: Store) -> "list[tuple[Key, str]]":
+        return [(key, keyring.state(key)) for key in keyring.keys(tenant)]
 
-    found = with_keyring(store, listed)
+    found = _with_keyring(store, list_keys)
     if as_json:
-        typer.echo(json.dumps([_row(*one) for one in found], ensure_ascii=False))
+        typer.echo(json.dumps([_as_json(key, state) for key, state in found], ensure_ascii=False))
     elif not found:
         typer.echo("There is no key: make one with `refold keys create`.")
     else:
-        typer.echo("\n".join(aligned([_cells(*one) for one in found])))
+        typer.echo("\n".join(aligned([_cells(key, state) for key, state in found])))
 
 
 @keys.command("rotate")
@@ -269,8 +220,9 @@ def rotate(
 
     Example: refold keys rotate 3f9c2ab81d04 --overlap 2
     """
-    done = with_keyring(store, lambda keyring: keyring.rotate(key, overlap=overlap * _HOUR))
-    _tell_made(done, as_json=as_json)
+    seconds = overlap * _HOUR
+    rotated = _with_keyring(store, lambda keyring, _: keyring.rotate(key, overlap=seconds))
+    _print_secret(rotated, as_json=as_json)
 
 
 @keys.command("revoke")
@@ -279,11 +231,11 @@ def revoke(key: IdArgument, *, store: StoreOption = STORE, as_json: JsonOption =
 
     Example: refold keys revoke 3f9c2ab81d04
     """
-    done = with_keyring(store, lambda keyring: keyring.revoke(key))
+    revoked = _with_keyring(store, lambda keyring, _: keyring.revoke(key))
     if as_json:
-        typer.echo(json.dumps(_row(done, "revoked"), ensure_ascii=False))
+        typer.echo(json.dumps(_as_json(revoked, "revoked"), ensure_ascii=False))
     else:
-        typer.echo(f"Key {done.id} of tenant {done.tenant} is revoked.")
+        typer.echo(f"Key {revoked.id} of tenant {revoked.tenant} is revoked.")
 
 
 @keys.command("hand-over")
@@ -302,16 +254,16 @@ def hand_over(
     Example: refold keys hand-over support-42 3f9c2ab81d04
     """
 
-    async def handed_over(keyring: "Keyring", opened: "Store") -> "Key":
+    async def change_owner(keyring: "Keyring", opened: Store) -> "Key":
         tenant = keyring.key(key).tenant
         [first] = await opened.log(tenant).read(session, Span(1, 1), whole=False)
         return await keyring.hand_over(tenant, first.id, key)
 
-    done = with_store_and_keyring(store, handed_over)
+    owner = _with_keyring(store, change_owner)
     if as_json:
-        typer.echo(json.dumps({"session": session, "tenant": done.tenant, "key": done.id}))
+        typer.echo(json.dumps({"session": session, "tenant": owner.tenant, "key": owner.id}))
     else:
-        typer.echo(f"Session {session} of tenant {done.tenant} belongs to key {done.id}.")
+        typer.echo(f"Session {session} of tenant {owner.tenant} belongs to key {owner.id}.")
 
 
 @keys.command("quota")
@@ -334,12 +286,12 @@ def quota(
     Example: refold keys quota --tenant acme --tokens 2000000 --cost 20
     """
 
-    async def set_(keyring: "Keyring") -> None:
+    async def set_quota(keyring: "Keyring", _: Store) -> None:
         from refold.service.keys import Quota  # noqa: PLC0415 - optional
 
         await keyring.set_quota(tenant, Quota(tokens, cost))
 
-    with_keyring(store, set_, create=True)
+    _with_keyring(store, set_quota, create=True)
     if as_json:
         typer.echo(json.dumps({"tenant": tenant, "tokens": tokens, "cost": cost}))
     else:
@@ -356,53 +308,48 @@ def master_key() -> None:
 
     Example: export REFOLD_MASTER_KEY=$(refold keys master-key)
     """
-    with explained(), needing("serve"):
+    with exit_on_error(), require_extra("serve"):
         from refold.service.vault import new_master_key  # noqa: PLC0415 - optional
 
         typer.echo(new_master_key())
 
 
-def _roles(given: list[str] | None) -> "list[Role]":
+def _roles(names: list[str] | None) -> "list[Role]":
     from refold.service.keys import ROLES  # noqa: PLC0415 - optional
 
-    wanted = given or ["use", "read", "write"]
-    unknown = [one for one in wanted if one not in ROLES]
+    names = names or ["use", "read", "write"]
+    unknown = [name for name in names if name not in ROLES]
     if unknown:
         raise InvalidInput(f"There is no role {unknown[0]!r}.", f"They are: {', '.join(ROLES)}.")
-    return [one for one in ROLES if one in wanted]
+    return [role for role in ROLES if role in names]
 
 
-def _tell_made(made: "IssuedKey", *, as_json: bool) -> None:
+def _print_secret(made: "Made", *, as_json: bool) -> None:
+    key = made.key
     if as_json:
-        row = _row(made.key, "active") | {"secret": made.secret}
+        row = _as_json(key, "active") | {"secret": made.secret}
         typer.echo(json.dumps(row, ensure_ascii=False))
         return
     typer.echo(made.secret)
     typer.echo(
-        f"Key {made.key.id} of tenant {made.key.tenant}: keep the secret, it is not shown again.\n"
+        f"Key {key.id} of tenant {key.tenant}: keep the secret, it is not shown again.\n"
         "Clients send it as their API key, or as `Refold-Key` beside the provider's own.",
         err=True,
     )
 
 
-def _row(key: "Key", state: str) -> dict[str, object]:
+def _as_json(key: "Key", state: str) -> dict[str, object]:
     return {
         "id": key.id,
         "tenant": key.tenant,
         "name": key.name,
         "roles": sorted(key.roles),
         "state": state,
-        "created": _moment(key.created_at),
-        "until": _moment(key.until),
+        "created": day_and_time(key.created_at),
+        "until": None if key.until is None else day_and_time(key.until),
     }
 
 
 def _cells(key: "Key", state: str) -> tuple[str, ...]:
-    until = f"until {_moment(key.until)}" if key.until else ""
+    until = f"until {day_and_time(key.until)}" if key.until else ""
     return key.id, key.tenant, ", ".join(sorted(key.roles)), state, until, key.name
-
-
-def _moment(milliseconds: int | None) -> str | None:
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")

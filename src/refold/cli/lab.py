@@ -1,10 +1,9 @@
-"""`refold lab`."""
+"""`refold lab`, and its report as JSON."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 from pydantic import JsonValue
@@ -12,43 +11,56 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from refold.cli.lab_report import finding, notes, plain, report, show
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.errors import InvalidInput
-from refold.lab.finding import FIX, Found, recordings
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
-from refold.lab.metrics import Prices
 from refold.lab.policies import baselines
-from refold.lab.report import Case, Given, Row, case_of, prices_of
+from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
+from refold.lab.session_files import FIX, SessionFile, recordings
+from refold.models import Prices
 from refold.view.profiles import profile as profile_of
 
-# The report of `refold lab` for programs.
+_PROFILES = ("balanced", "copilot", "co-cli", "inkeep", "cowagent")
+_MAX_MESSAGES = 6_000
+"""Messages that are replayed unless all are asked for: some minutes."""
+_MIN_TOKENS = 1_000
+_MAX_FILES = 20
+_MAX_PRICE = 1e6
 
 
-def as_json(of: Totals, files: Sequence[Found], unread: int) -> dict[str, JsonValue]:
-    """All of it."""
-    best = of.best
+def as_json(results: Totals, files: Sequence[SessionFile], unread: int) -> dict[str, JsonValue]:
+    best, short = results.best, results.short
     return {
-        "finding": finding(of),
-        "notes": [*notes(of)],
+        "finding": finding(results),
+        "notes": [*notes(results)],
         "best": best.policy if best else None,
-        "policies": [_policy(one, of) for one in of.every],
-        "sessions": [_session(case, short=at in of.short) for at, case in enumerate(of.cases)],
-        "files": [_file(one) for one in files],
+        "policies": [_policy(total, results) for total in results.every],
+        "sessions": [_session(case, short=i in short) for i, case in enumerate(results.cases)],
+        "files": [_file(file) for file in files],
         "unread": unread,
     }
 
 
-def _policy(one: Total, of: Totals) -> dict[str, JsonValue]:
-    found = [each for each in of.outcomes if each.policy == one.policy]
+def _policy(total: Total, results: Totals) -> dict[str, JsonValue]:
+    outcomes = [outcome for outcome in results.outcomes if outcome.policy == total.policy]
     return {
-        "policy": one.policy,
-        "ours": one.ours,
-        **(_figures(one.row) if one.row else {}),
-        "cost_ratio": one.share if one.row else None,
-        "refused": one.refused,
-        "folds": one.folds,
-        "error": one.error or None,
-        "sessions": [_outcome(each) for each in found],
+        "policy": total.policy,
+        "ours": total.ours,
+        **(_figures(total.row) if total.row else {}),
+        "cost_ratio": total.share if total.row else None,
+        "refused": total.refused,
+        "folds": total.folds,
+        "error": total.error or None,
+        "sessions": [
+            {
+                "session": outcome.session,
+                **(_figures(outcome.row) if outcome.row else {}),
+                "refused": outcome.refused,
+                "folds": [mark._asdict() for mark in outcome.marks],
+                "error": outcome.error or None,
+            }
+            for outcome in outcomes
+        ],
     }
 
 
@@ -72,16 +84,6 @@ def _figures(row: Row) -> dict[str, JsonValue]:
     }
 
 
-def _outcome(one: Outcome) -> dict[str, JsonValue]:
-    return {
-        "session": one.session,
-        **(_figures(one.row) if one.row else {}),
-        "refused": one.refused,
-        "folds": [mark._asdict() for mark in one.marks],
-        "error": one.error or None,
-    }
-
-
 def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
     return {
         "name": case.recording.name,
@@ -90,30 +92,23 @@ def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
         "window": case.window,
         "window_known": case.windowed,
         "threshold": case.threshold,
-        "prices": asdict(case.prices),
+        "prices": case.prices._asdict(),
         "prices_known": case.priced,
         "short": short,
     }
 
 
-def _file(one: Found) -> dict[str, JsonValue]:
+def _file(file: SessionFile) -> dict[str, JsonValue]:
     return {
-        "path": one.path,
-        "format": one.format or None,
-        "sessions": len(one.recordings),
-        "messages": one.messages,
-        "broken_lines": one.broken,
-        "left_out": one.older,
-        "not_shown_to_the_model": dict(one.skipped),
-        "why_not": one.why or None,
+        "path": file.path,
+        "format": file.format or None,
+        "sessions": len(file.recordings),
+        "messages": file.messages,
+        "broken_lines": file.broken,
+        "left_out": file.older,
+        "not_shown_to_the_model": dict(file.skipped),
+        "why_not": file.why or None,
     }
-
-
-_PROFILES = ("balanced", "copilot", "co-cli", "inkeep", "cowagent")
-_MOST = 6_000
-"""Messages that are replayed unless all are asked for: some minutes."""
-_LEAST_TOKENS = 1_000
-_FEW_FILES = 20
 
 
 def lab(  # noqa: PLR0913 - the choices that there are
@@ -127,7 +122,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
     window: Annotated[
         int | None,
         typer.Option(
-            min=_LEAST_TOKENS,
+            min=_MIN_TOKENS,
             metavar="N",
             help="Tokens that a request may have, whatever the model.",
         ),
@@ -135,7 +130,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
     threshold: Annotated[
         int | None,
         typer.Option(
-            min=_LEAST_TOKENS,
+            min=_MIN_TOKENS,
             metavar="N",
             help="Act at this many tokens: rules of others, balanced, cowagent.  [default: 100000]",
         ),
@@ -167,99 +162,88 @@ def lab(  # noqa: PLR0913 - the choices that there are
 
     Example: refold lab ~/.claude/projects
     """
-    with explained():
+    with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
         rules = _rules(policy)
-        given = Given(window, threshold, _prices(prices))
-        read = _read(files, given, everything=everything)
-        jobs = jobs_for(read.cases, profiles, rules)
+        options = CaseOptions(window, threshold, _prices(prices))
+        session_files, cases, unread = _read(files, options, everything=everything)
+        jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []
         with _progress() as progress:
             task = progress.add_task("Replaying", total=sum(len(job.policies) for job in jobs))
-            for job, done in each_measured(jobs):
-                outcomes += done
+            for job, measured in each_measured(jobs):
+                outcomes += measured
                 progress.advance(task, len(job.policies))
-        of = totals(read.cases, outcomes, [one.name for one in profiles], rules)
-        _print(of, read, json_=json_)
+        results = totals(cases, outcomes, [one.name for one in profiles], rules)
+        if json_:
+            typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
+            return
+        console = Console(highlight=False, markup=False, emoji=False)
+        show(report(results, session_files, width=console.width, unread=unread), console)
 
 
-class _Read(NamedTuple):
-    files: list[Found]
-    cases: list[Case]
-    unread: int
-
-
-def _print(of: Totals, read: _Read, *, json_: bool) -> None:
-    if json_:
-        typer.echo(json.dumps(as_json(of, read.files, read.unread), indent=2))
-        return
-    console = Console(highlight=False, markup=False, emoji=False)
-    show(report(of, read.files, width=console.width, unread=read.unread), console)
-
-
-def _read(paths: Sequence[str], given: Given, *, everything: bool) -> _Read:
-    """The sessions, up to as many messages as are replayed; of those left, how many there are."""
-    files: list[Found] = []
+def _read(
+    paths: Sequence[str], options: CaseOptions, *, everything: bool
+) -> tuple[list[SessionFile], list[Case], int]:
+    """The files, the sessions to replay, and how many more sessions there are."""
+    files: list[SessionFile] = []
     cases: list[Case] = []
     messages = unread = 0
     with _progress() as progress:
         task = progress.add_task("Reading", total=None)
-        for found in recordings(map(Path, paths)):
+        for file in recordings(map(Path, paths)):
             progress.advance(task)
-            files.append(found)
-            for recording in found.recordings:
-                if cases and messages + len(recording.messages) > _MOST and not everything:
+            files.append(file)
+            for recording in file.recordings:
+                length = len(recording.messages)
+                if cases and messages + length > _MAX_MESSAGES and not everything:
                     unread += 1
                     continue
-                messages += len(recording.messages)
-                cases.append(case_of(recording, given))
+                messages += length
+                cases.append(case_of(recording, options))
     if not cases:
-        raise InvalidInput(_nothing(files), FIX)
-    return _Read(files, cases, unread)
+        lines = [f"{plain(file.path)}: {file.why}." for file in files[:_MAX_FILES]]
+        if len(files) > _MAX_FILES:
+            lines.append(f"... and {len(files) - _MAX_FILES:,} more.")
+        raise InvalidInput("\n".join(["No session could be read.", *lines]), FIX)
+    return files, cases, unread
 
 
-def _nothing(files: Sequence[Found]) -> str:
-    lines = [f"{plain(one.path)}: {one.why}." for one in files[:_FEW_FILES]]
-    if len(files) > _FEW_FILES:
-        lines.append(f"... and {len(files) - _FEW_FILES:,} more.")
-    return "\n".join(["No session could be read.", *lines])
-
-
-def _rules(wanted: Sequence[str] | None) -> list[str]:
-    every = [*baselines()]
+def _rules(filters: Sequence[str] | None) -> list[str]:
+    names = [*baselines()]
     chosen = [
-        one
-        for one in every
-        if one == EVERYTHING or not wanted or any(each.lower() in one for each in wanted)
+        name
+        for name in names
+        if name == EVERYTHING or not filters or any(text.lower() in name for text in filters)
     ]
-    if wanted and len(chosen) == 1:
+    if filters and len(chosen) == 1:
         raise InvalidInput(
-            f"No rule has {', '.join(map(repr, wanted))} in its name.",
-            f"There are: {'; '.join(every[1:])}.",
+            f"No rule has {', '.join(map(repr, filters))} in its name.",
+            f"There are: {'; '.join(names[1:])}.",
         )
     return chosen
 
 
-def _prices(given: str | None) -> Prices | None:
-    """Four numbers, or a model's name."""
-    if given is None:
+def _prices(text: str | None) -> Prices | None:
+    if text is None:
         return None
     fix = "Give a model (anthropic:claude-sonnet-4-5), or four dollar amounts: 3,15,0.30,3.75."
-    numbers = given.split(",")
     try:
-        amounts = [float(one) for one in numbers]
+        amounts = [float(number) for number in text.split(",")]
     except ValueError:
-        found = prices_of(given)
-        if found is None:
-            raise InvalidInput(f"No prices of {given!r} are known.", fix) from None
-        return found
-    if len(amounts) != 4 or not all(0 <= one < 1e6 for one in amounts):  # noqa: PLR2004 - as said
-        raise InvalidInput(f"{given!r} is not four amounts.", fix)
+        published = prices_of(text)
+        if published is None:
+            raise InvalidInput(f"No prices of {text!r} are known.", fix) from None
+        return published
+    if len(amounts) != len(Prices._fields) or not all(
+        0 <= amount < _MAX_PRICE for amount in amounts
+    ):
+        raise InvalidInput(f"{text!r} is not four amounts.", fix)
     return Prices(*amounts)
 
 
 def _progress() -> Progress:
-    """A bar on standard error, gone when it is done; none where nobody looks."""
+    """A bar on standard error while it lasts, if that is a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),

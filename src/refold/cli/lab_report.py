@@ -1,6 +1,6 @@
-"""The report of `refold lab`, as one would show it to a colleague."""
+"""The report of `refold lab` for people: the finding in words, a table, and timelines."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -8,14 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from refold.cli.output import NOTHING
-from refold.lab.finding import Found
+from refold.exports.moments import counted
 from refold.lab.measure import Total, Totals, same
-from refold.lab.metrics import Prices
+from refold.lab.metrics import DEFAULT_PRICES
 from refold.lab.replay import Mark
 from refold.lab.report import Case
+from refold.lab.session_files import SessionFile
 from refold.view.budget import ASSUMED_WINDOW
-
-# What `refold lab` found, in words.
 
 POLICIES: Final = {
     "none": "everything",
@@ -26,160 +25,16 @@ POLICIES: Final = {
     "head / empty summary / tail": "a summary of nothing",
     "head / ledger / tail": "a summary of names",
 }
-"""The rules of others, in a few words each."""
+"""The baselines, in a few words each."""
 FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail"})
-"""Those of them that fold."""
 
 _THOUSAND = 1_000
 _MILLION = 1_000_000
 _ALMOST_ALL = 0.995
-
-
-def finding(of: Totals) -> str:
-    """The one sentence for who reads no more."""
-    lead, base = of.leading, of.everything
-    many = sessions(len(of.cases))
-    if base.row is None or lead.row is None:
-        return f"{many} could not be compared: {base.error or lead.error}"
-    if len(of.short) == len(of.cases) and not lead.folds and same(lead.share):
-        end = "; sending everything is the cheapest" if _cheapest_is_everything(of) else ""
-        large = tokens(base.row.peak)
-        return (
-            f"{_short(len(of.cases))} ({large} tokens at most): nothing would have been folded"
-            f"{end}."
-        )
-    paid = f"{dollars(lead.row.cost)} instead of {dollars(base.row.cost)}"
-    if lead.share > 1 and not same(lead.share):
-        return (
-            f"Of {these(len(of.cases))} with {lead.policy} you would have paid "
-            f"{lead.share - 1:.0%} more than for sending everything ({paid}). {_cheapest(of)}"
-        ).rstrip()
-    if same(lead.share):
-        end = "" if lead.folds else ": nothing would have been folded"
-        return (
-            f"Of {these(len(of.cases))} with {lead.policy} you would have paid as much as for "
-            f"sending everything ({dollars(lead.row.cost)}){end}."
-        )
-    return (
-        f"Of {these(len(of.cases))} with {lead.policy} you would have paid {share(lead)} of what "
-        f"sending everything costs ({paid}){_kept(lead)}."
-    )
-
-
-def notes(of: Totals) -> list[str]:
-    """What must be known to read the table rightly."""
-    base = of.everything
-    found: list[str] = []
-    if base.refused:
-        found.append(
-            f"Everything would not have fitted the window {base.refused:,} times: what it costs is "
-            "what it would have cost if it had."
-        )
-    if of.short and len(of.short) < len(of.cases):
-        found.append(f"{_short(len(of.short))}: the rules act at {_thresholds(of.cases)} tokens.")
-    found += _on_prices(of.cases)
-    if any(one.ours and one.policy != "balanced" for one in of.every):
-        found.append(
-            "No model was asked: where a profile lets one summarize, 1,500 tokens that say nothing "
-            "stand in for it, so what it keeps is the least it would."
-        )
-    found += [f"{label(one)} could not be replayed: {one.error}" for one in of.every if one.error]
-    return found
-
-
-def label(one: Total) -> str:
-    """The name of a policy, for people."""
-    return one.policy if one.ours else POLICIES.get(one.policy, one.policy)
-
-
-def sessions(count: int) -> str:
-    """So many sessions."""
-    return f"{count:,} session" if count == 1 else f"{count:,} sessions"
-
-
-def these(count: int) -> str:
-    """The same, of which was spoken already."""
-    return "this session" if count == 1 else f"these {count:,} sessions"
-
-
-def share(one: Total) -> str:
-    """What a policy costs, of what sending everything costs."""
-    return f"{one.share:.0%}"
-
-
-def percent(rate: float) -> str:
-    """A share; what is not all of it is never shown as all."""
-    return ">99%" if _ALMOST_ALL <= rate < 1 else f"{rate:.0%}"
-
-
-def dollars(amount: float) -> str:
-    """An amount, with as many digits as say something."""
-    return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"  # noqa: PLR2004
-
-
-def tokens(count: int) -> str:
-    """A count of tokens, short."""
-    if count < _THOUSAND:
-        return f"{count}"
-    if count < 10 * _THOUSAND:
-        return f"{count / _THOUSAND:.1f}k"
-    return f"{count / _THOUSAND:,.0f}k" if count < _MILLION else f"{count / _MILLION:.1f}M"
-
-
-def plain(text: str) -> str:
-    """A name from a file, without what a terminal would take for an order."""
-    return "".join(one if one.isprintable() else "?" for one in text)
-
-
-def _kept(lead: Total) -> str:
-    retained = lead.row.retained if lead.row else None
-    if not retained or not retained.of:
-        return ""
-    return f" and kept {percent(retained.rate)} of the names used again"
-
-
-def _short(count: int) -> str:
-    return "This session is short" if count == 1 else f"{count:,} sessions are short"
-
-
-def _cheapest(of: Totals) -> str:
-    return "Sending everything is the cheapest here." if _cheapest_is_everything(of) else ""
-
-
-def _cheapest_is_everything(of: Totals) -> bool:
-    return all(one.share >= 1 or same(one.share) for one in of.every if one.row)
-
-
-def _thresholds(cases: Sequence[Case]) -> str:
-    return " or ".join(tokens(one) for one in sorted({case.threshold for case in cases}))
-
-
-def _on_prices(cases: Sequence[Case]) -> list[str]:
-    known = sorted({plain(case.model) for case in cases if case.priced and case.model})
-    unknown = sum(not case.priced for case in cases)
-    wide = sum(not case.windowed for case in cases)
-    said: list[str] = []
-    if known and not unknown:
-        said.append(f"Prices: {', '.join(known)}, as published or given.")
-    if unknown:
-        usual = Prices()
-        said.append(
-            f"{sessions(unknown)} of no model whose prices are known: counted at "
-            f"${usual.input:g} in, ${usual.output:g} out, ${usual.cache_read:g} from the cache, "
-            f"${usual.cache_write:g} into it, a million tokens (--prices)."
-        )
-    if wide:
-        window = tokens(ASSUMED_WINDOW)
-        said.append(
-            f"{sessions(wide)} of no model whose window is known: taken as {window} (--window)."
-        )
-    return said
-
-
 _WIDE = 100
-_MOST_FOLDS = 6
-_MOST_SESSIONS = 12
-_MOST_FILES = 12
+_MAX_FOLDS = 6
+_MAX_SESSIONS = 12
+_MAX_FILES = 12
 _LABEL = 26
 _TITLES: Final = ("cost", "share", "cached", "kept", "refused", "largest", "folds")
 _LEGEND = (
@@ -191,23 +46,125 @@ _BEST = "* the cheapest that keeps nine names of ten and is never refused."
 _ASCII = str.maketrans({"├": "|", "┤": "|", "─": "-", "▼": "v", "→": ">", NOTHING: "-", "…": "."})
 
 
-def report(of: Totals, files: Sequence[Found], *, width: int, unread: int = 0) -> RenderableType:
-    """All of it: the finding, the table, where the folds would have been, what was read."""
-    blocks: list[RenderableType] = [
-        Text(finding(of), style="bold"),
+def finding(results: Totals) -> str:
+    """The result in one sentence."""
+    lead, base, count = results.leading, results.everything, len(results.cases)
+    if base.row is None or lead.row is None:
+        return f"{counted(count, 'session')} could not be compared: {base.error or lead.error}"
+    cheapest = all(one.share >= 1 or same(one.share) for one in results.every if one.row)
+    if len(results.short) == count and not lead.folds and same(lead.share):
+        end = "; sending everything is the cheapest" if cheapest else ""
+        large = tokens(base.row.peak)
+        return f"{_short(count)} ({large} tokens at most): nothing would have been folded{end}."
+    these = "this session" if count == 1 else f"these {count:,} sessions"
+    start = f"Of {these} with {lead.policy} you would have paid"
+    paid = f"{dollars(lead.row.cost)} instead of {dollars(base.row.cost)}"
+    if same(lead.share):
+        end = "" if lead.folds else ": nothing would have been folded"
+        return f"{start} as much as for sending everything ({dollars(lead.row.cost)}){end}."
+    if lead.share > 1:
+        end = " Sending everything is the cheapest here." if cheapest else ""
+        return f"{start} {lead.share - 1:.0%} more than for sending everything ({paid}).{end}"
+    retained = lead.row.retained
+    kept = f" and kept {percent(retained.rate)} of the names used again" if retained.of else ""
+    return f"{start} {lead.share:.0%} of what sending everything costs ({paid}){kept}."
+
+
+def notes(results: Totals) -> list[str]:
+    """What one must know to read the table rightly."""
+    base, short = results.everything, results.short
+    lines: list[str] = []
+    if base.refused:
+        lines.append(
+            f"Everything would not have fitted the window {base.refused:,} times: what it costs is "
+            "what it would have cost if it had."
+        )
+    if short and len(short) < len(results.cases):
+        thresholds = sorted({case.threshold for case in results.cases})
+        act = f"the rules act at {' or '.join(map(tokens, thresholds))} tokens"
+        lines.append(f"{_short(len(short))}: {act}.")
+    lines += _price_notes(results.cases)
+    if any(total.ours and total.policy != "balanced" for total in results.every):
+        lines.append(
+            "No model was asked: where a profile lets one summarize, 1,500 tokens that say nothing "
+            "stand in for it, so what it keeps is the least it would."
+        )
+    failed = (total for total in results.every if total.error)
+    lines += [f"{label(total)} could not be replayed: {total.error}" for total in failed]
+    return lines
+
+
+def label(total: Total) -> str:
+    return total.policy if total.ours else POLICIES.get(total.policy, total.policy)
+
+
+def percent(rate: float) -> str:
+    """Less than everything is never shown as 100%."""
+    return ">99%" if _ALMOST_ALL <= rate < 1 else f"{rate:.0%}"
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"  # noqa: PLR2004
+
+
+def tokens(count: int) -> str:
+    if count < _THOUSAND:
+        return f"{count}"
+    if count < 10 * _THOUSAND:
+        return f"{count / _THOUSAND:.1f}k"
+    return f"{count / _THOUSAND:,.0f}k" if count < _MILLION else f"{count / _MILLION:.1f}M"
+
+
+def plain(text: str) -> str:
+    """A name from a file, without control characters."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _short(count: int) -> str:
+    return "This session is short" if count == 1 else f"{count:,} sessions are short"
+
+
+def _price_notes(cases: Sequence[Case]) -> list[str]:
+    models = sorted({plain(case.model) for case in cases if case.priced and case.model})
+    unpriced = sum(not case.priced for case in cases)
+    unwindowed = sum(not case.windowed for case in cases)
+    lines: list[str] = []
+    if models and not unpriced:
+        lines.append(f"Prices: {', '.join(models)}, as published or given.")
+    if unpriced:
+        prices = DEFAULT_PRICES
+        lines.append(
+            f"{counted(unpriced, 'session')} of no model whose prices are known: counted at "
+            f"${prices.input:g} in, ${prices.output:g} out, ${prices.cache_read:g} from the cache, "
+            f"${prices.cache_write:g} into it, a million tokens (--prices)."
+        )
+    if unwindowed:
+        lines.append(
+            f"{counted(unwindowed, 'session')} of no model whose window is known: "
+            f"taken as {tokens(ASSUMED_WINDOW)} (--window)."
+        )
+    return lines
+
+
+def report(
+    results: Totals, files: Sequence[SessionFile], *, width: int, unread: int = 0
+) -> RenderableType:
+    """The finding, the table, where the folds would have been, and which files were read."""
+    legend = [_LEGEND, *([_BEST] if results.best else []), *notes(results)]
+    return Group(
+        Text(finding(results), style="bold"),
         "",
-        _table(of, wide=width >= _WIDE),
+        _table(results, wide=width >= _WIDE),
         "",
-        Text("\n".join([_LEGEND, *([_BEST] if of.best else []), *notes(of)]), style="dim"),
+        Text("\n".join(legend), style="dim"),
         "",
-        *_timelines(of, width),
+        *_timelines(results, width),
         *_read(files, unread, width),
-    ]
-    return Group(*blocks)
+    )
 
 
 def show(report: RenderableType, console: Console) -> None:
-    """Print it; where a terminal knows only ASCII, in ASCII."""
+    """Print it, in ASCII where the terminal has no more."""
     if console.encoding.lower().startswith("utf"):
         console.print(report)
         return
@@ -216,109 +173,100 @@ def show(report: RenderableType, console: Console) -> None:
     console.file.write(captured.get().translate(_ASCII))
 
 
-def _table(of: Totals, *, wide: bool) -> Table:
+def _table(results: Totals, *, wide: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3 if wide else 1, 0, 0))
     table.add_column("what is sent", min_width=_LABEL + 2, no_wrap=True, header_style="dim")
     for title in _TITLES:
         table.add_column(title, justify="right", no_wrap=True, header_style="dim")
-    best = of.best
-    for one in of.every:
-        style = "bold green" if one is best else ""
-        table.add_row(*_cells(one, "* " if one is best else "  "), style=style)
-        if one is of.everything:
+    best = results.best
+    last_profile = [total for total in results.every if total.ours][-1]
+    for total in results.every:
+        style = "bold green" if total is best else ""
+        table.add_row(*_cells(total, "* " if total is best else "  "), style=style)
+        if total is results.everything:
             table.add_row(Text("Refold", style="dim"))
-        elif one is [each for each in of.every if each.ours][-1] and one is not of.every[-1]:
+        elif total is last_profile and total is not results.every[-1]:
             table.add_row(Text("rules of others", style="dim"))
     return table
 
 
-def _cells(one: Total, mark: str) -> list[str]:
-    row = one.row
+def _cells(total: Total, mark: str) -> list[str]:
+    row = total.row
     if row is None:
-        return [f"{mark}{label(one)}", *[NOTHING] * len(_TITLES)]
+        return [f"{mark}{label(total)}", *[NOTHING] * len(_TITLES)]
     return [
-        f"{mark}{label(one)}",
+        f"{mark}{label(total)}",
         dollars(row.cost),
-        share(one),
+        f"{total.share:.0%}",
         percent(row.cache_hits),
         percent(row.retained.rate) if row.retained.of else NOTHING,
-        f"{one.refused:,}" if one.refused else "0",
+        f"{total.refused:,}",
         tokens(row.peak),
-        f"{one.folds:,}" if one.ours or one.policy in FOLDING else NOTHING,
+        f"{total.folds:,}" if total.ours or total.policy in FOLDING else NOTHING,
     ]
 
 
-def _timelines(of: Totals, width: int) -> Iterable[RenderableType]:
-    ours = [one.policy for one in of.every if one.ours]
-    folded = [at for at, _ in enumerate(of.cases) if any(_marks(of, at, one) for one in ours)]
-    if not folded:
+def _timelines(results: Totals, width: int) -> Iterable[RenderableType]:
+    profiles = [total.policy for total in results.every if total.ours]
+    marks: dict[int, dict[str, Sequence[Mark]]] = {}
+    for outcome in results.outcomes:
+        if outcome.policy in profiles and outcome.marks:
+            marks.setdefault(outcome.session, {})[outcome.policy] = outcome.marks
+    if not marks:
         return
     yield Text("Where the folds would have been", style="bold")
-    for at in folded[:_MOST_SESSIONS]:
-        yield from _timeline(of, at, ours, width)
-    if len(folded) > _MOST_SESSIONS:
-        yield Text(f"… and in {len(folded) - _MOST_SESSIONS:,} more sessions", style="dim")
+    for session in sorted(marks)[:_MAX_SESSIONS]:
+        yield from _timeline(results.cases[session], marks[session], profiles, width)
+    if len(marks) > _MAX_SESSIONS:
+        yield Text(f"… and in {len(marks) - _MAX_SESSIONS:,} more sessions", style="dim")
     yield ""
 
 
-def _timeline(of: Totals, at: int, ours: Sequence[str], width: int) -> Iterable[RenderableType]:
-    recording = of.cases[at].recording
-    messages = len(recording.messages)
-    yield Text(f"{plain(recording.name)}, {messages:,} messages")
+def _timeline(
+    case: Case, marks: Mapping[str, Sequence[Mark]], profiles: Sequence[str], width: int
+) -> Iterable[RenderableType]:
+    messages = len(case.recording.messages)
+    yield Text(f"{plain(case.recording.name)}, {messages:,} messages")
     room = max(10, min(width, 120) - 26)
-    for policy in ours:
-        marks = _marks(of, at, policy)
-        if marks:
-            count = f"{len(marks):,} fold{'s' if len(marks) > 1 else ''}"
-            yield Text(f"  {policy:<10} {_bar(marks, messages, room)} {count}")
-    lead = _marks(of, at, ours[0])
-    for mark in lead[:_MOST_FOLDS]:
+    for policy in profiles:
+        if policy in marks:
+            cells = ["─"] * room
+            for mark in marks[policy]:
+                cells[min(room - 1, mark.at * room // max(1, messages))] = "▼"
+            yield Text(f"  {policy:<10} ├{''.join(cells)}┤ {counted(len(marks[policy]), 'fold')}")
+    lead = marks.get(profiles[0], ())
+    for mark in lead[:_MAX_FOLDS]:
         sizes = f"{tokens(mark.before)} → {tokens(mark.after)} tokens"
-        yield Text(f"  {ours[0]} at message {mark.at:,} of {messages:,}: {sizes}", style="dim")
-    if len(lead) > _MOST_FOLDS:
-        yield Text(f"  … and {len(lead) - _MOST_FOLDS:,} more folds", style="dim")
+        place = f"{profiles[0]} at message {mark.at:,} of {messages:,}"
+        yield Text(f"  {place}: {sizes}", style="dim")
+    if len(lead) > _MAX_FOLDS:
+        yield Text(f"  … and {len(lead) - _MAX_FOLDS:,} more folds", style="dim")
 
 
-def _marks(of: Totals, session: int, policy: str) -> tuple[Mark, ...]:
-    outcome = of.of(session, policy)
-    return outcome.marks if outcome else ()
-
-
-def _bar(marks: Sequence[Mark], messages: int, room: int) -> str:
-    cells = ["─"] * room
-    for mark in marks:
-        cells[min(room - 1, mark.at * room // max(1, messages))] = "▼"
-    return f"├{''.join(cells)}┤"
-
-
-def _read(files: Sequence[Found], unread: int, width: int) -> Iterable[RenderableType]:
+def _read(files: Sequence[SessionFile], unread: int, width: int) -> Iterable[RenderableType]:
     yield Text("What was read", style="bold")
-    shown = sorted(files, key=lambda one: not one.why)[:_MOST_FILES]
-    for one in shown:
-        about = _about(one)
-        text = Text(f"  {plain(_end(one.path, max(_LABEL, width - len(about) - 4)))}  ")
-        yield text.append(about, style="dim")
-    rest = sum(one.messages for one in files) - sum(one.messages for one in shown)
-    if len(files) > len(shown):
-        more = len(files) - len(shown)
-        yield Text(f"  … and {more:,} more files, {rest:,} messages", style="dim")
+    ordered = sorted(files, key=lambda file: not file.why)
+    for file in ordered[:_MAX_FILES]:
+        about = _about(file)
+        room = max(_LABEL, width - len(about) - 4)
+        path = file.path if len(file.path) <= room else f"…{file.path[1 - room :]}"
+        yield Text(f"  {plain(path)}  ").append(about, style="dim")
+    if rest := ordered[_MAX_FILES:]:
+        messages = sum(file.messages for file in rest)
+        yield Text(f"  … and {len(rest):,} more files, {messages:,} messages", style="dim")
     if unread:
         yield Text(f"  {unread:,} more sessions were found: --all replays them too.", style="dim")
 
 
-def _about(one: Found) -> str:
-    if one.why:
-        return f"not read: {plain(one.why)}"
-    many = len(one.recordings)
+def _about(file: SessionFile) -> str:
+    if file.why:
+        return f"not read: {plain(file.why)}"
+    sessions = len(file.recordings)
     parts = [
-        one.format,
-        f"{many:,} sessions" if many > 1 else "",
-        f"{one.messages:,} messages",
-        f"{one.broken:,} broken line{'s' if one.broken > 1 else ''} skipped" if one.broken else "",
-        f"{one.older:,} older ones left out" if one.older else "",
+        file.format,
+        f"{sessions:,} sessions" if sessions > 1 else "",
+        f"{file.messages:,} messages",
+        f"{counted(file.broken, 'broken line')} skipped" if file.broken else "",
+        f"{file.older:,} older ones left out" if file.older else "",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def _end(path: str, width: int) -> str:
-    return path if len(path) <= width else f"…{path[1 - width :]}"

@@ -9,7 +9,7 @@ import typer
 
 from refold.cli.options import ProfileChoice
 from refold.cli.options import models as known_names
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.cli.output import NOTHING, aligned
 from refold.errors import InvalidInput
 from refold.fold.trigger import while_folding
@@ -17,7 +17,6 @@ from refold.models import (
     WELL_KNOWN,
     ModelFacts,
     Overrides,
-    Prices,
     budget_for,
     counter_for,
     facts_of,
@@ -27,8 +26,8 @@ from refold.settings import load_settings
 from refold.view.budget import thresholds
 from refold.view.profiles import PROFILES, Profile
 
-_FEW = 3
-"""So many models are shown in full."""
+_MAX_IN_FULL = 3
+"""How many models are shown in full."""
 _NOTE = """
 Prices are dollars for a million tokens.
 `refold models NAME` shows at how many tokens each profile acts."""
@@ -66,35 +65,35 @@ def models(
 
     Example: refold models anthropic:claude-sonnet-4-5
     """
-    with explained():
-        known = load_settings(profile).models
+    with exit_on_error():
+        overrides = load_settings(profile).models
         chosen = [profile] if profile else list(PROFILES)
-        profiles = [load_settings(one).profile for one in chosen]
-        shown = [facts_of(name, known) for name in _chosen(names or [], known)]
+        profiles = [load_settings(name).profile for name in chosen]
+        shown = [facts_of(name, overrides) for name in _chosen(names or [], overrides)]
         if as_json:
-            typer.echo(json.dumps([_as_json(one, profiles, known) for one in shown], indent=2))
-        elif names and len(shown) <= _FEW:
-            typer.echo("\n\n".join("\n".join(_block(one, profiles, known)) for one in shown))
+            rows = [_as_json(facts, profiles, overrides) for facts in shown]
+            typer.echo(json.dumps(rows, indent=2))
+        elif names and len(shown) <= _MAX_IN_FULL:
+            blocks = ("\n".join(_block(facts, profiles, overrides)) for facts in shown)
+            typer.echo("\n\n".join(blocks))
         else:
             typer.echo("\n".join(_list(shown)))
             typer.echo(_NOTE)
 
 
-def _chosen(names: Sequence[str], known: Overrides) -> list[str]:
+def _chosen(names: Sequence[str], overrides: Overrides) -> list[str]:
     if not names:
-        return sorted({*WELL_KNOWN, *known})
-    found = [one for name in names for one in _matching(name, known)]
-    return list(dict.fromkeys(found))
+        return sorted({*WELL_KNOWN, *overrides})
+    return list(dict.fromkeys(model for name in names for model in _matching(name, overrides)))
 
 
-def _matching(name: str, known: Overrides) -> list[str]:
-    """The models of this name, else those with it in their name."""
-    if ":" in name or name in known:
+def _matching(name: str, overrides: Overrides) -> list[str]:
+    if ":" in name or name in overrides:
         return [name]
-    every = model_names(known)
-    wanted = name.lower()
-    exactly = [one for one in every if one.partition(":")[2].lower() == wanted]
-    found = exactly or [one for one in every if wanted in one.lower()]
+    models = model_names(overrides)
+    lower = name.lower()
+    exact = [model for model in models if model.partition(":")[2].lower() == lower]
+    found = exact or [model for model in models if lower in model.lower()]
     if not found:
         raise InvalidInput(
             f"No model that is known here has {name!r} in its name.",
@@ -105,67 +104,59 @@ def _matching(name: str, known: Overrides) -> list[str]:
 
 def _list(shown: Sequence[ModelFacts]) -> list[str]:
     head = ("model", "window", "input", "cached", "output")
-    rows = [(one.name, one.shown_window, *_dollars(one.prices)) for one in shown]
+    rows: list[tuple[str, ...]] = []
+    for facts in shown:
+        prices = (facts.prices.input, facts.prices.cache_read, facts.prices.output)
+        rows.append((facts.name, facts.shown_window, *map(_dollars, prices)))
     return aligned([head, *rows], right=(1, 2, 3, 4))
 
 
-def _dollars(prices: Prices) -> tuple[str, str, str]:
-    return _dollar(prices.input), _dollar(prices.cache_read), _dollar(prices.output)
-
-
-def _dollar(price: float | None) -> str:
-    """Two digits after the point, or as many as it has."""
+def _dollars(price: float | None) -> str:
     if price is None:
         return NOTHING
     return max(f"{price:.2f}", f"{price:.6f}".rstrip("0"), key=len)
 
 
-def _all_prices(prices: Prices) -> str:
-    names = ("input", "output", "cache read", "cache write")
-    known = [(name, price) for name, price in zip(names, prices, strict=True) if price is not None]
-    return ", ".join(f"{name} {_dollar(price)}" for name, price in known) or "unknown"
-
-
-def _block(one: ModelFacts, profiles: Sequence[Profile], known: Overrides) -> list[str]:
-    counter = counter_for(one.name)
+def _block(facts: ModelFacts, profiles: Sequence[Profile], overrides: Overrides) -> list[str]:
+    counter = counter_for(facts.name)
+    prices = zip(("input", "output", "cache read", "cache write"), facts.prices, strict=True)
+    published = [f"{name} {_dollars(price)}" for name, price in prices if price is not None]
     about = [
-        ("  window", one.shown_window),
-        ("  answer", f"{one.output:,} at most" if one.output else "unknown"),
-        ("  prices", _all_prices(one.prices)),
+        ("  window", facts.shown_window),
+        ("  answer", f"{facts.output:,} at most" if facts.output else "unknown"),
+        ("  prices", ", ".join(published) or "unknown"),
         ("  counted by", f"{counter.name}, {counter.spread:.0%} headroom"),
     ]
-    marks = [_marks(one.name, profile, known) for profile in profiles]
+    marks = [_marks(facts.name, profile, overrides) for profile in profiles]
     rows = [
-        (f"  {label}", *(_number(mark[field]) for mark in marks))
+        (f"  {label}", *(f"{mark[field]:,}" if mark[field] else NOTHING for mark in marks))
         for field, label in _MARKS.items()
         if any(mark[field] for mark in marks)
     ]
     head = ("", *(profile.name for profile in profiles))
     right = range(1, len(head))
-    return [one.name, *aligned(about), "", *aligned([head, *rows], right)]
+    return [facts.name, *aligned(about), "", *aligned([head, *rows], right)]
 
 
-def _marks(model: str, profile: Profile, known: Overrides) -> Mapping[str, int]:
-    """The marks of a session that folds; beside them the fixed limits of one that cannot."""
-    budget, spread = budget_for(model, profile, models=known), counter_for(model).spread
+def _marks(model: str, profile: Profile, overrides: Overrides) -> Mapping[str, int]:
+    """The marks of a session that folds, with the fixed limits of one that cannot."""
+    budget, spread = budget_for(model, profile, models=overrides), counter_for(model).spread
     fixed = thresholds(profile, budget, spread)
     marks = thresholds(while_folding(profile), budget, spread)
     marks = replace(marks, window=fixed.window, messages=fixed.messages, turns=fixed.turns)
     return marks.as_json()
 
 
-def _number(value: int) -> str:
-    return f"{value:,}" if value else NOTHING
-
-
-def _as_json(one: ModelFacts, profiles: Sequence[Profile], known: Overrides) -> dict[str, object]:
-    counter = counter_for(one.name)
+def _as_json(
+    facts: ModelFacts, profiles: Sequence[Profile], overrides: Overrides
+) -> dict[str, object]:
+    counter = counter_for(facts.name)
     return {
-        "model": one.name,
-        "window": one.window,
-        "output": one.output,
-        "prices": one.prices._asdict(),
+        "model": facts.name,
+        "window": facts.window,
+        "output": facts.output,
+        "prices": facts.prices._asdict(),
         "counter": counter.name,
         "headroom": counter.spread,
-        "thresholds": {profile.name: _marks(one.name, profile, known) for profile in profiles},
+        "thresholds": {one.name: _marks(facts.name, one, overrides) for one in profiles},
     }

@@ -1,4 +1,4 @@
-"""What several commands have in common on the command line."""
+"""Options, completions and store access that commands share."""
 
 import asyncio
 import os
@@ -23,8 +23,15 @@ from refold.user_files import data_folder
 from refold.view.profiles import PROFILES
 
 STORE = ""
-"""Where nobody says: see `where_is`."""
+"""Not named: see `where_is`."""
 HERE = "refold.db"
+POSTGRES = ("postgresql://", "postgres://")
+MAX_NAMES = 100
+"""How many names a shell is offered; of sessions, those used last."""
+
+_COMPLETION_SECONDS = 1.0
+_MAX_LISTED = 5
+_FORMS = ("jsonl", "markdown", "json", "html")
 
 StoreOption = Annotated[
     str,
@@ -39,30 +46,29 @@ StoreOption = Annotated[
 TenantOption = Annotated[
     str, typer.Option("--tenant", metavar="NAME", help="Whose sessions they are.")
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def where_is(store: str, *, quiet: bool = False) -> str:
-    """The address of the store: the one named, the user's own one in this folder, else at home.
+    """The address of the store: as named, else the user's own in this folder, else at home.
 
-    Unless `quiet`, standard error says it when there is one in this folder that is not used.
+    Unless `quiet`, a notice on standard error reports a store in this folder that is not used.
     """
     if store:
         return store
     if is_own_store(Path(HERE)):
         return f"sqlite:///{HERE}"
     if os.path.lexists(HERE) and not quiet:
-        _say_unused()
+        _report_unused_store()
     return f"sqlite:///{own_store()}"
 
 
 def own_store() -> Path:
-    """The user's own store."""
     return data_folder() / HERE
 
 
 @cache
-def _say_unused() -> None:
-    """Once for each command, however often it looks where the store is."""
+def _report_unused_store() -> None:  # cached, so that a command reports it once
     typer.echo(
         f"{HERE} in this folder is not used, because you did not make it on this machine. "
         f"Your own store is: {own_store()}. To use the one in this folder, add "
@@ -74,9 +80,9 @@ def _say_unused() -> None:
 def store_at(
     store: str, *, create: bool, connect: float | None = None, quiet: bool = False
 ) -> Store:
-    """The store at the address, if a command can do anything with it.
+    """The store at the address, unless it is in memory, where it would end with the command.
 
-    `connect` is how many seconds a server may take to take a connection; `quiet` as in `where_is`.
+    `connect` is the connection timeout in seconds; `quiet` as in `where_is`.
     """
     address = where_is(store, quiet=quiet)
     if create and address == f"sqlite:///{own_store()}":
@@ -94,52 +100,53 @@ def where_to_look(error: StoreNotFound) -> StoreNotFound:
     return StoreNotFound(error.what, "Name the store with --store, or in REFOLD_STORE.")
 
 
-def able() -> bool:
-    """Whether there is a terminal that can do more than lines."""
+def full_terminal() -> bool:
+    """Whether there is a terminal that can do more than print lines."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-# What a shell may offer where a command takes a name. It is quick, and silent on every error.
-
-MOST = 100
-"""How many names are offered at most; of sessions, those used last."""
-_SECONDS = 1.0
-_FORMS = ("jsonl", "markdown", "json", "html")
+# Completions for a shell: quick, and silent on every error.
 
 
 def session_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The sessions that were used last."""
     address = str(ctx.params.get("store") or STORE)
     tenant = str(ctx.params.get("tenant") or DEFAULT_TENANT)
     try:
-        names = asyncio.run(_names(address, tenant))
-    except Exception:  # noqa: BLE001 - a shell that completes has nobody to tell
+        names = asyncio.run(_recent_sessions(address, tenant))
+    except Exception:  # noqa: BLE001 - completion must not print errors
         return []
-    return _beginning(names, incomplete)
+    return _matches(names, incomplete)
+
+
+async def _recent_sessions(address: str, tenant: str) -> list[str]:
+    async with (
+        asyncio.timeout(_COMPLETION_SECONDS),
+        store_at(address, create=False, quiet=True) as store,
+    ):
+        page = await store.log(tenant).sessions(limit=MAX_NAMES)
+    return [info.session for info in page.sessions]
 
 
 def profiles(incomplete: str) -> list[str]:
-    """The profiles."""
-    return _beginning(PROFILES, incomplete)
+    return _matches(PROFILES, incomplete)
 
 
 def models(incomplete: str) -> list[str]:
-    """The well-known models; once something is typed, all that are known."""
+    """The well-known models; once something is typed, all of the catalog."""
     try:
-        known = model_names(load_settings().models) if incomplete else WELL_KNOWN
+        names = model_names(load_settings().models) if incomplete else WELL_KNOWN
     except Exception:  # noqa: BLE001 - as above
-        known = WELL_KNOWN
-    return _beginning(known, incomplete)
+        names = WELL_KNOWN
+    return _matches(names, incomplete)
 
 
 def setting_names(incomplete: str) -> list[str]:
-    """The settings, by our names and the seeds'."""
-    seeds = (one.file for one in ALIASES if one.file)
-    return _beginning((PROFILE, *KEYS, *seeds), incomplete)
+    aliases = (alias.file for alias in ALIASES if alias.file)
+    return _matches((PROFILE, *KEYS, *aliases), incomplete)
 
 
 def setting_values(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What a setting may be, where that is one of a few."""
+    """The values of a setting that has only a few."""
     key = str(ctx.params.get("key") or "")
     if key == PROFILE:
         return profiles(incomplete)
@@ -147,27 +154,18 @@ def setting_values(ctx: typer.Context, incomplete: str) -> list[str]:
     if field is None:
         return []
     if field.annotation is bool:
-        return _beginning(("true", "false"), incomplete)
-    chosen = getattr(field.annotation, "__args__", ())
-    return _beginning((one for one in chosen if isinstance(one, str)), incomplete)
+        return _matches(("true", "false"), incomplete)
+    values = getattr(field.annotation, "__args__", ())
+    return _matches((value for value in values if isinstance(value, str)), incomplete)
 
 
 def forms(incomplete: str) -> list[str]:
-    """The forms in which a session can be exported."""
-    return _beginning(_FORMS, incomplete)
+    return _matches(_FORMS, incomplete)
 
 
-def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)][:MOST]
+def _matches(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)][:MAX_NAMES]
 
-
-async def _names(address: str, tenant: str) -> list[str]:
-    async with asyncio.timeout(_SECONDS), store_at(address, create=False, quiet=True) as store:
-        page = await store.log(tenant).sessions(limit=MOST)
-    return [one.session for one in page.sessions]
-
-
-# What a command is about: the session, and the profile.
 
 SessionName = Annotated[
     str,
@@ -199,39 +197,34 @@ ProfileChoice = Annotated[
 
 
 async def chosen(log: Log, session: str | None) -> str:
-    """The session of this name; where nobody names one, the one used last."""
+    """The name that was given, else that of the session used last."""
     if session is not None:
         check_name(session)
         return session
     page = await log.sessions(limit=1)
-    for one in page.sessions:
-        return one.session
-    raise SessionNotFound("There is no session yet.")
-
-
-# The log that a command reads a session of, and what it says when it cannot.
-
-_SHOWN = 5
+    if not page.sessions:
+        raise SessionNotFound("There is no session yet.")
+    return page.sessions[0].session
 
 
 @asynccontextmanager
 async def log_to_read(address: str, tenant: str, *, gone: str) -> AsyncGenerator[Log]:
-    """The tenant's log; `gone` is what there is to say of a session that was forgotten."""
+    """The tenant's log; `gone` is the fix of the error when a session was forgotten."""
     try:
         async with store_at(address, create=False) as store:
             log = store.log(tenant)
             try:
                 yield log
             except SessionNotFound as error:
-                raise SessionNotFound(error.what, await _what_there_is(log)) from error
+                raise SessionNotFound(error.what, await _available_sessions(log)) from error
             except SessionForgotten as error:
                 raise SessionForgotten(error.what, gone) from error
     except StoreNotFound as error:
         raise where_to_look(error) from error
 
 
-async def _what_there_is(log: Log) -> str:
-    page = await log.sessions(limit=_SHOWN)
+async def _available_sessions(log: Log) -> str:
+    page = await log.sessions(limit=_MAX_LISTED)
     if not page.sessions:
         return f"Tenant {log.tenant!r} has no sessions here: check --store and --tenant."
     names = ", ".join(repr(info.session) for info in page.sessions)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says of an error."""
+"""How a command ends: its exit code and its error messages."""
 
 import errno
 import os
@@ -23,8 +23,8 @@ _FIXES = {
 
 
 @contextmanager
-def explained() -> Generator[None, None, None]:
-    """Turn every error that is not a fault of the program into words and an exit code."""
+def exit_on_error() -> Generator[None, None, None]:
+    """Turn every error that is not a bug into a message and an exit code."""
     try:
         yield
     except RefoldError as error:
@@ -41,8 +41,8 @@ def explained() -> Generator[None, None, None]:
 
 
 @contextmanager
-def needing(extra: str) -> Generator[None, None, None]:
-    """Say how to install what a command needs besides the others."""
+def require_extra(extra: str) -> Generator[None, None, None]:
+    """Report a missing package with the extra that installs it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -56,47 +56,38 @@ def needing(extra: str) -> Generator[None, None, None]:
 
 
 def failed(code: str, what: str, fix: str = "Correct it and try again.") -> typer.Exit:
-    """Say what happened and what to do; the exit to raise."""
+    """Print what happened and what to do; the exit to raise."""
     from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow, and seldom needed
 
-    # An error may quote a file, a server or a model: none of them may write to the terminal.
+    # An error may quote a file, a server or a model, which must not control the terminal.
     typer.echo(cleaned(f"error[{code}]: {what}\n{fix}"), err=True)
     return typer.Exit(FAILED)
 
 
 def unwritten(error: OSError) -> int:
-    """Standard output takes no more: say why, unless nobody reads it; the exit code."""
-    _silence_output()
+    """Report that standard output cannot be written, unless its reader left; the exit code."""
+    # Let the last flush at exit go nowhere instead of failing again.
+    with suppress(OSError, ValueError, AttributeError):  # there may be no file, or no output
+        output = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, output)
+        os.close(nowhere)
     if isinstance(error, BrokenPipeError):
         return READER_GONE
     return _failed_file(error).exit_code
 
 
 def interrupted() -> None:
-    """Say so, on a line of its own after the terminal's ^C."""
-    typer.echo("\nInterrupted.", err=True)
+    typer.echo("\nInterrupted.", err=True)  # on a line of its own after the terminal's ^C
 
 
 def say_no_more() -> None:
-    """What was broken off as it began, or closed, would tell of it when the process ends."""
+    """Mute the complaints of interrupted objects when the process ends."""
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
 
 
 def _failed_file(error: OSError) -> typer.Exit:
     fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
-    return failed("file", _sentence(error), fix)
-
-
-def _sentence(error: OSError) -> str:
     where = f"{error.filename!r}: " if error.filename else ""
-    return f"{where}{error.strerror or error}."
-
-
-def _silence_output() -> None:
-    """Nobody reads on: let the last flush at exit go nowhere instead of failing again."""
-    with suppress(OSError, ValueError, AttributeError):  # there may be no file, or no output
-        output = sys.stdout.fileno()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, output)
-        os.close(nowhere)
+    return failed("file", f"{where}{error.strerror or error}.", fix)

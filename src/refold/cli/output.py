@@ -1,9 +1,9 @@
-"""Lines for people: in colours on a terminal that wants them, plain everywhere else."""
+"""Lines for people: in color on terminals that allow it, plain everywhere else."""
 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import typer
@@ -14,34 +14,12 @@ from refold.cli.chat.clean import cleaned
 from refold.exports.moments import counted, day_and_time
 from refold.view.explanation import Piece, Tone
 
-# How long ago something was, in words.
+Line = Sequence[Piece]
+GAP = "  "
+NOTHING = "–"  # noqa: RUF001 - a dash that is as wide as a digit
 
-_STEPS = (("minute", 60), ("hour", 60), ("day", 24))
-_SHOWN_DAYS = 30
-
-
-def ago(at: int, now: int) -> str:
-    """The time between two moments, in milliseconds since 1970; what is long ago, as its day."""
-    *_, (unit, amount) = _amounts(max(0, now - at) // 1000)
-    if unit == "second":
-        return "just now"
-    if unit == "day" and amount > _SHOWN_DAYS:
-        return day_and_time(at)[:10]
-    return f"{counted(amount, unit)} ago"
-
-
-def _amounts(seconds: int) -> Iterator[tuple[str, int]]:
-    """The time in ever larger units, as long as there is one of them."""
-    amount = seconds
-    yield "second", amount
-    for unit, size in _STEPS:
-        amount //= size
-        if not amount:
-            return
-        yield unit, amount
-
-
-# Text in colours, for terminals that want them.
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+_MAX_DAYS = 30
 
 STYLES: Final[dict[Tone, str]] = {
     "": "",
@@ -63,36 +41,44 @@ STYLES: Final[dict[Tone, str]] = {
 """Of the terminal's own palette, so that they suit its theme."""
 
 
-def print_coloured(lines: Iterable[Sequence[Piece]], console: Console | None = None) -> None:
+def ago(at: int, now: int) -> str:
+    """The time between two moments, in milliseconds since 1970; the date if it is long ago."""
+    seconds = max(0, now - at) // 1000
+    if seconds // _UNITS[0][1] > _MAX_DAYS:
+        return day_and_time(at)[:10]
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{counted(seconds // size, unit)} ago"
+    return "just now"
+
+
+def print_colored(lines: Iterable[Sequence[Piece]], console: Console | None = None) -> None:
     """Print lines that fit the terminal already."""
     console = console or Console(highlight=False, markup=False, emoji=False)
     for line in lines:
-        console.print(coloured(line), soft_wrap=True)
+        console.print(colored(line), soft_wrap=True)
 
 
-def coloured(line: Sequence[Piece]) -> Text:
-    """One line as Rich takes it."""
+def colored(line: Sequence[Piece]) -> Text:
     text = Text.assemble(*((piece.text, STYLES[piece.tone]) for piece in line))
     text.rstrip()
     return text
 
 
-Line = Sequence[Piece]
-
-
 def print_lines(lines: Sequence[Line], *, paged: bool = False) -> None:
-    """Print lines; where asked and there is a terminal too small for them, page by page.
+    """Print lines; with `paged`, page by page on a terminal that is too small for them.
 
-    What they say may be of a model, a tool or a file that somebody else made: a terminal is given
-    nothing that it would obey, and no line can become two.
+    Their text may come from a model, a tool or a foreign file, so control characters are removed
+    and no line can become two.
     """
     lines = [[piece._replace(text=_printable(piece.text)) for piece in line] for line in lines]
-    if not sys.stdout.isatty():
-        typer.echo("\n".join(map(plain, lines)))
-    elif paged and len(lines) >= shutil.get_terminal_size().lines:
-        _page(lines)
-    elif in_colours():
-        print_coloured(lines)
+    if sys.stdout.isatty() and paged and len(lines) >= shutil.get_terminal_size().lines:
+        os.environ.setdefault("LESS", "-FRX")  # shows colors, and leaves what was read on screen
+        console = Console(highlight=False, markup=False, emoji=False)
+        with console.pager(styles=in_colors()):
+            print_colored(lines, console)
+    elif in_colors():
+        print_colored(lines)
     else:
         typer.echo("\n".join(map(plain, lines)))
 
@@ -101,47 +87,26 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else cleaned(text).replace("\n", " ")
 
 
-def in_colours() -> bool:
-    """Whether standard output is a terminal, and nobody asked for no colours."""
+def in_colors() -> bool:
+    """Whether standard output is a terminal, and nobody asked for no colors."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def plain(line: Line) -> str:
-    """A line without its colours."""
     return "".join(piece.text for piece in line).rstrip()
 
 
-def _page(lines: Sequence[Line]) -> None:
-    os.environ.setdefault("LESS", "-FRX")  # so that it shows colours, and leaves what was read
-    console = Console(highlight=False, markup=False, emoji=False)
-    with console.pager(styles=in_colours()):
-        for line in lines:
-            console.print(coloured(line), soft_wrap=True)
-
-
-# Tables of plain text.
-
-GAP = "  "
-NOTHING = "–"  # noqa: RUF001 - a dash that is as wide as a digit
-
-
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """The rows as lines with columns; those named in `right` end together."""
+    """The rows as lines with columns; those in `right` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         GAP.join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
 
 
-def clipped(text: str, width: int) -> str:
-    """The text, or as much as fits."""
-    return text if len(text) <= width else f"{text[: max(0, width - 1)]}…"
-
-
 def terminal_width() -> int:
-    """How many columns there are; 80 where nobody says."""
     return shutil.get_terminal_size().columns

@@ -1,4 +1,4 @@
-"""`refold serve`."""
+"""`refold serve` and `refold worker`."""
 
 import asyncio
 import json
@@ -12,34 +12,39 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from pydantic import ValidationError
 
-from refold.cli.left_out import say_left_out
-from refold.cli.options import STORE, ProfileChoice, StoreOption, store_at, where_is
-from refold.cli.outcome import explained, needing
+from refold.cli.left_out import print_left_out
+from refold.cli.options import POSTGRES, STORE, ProfileChoice, StoreOption, store_at, where_is
+from refold.cli.outcome import exit_on_error, require_extra
 from refold.errors import InvalidInput
 from refold.service.metrics import export_to_prometheus
 
 if TYPE_CHECKING:
     from refold.engine.dbos import Limits
-    from refold.settings import Settings
+    from refold.settings import Settings, UpstreamSettings
 
 
-# Metrics over HTTP, for Prometheus.
-
-_LARGEST_PORT: Final = 65_535
+_MAX_PORT: Final = 65_535
+MetricsOption = Annotated[
+    str | None,
+    typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
+]
 
 
 @contextmanager
 def metrics_at(where: str | None) -> Generator[str | None]:
-    """Serve what the process measures at HOST:PORT, meanwhile; port 0 is any that is free.
+    """Serve this process's metrics at HOST:PORT meanwhile; port 0 is any free one.
 
-    Gives the address that answers, or None when nothing was asked for. It sets OpenTelemetry's
-    provider of metrics, which a process can do once: where one is set, that one stays.
+    Yields the address, or None without `where`. It sets OpenTelemetry's meter provider, which a
+    process can do once: a provider that is already set stays.
     """
     if where is None:
         yield None
         return
-    host, port = _host_and_port(where)
-    provider = export_to_prometheus()
+    host, colon, digits = where.rpartition(":")
+    if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
+        raise InvalidInput(f"{where!r} is no HOST:PORT.", "For example 127.0.0.1:9464.")
+    host, port = host.strip("[]"), int(digits)
+    provider = measured()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
 
     try:
@@ -58,13 +63,6 @@ def metrics_at(where: str | None) -> Generator[str | None]:
         thread.join()
 
 
-def _host_and_port(where: str) -> tuple[str, int]:
-    host, colon, port = where.rpartition(":")
-    if colon and host and port.isdecimal() and int(port) <= _LARGEST_PORT:
-        return host.strip("[]"), int(port)
-    raise InvalidInput(f"{where!r} is no HOST:PORT.", "For example 127.0.0.1:9464.")
-
-
 def serve(  # noqa: PLR0913 - an option each
     *,
     store: StoreOption = STORE,
@@ -78,7 +76,7 @@ def serve(  # noqa: PLR0913 - an option each
             "--port",
             metavar="N",
             min=0,
-            max=65_535,
+            max=_MAX_PORT,
             help="Listen on this port; 0 is any free one.",
             show_default="serve.port",
         ),
@@ -96,10 +94,7 @@ def serve(  # noqa: PLR0913 - an option each
         bool,
         typer.Option("--worker/--no-worker", help="Make folds here too, for a store on a server."),
     ] = True,
-    metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
-    ] = None,
+    metrics: MetricsOption = None,
     fail_open: Annotated[
         bool | None,
         typer.Option(
@@ -123,74 +118,63 @@ def serve(  # noqa: PLR0913 - an option each
 
     Example: refold serve --store sqlite:///refold.db --port 8790
     """
-    with explained(), needing("serve"):
+    with exit_on_error(), require_extra("serve"):
         from refold.settings import load_settings  # noqa: PLC0415 - slow
 
         settings = load_settings(profile)
-        say_left_out(settings)
+        print_left_out(settings)
+        changes: dict[str, object] = {} if fail_open is None else {"fail_open": fail_open}
         if upstream is not None:
-            settings = _with_upstream(settings, upstream)
-        if fail_open is not None:
-            serve = settings.serve.model_copy(update={"fail_open": fail_open})
-            settings = replace(settings, serve=serve)
-        own = settings.serve
+            changes["upstreams"] = (_upstream(upstream),)
+        settings = replace(settings, serve=settings.serve.model_copy(update=changes))
+        host = host or settings.serve.host
+        port = settings.serve.port if port is None else port
         with metrics_at(metrics):
             asyncio.run(
-                _serve(
-                    settings,
-                    where_is(store),
-                    host or own.host,
-                    own.port if port is None else port,
-                    worker=worker,
-                    as_json=as_json,
-                )
+                _serve(settings, where_is(store), host, port, worker=worker, as_json=as_json)
             )
 
 
-def _with_upstream(settings: "Settings", address: str) -> "Settings":
-    """The settings, with this server for all models."""
+def _upstream(address: str) -> "UpstreamSettings":
     from refold.settings import UpstreamSettings  # noqa: PLC0415 - slow
 
     try:
-        only = UpstreamSettings(name="upstream", base_url=address)
+        return UpstreamSettings(name="upstream", base_url=address)
     except ValidationError as error:
         raise InvalidInput(
             f"{address!r} is not the address of a server.",
             "Give it as --upstream http://127.0.0.1:8080/v1.",
         ) from error
-    serve = settings.serve.model_copy(update={"upstreams": (only,)})
-    return replace(settings, serve=serve)
 
 
 async def _serve(  # noqa: PLR0913 - made in one place
     settings: "Settings", address: str, host: str, port: int, *, worker: bool, as_json: bool
 ) -> None:
-    from refold.service import app as listening  # noqa: PLC0415 - optional
-    from refold.service.app import app  # noqa: PLC0415 - optional
+    from refold.service import app as service  # noqa: PLC0415 - optional
 
-    listening.log_to_standard_error()
-    listening.raise_file_limit()
-    sock = listening.listen(host, port)
+    service.log_to_standard_error()
+    service.raise_file_limit()
+    sock = service.bound(host, port)
     try:
-        keys = await listening.check_keys(store_at(address, create=True), sock)
-        local = listening.is_local(sock)
-        kept = store_at(address, create=True, connect=settings.serve.times.store)
-        made = app(settings, store=kept, address=address, local=local, worker=worker)
-        where = listening.address_of(sock)
+        keys = await service.check_keys(store_at(address, create=True), sock)
+        local = service.is_local(sock)
+        store = store_at(address, create=True, connect=settings.serve.times.store)
+        app = service.app(settings, store=store, address=address, local=local, worker=worker)
+        where = service.address_of(sock)
 
-        def started() -> None:
+        def on_start() -> None:
             if as_json:
                 typer.echo(json.dumps({"address": where, "keys": keys}))
             else:
-                typer.echo(_said(where, keys=keys), err=True)
+                typer.echo(_greeting(where, keys=keys), err=True)
 
-        listening.calm_garbage_collection()
-        await listening.serve(made, sock, started)
+        service.calm_garbage_collection()
+        await service.serve(app, sock, on_start)
     finally:
         sock.close()
 
 
-def _said(where: str, *, keys: bool) -> str:
+def _greeting(where: str, *, keys: bool) -> str:
     needed = (
         "Every request needs a key (refold keys list)."
         if keys
@@ -202,11 +186,6 @@ def _said(where: str, *, keys: bool) -> str:
         f"  export ANTHROPIC_BASE_URL={where}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
-
-
-# `refold worker`.
-
-_POSTGRES = ("postgresql://", "postgres://")
 
 
 def worker(  # noqa: PLR0913 - an option each
@@ -258,10 +237,7 @@ def worker(  # noqa: PLR0913 - an option each
     pool: Annotated[
         str, typer.Option("--pool", metavar="NAME", help="Which engines' folds it makes.")
     ] = "default",
-    metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
-    ] = None,
+    metrics: MetricsOption = None,
     profile: ProfileChoice = None,
 ) -> None:
     """Make the folds of all tenants that programs with a DbosEngine ask for.
@@ -273,9 +249,9 @@ def worker(  # noqa: PLR0913 - an option each
 
     Example: refold worker --store postgresql://app@db/refold --per-minute 300
     """
-    with explained(), needing("dbos"):
+    with exit_on_error(), require_extra("dbos"):
         address = where_is(store)
-        if not address.startswith(_POSTGRES):
+        if not address.startswith(POSTGRES):
             raise InvalidInput(
                 "Workers share a store in PostgreSQL; one in a file is folded where it is used.",
                 "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
@@ -304,18 +280,18 @@ async def _work(
     from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - optional
 
     settings = load_settings(profile)
-    say_left_out(settings)
+    print_left_out(settings)
     # While the database is away, the pool would log several lines a second; the sweeper logs one.
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(one, stop.set)
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_, stop.set)
     async with (
         PostgresStore(address) as store,
-        worker_fold_maker(store, settings) as make,
-        Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as at_work,
+        making_beside(store, settings) as make,
+        Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as worker,
     ):
-        typer.echo(f"{at_work.executor} takes folds.", err=True)
+        typer.echo(f"{worker.executor} takes folds.", err=True)
         await stop.wait()
         typer.echo("It takes no more, and waits for what it makes.", err=True)

@@ -1,10 +1,10 @@
-"""`refold sessions`."""
+"""`refold sessions`, `refold search` and `refold show`."""
 
 import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Final, NamedTuple
 
 import typer
@@ -15,18 +15,17 @@ from refold.cli.options import (
     SessionChoice,
     StoreOption,
     TenantOption,
+    chosen,
     log_to_read,
     session_names,
 )
-from refold.cli.options import (
-    chosen as chosen_session,
-)
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.cli.output import GAP, NOTHING, Line, ago, print_lines, terminal_width
-from refold.cli.transcript import Placed, as_json, lines_of, newest, readable
+from refold.cli.transcript import Placed, last_messages, lines_of, readable
+from refold.cli.transcript import as_json as moment_json
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
-from refold.exports.moments import Moment, Said, counted, day_and_time, moments
+from refold.exports.moments import MessageMoment, Moment, counted, day_and_time, moments
 from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
 from refold.log.entry import check_name
 from refold.log.text import placed_words
@@ -34,25 +33,24 @@ from refold.recall.search import SearchHit, search, terms_of
 from refold.recall.text import shapes_of, wire_of
 from refold.view.explanation import Piece, columns, first_words, padded, wrapped
 
-_NAME, _TITLE = 28, 44  # columns
-_LEAST = 12
-_FEW = 6  # entries that are looked at for what was said first
+_MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
+_FIRST_ENTRIES = 6  # that are searched for the opening
 _PREVIEW = 200
+_EXCERPT_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A session, and what is known of its last request."""
+    """A session and its last request."""
 
     info: SessionInfo
     folds: int
-    """How many folds stand."""
     tokens: int | None = None
-    """What the last request sent, as it was counted."""
+    """Sent by the last request."""
     model: str | None = None
     profile: str | None = None
     opening: str = ""
-    """What was said first, where the session has no title."""
+    """The first prompt, where the session has no title."""
 
 
 class _Column(NamedTuple):
@@ -82,10 +80,17 @@ def sessions(
 
     Example: refold sessions --search parcel
     """
-    with explained():
-        found, more = asyncio.run(_listed(store, tenant, search, limit))
+
+    async def list_() -> tuple[list[Listed], bool]:
+        async with log_to_read(store, tenant, gone="It is gone for good.") as log:
+            page = await log.sessions(search=search, limit=limit)
+            found = [await _listed(log, info) for info in page.sessions]
+        return [session for session in found if session is not None], page.next is not None
+
+    with exit_on_error():
+        found, more = asyncio.run(list_())
         if as_json:
-            typer.echo(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
+            _print_json([_session_json(session) for session in found])
         elif not found:
             typer.echo(f"No session has {search!r} in it." if search else "No sessions yet.")
         else:
@@ -94,44 +99,37 @@ def sessions(
                 typer.echo(f"\nThere are more: refold sessions --limit {2 * limit}", err=True)
 
 
-async def _listed(
-    address: str, tenant: str, search: str | None, limit: int
-) -> tuple[list[Listed], bool]:
-    async with log_to_read(address, tenant, gone="It is gone for good.") as log:
-        page = await log.sessions(search=search, limit=limit)
-        found = [await listed(log, info) for info in page.sessions]
-    return [one for one in found if one is not None], page.next is not None
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-async def listed(log: Log, info: SessionInfo) -> Listed | None:
-    """A session of a list, with its last request; None if it was forgotten since."""
+async def _listed(log: Log, info: SessionInfo) -> Listed | None:
+    """None if the session was forgotten meanwhile."""
     try:
         visible = await log.visible(info.session, last=0)
     except (SessionForgotten, SessionNotFound):
         return None
     opening = "" if info.title else await _opening(log, info)
-    known = Listed(info, len(visible.outline.folds), opening=opening)
+    listed = Listed(info, len(visible.outline.folds), opening=opening)
     for entry in visible.entries:
         if entry.seq == visible.outline.record:
             match CODEC.decode(entry):
                 case Requested(plan=dict() as plan, model=model):
                     tokens, profile = plan.get("tokens"), plan.get("profile")
-                    known = Listed(
-                        info,
-                        known.folds,
-                        tokens if isinstance(tokens, int) else None,
-                        model,
-                        profile if isinstance(profile, str) else None,
-                        opening,
+                    return replace(
+                        listed,
+                        tokens=tokens if isinstance(tokens, int) else None,
+                        model=model,
+                        profile=profile if isinstance(profile, str) else None,
                     )
                 case _:
                     pass
-    return known
+    return listed
 
 
 async def _opening(log: Log, info: SessionInfo) -> str:
-    """What was said first in a session without a title. It is read each time and stored nowhere."""
-    entries = await log.read(info.session, Span(1, min(_FEW, info.entries)))
+    """The first prompt; it is read each time and stored nowhere, so it can be forgotten."""
+    entries = await log.read(info.session, Span(1, min(_FIRST_ENTRIES, info.entries)))
     wire = wire_of(info.format)
     for entry in entries:
         if entry.kind == Message.KIND and not entry.forgotten:
@@ -149,69 +147,66 @@ _COLUMNS: Final = (
     _Column("model", 28),
     _Column("profile", 8),
 )
-_FIRST_TO_GO: Final = ("profile", "model", "folds", "tokens")
+_DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens")
 
 
 def table(found: Sequence[Listed], width: int, now: int) -> list[list[Piece]]:
     """The sessions as lines with columns, as many as there is room for."""
-    rows = [_cells(one, now) for one in found]
-    name = min(_NAME, max(columns(row["session"]) for row in rows) or 1)
-    titles = max(columns(row["title"]) for row in rows)
-    shown = [one._replace(width=_width(one, rows)) for one in _COLUMNS]
-    for going in _FIRST_TO_GO:
-        if width - max(name, 7) - _taken(shown) >= min(titles, _LEAST) + len(GAP):
+    rows = [_cells(session, now) for session in found]
+    widest = {name: max(columns(row[name]) for row in rows) for name in rows[0]}
+    name = _Column("session", max(7, min(_MAX_NAME, widest["session"])))
+    shown = [
+        column._replace(width=max(len(column.head), min(column.width, widest[column.head])))
+        for column in _COLUMNS
+    ]
+    for dropped in _DROPPED_FIRST:
+        if _room(width, [name, *shown]) >= min(widest["title"], _MIN_TITLE):
             break
-        shown = [one for one in shown if one.head != going]
-    left = width - max(name, 7) - _taken(shown) - len(GAP)
-    title = [_Column("title", min(titles, _TITLE, left))] if titles and left >= _LEAST else []
-    every = [_Column("session", max(name, 7)), *title, *shown]
-    heads = {one.head: one.head for one in every}
-    lines = [[Piece(_line(every, heads), "faint")]]
+        shown = [column for column in shown if column.head != dropped]
+    room = _room(width, [name, *shown])
+    if widest["title"] and room >= _MIN_TITLE:
+        shown.insert(0, _Column("title", min(widest["title"], _MAX_TITLE, room)))
+    heads = {column.head: column.head for column in (name, *shown)}
+    lines = [[Piece(_line([name, *shown], heads), "faint")]]
     for row in rows:
-        first, rest = every[0], every[1:]
-        start = padded(row[first.head], first.width)
-        lines.append([Piece(start, "strong"), Piece(GAP + _line(rest, row))])
+        start = padded(row[name.head], name.width)
+        lines.append([Piece(start, "strong"), Piece(GAP + _line(shown, row))])
     return lines
 
 
-def _taken(shown: Sequence[_Column]) -> int:
-    return sum(len(GAP) + one.width for one in shown)
-
-
-def _width(column: _Column, rows: Sequence[dict[str, str]]) -> int:
-    widest = max(columns(row[column.head]) for row in rows)
-    return max(len(column.head), min(column.width, widest))
+def _room(width: int, shown: Sequence[_Column]) -> int:
+    """What is left for a title."""
+    return width - sum(len(GAP) + column.width for column in shown)
 
 
 def _line(shown: Sequence[_Column], row: dict[str, str]) -> str:
-    cells = (padded(row[one.head], one.width, right=one.right) for one in shown)
+    cells = (padded(row[column.head], column.width, right=column.right) for column in shown)
     return GAP.join(cells).rstrip()
 
 
-def _cells(one: Listed, now: int) -> dict[str, str]:
+def _cells(session: Listed, now: int) -> dict[str, str]:
+    info, model = session.info, session.model or NOTHING
     return {
-        "session": first_words(one.info.session, _NAME),
-        "title": first_words(one.info.title or one.opening, _TITLE),
-        "last used": ago(one.info.updated_at, now),
-        "messages": f"{one.info.messages:,}",
-        "tokens": f"{one.tokens:,}" if one.tokens is not None else NOTHING,
-        "folds": f"{one.folds:,}",
-        "model": first_words((one.model or "").partition(":")[2] or one.model or NOTHING, 28),
-        "profile": one.profile or one.info.profile,
+        "session": first_words(info.session, _MAX_NAME),
+        "title": first_words(info.title or session.opening, _MAX_TITLE),
+        "last used": ago(info.updated_at, now),
+        "messages": f"{info.messages:,}",
+        "tokens": f"{session.tokens:,}" if session.tokens is not None else NOTHING,
+        "folds": f"{session.folds:,}",
+        "model": first_words(model.partition(":")[2] or model, 28),
+        "profile": session.profile or info.profile,
     }
 
 
-def _as_json(one: Listed) -> dict[str, object]:
-    own = session_json(one.info)
-    opened = {"opened_with": own.pop("profile")}
-    last = {"tokens": one.tokens, "model": one.model, "profile": one.profile or one.info.profile}
-    return own | opened | {"folds": one.folds, "last_request": last}
-
-
-# `refold search`.
-
-_LINES = 3
-"""An excerpt takes about so many."""
+def _session_json(session: Listed) -> dict[str, object]:
+    fields = session_json(session.info)
+    profile = fields.pop("profile")
+    last = {
+        "tokens": session.tokens,
+        "model": session.model,
+        "profile": session.profile or profile,
+    }
+    return fields | {"opened_with": profile, "folds": session.folds, "last_request": last}
 
 
 def search_(  # noqa: PLR0913 - an option each
@@ -242,64 +237,52 @@ def search_(  # noqa: PLR0913 - an option each
 
     Example: refold search "order number" --session support-42
     """
-    with explained():
+    width = terminal_width()
+
+    async def find() -> list[Found]:
+        async with log_to_read(store, tenant, gone="There is nothing left to search.") as log:
+            excerpt = max(80, (width - 2) * _EXCERPT_LINES)
+            # Neighbors of a match are for models; people look for the words themselves.
+            return await search(
+                log, text, session=session, limit=limit, width=excerpt, neighbors=False
+            )
+
+    with exit_on_error():
         if session is not None:
             check_name(session)
-        width = terminal_width()
-        wide = max(80, (width - 2) * _LINES)
-        found = asyncio.run(_found(text, session, store, tenant, limit, wide))
+        found = asyncio.run(find())
         if as_json:
-            typer.echo(
-                json.dumps([_as_json_searching(one) for one in found], ensure_ascii=False, indent=2)
-            )
+            _print_json([{**asdict(hit), "at": day_and_time(hit.at)} for hit in found])
         elif found:
-            print_lines(list(_lines(found, _words(text), width)))
+            words = frozenset(word for term in terms_of(text) for run in term for word in run)
+            print_lines(list(_hit_lines(found, words, width)))
         else:
             where = f"session {session!r}" if session else "any session"
             typer.echo(f"Nothing in {where} answers {text!r}.", err=True)
 
 
-async def _found(  # noqa: PLR0913, PLR0917 - what to look for, where, and how much of it
-    text: str, session: str | None, address: str, tenant: str, limit: int, width: int
-) -> list[SearchHit]:
-    async with log_to_read(address, tenant, gone="There is nothing left to search.") as log:
-        # A model is also told what stands beside a match; people look for the words themselves.
-        return await search(log, text, session=session, limit=limit, width=width, neighbors=False)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word for term in terms_of(text) for run in term for word in run)
-
-
-def _lines(found: Sequence[SearchHit], wanted: frozenset[str], width: int) -> Iterator[Line]:
+def _hit_lines(found: Sequence[Found], words: frozenset[str], width: int) -> Iterator[Line]:
     now = int(time.time() * 1000)
-    for nth, one in enumerate(found):
+    for nth, hit in enumerate(found):
         if nth:
             yield []
-        standing = "" if one.standing == "in view" else f" · {one.standing}"
-        about = f" · {one.role} · {ago(one.at, now)}{standing}"
-        name = first_words(one.session, max(20, width - len(about) - 8))
-        yield [Piece(f"{name} [{one.seq}]", "strong"), Piece(about, "faint")]
-        for line in wrapped(cleaned(one.excerpt), width - 2):
-            yield [Piece("  "), *emphasised(line, wanted)]
+        standing = "" if hit.standing == "in view" else f" · {hit.standing}"
+        about = f" · {hit.role} · {ago(hit.at, now)}{standing}"
+        name = first_words(hit.session, max(20, width - len(about) - 8))
+        yield [Piece(f"{name} [{hit.seq}]", "strong"), Piece(about, "faint")]
+        for line in wrapped(cleaned(hit.excerpt), width - 2):
+            yield [Piece("  "), *emphasized(line, words)]
 
 
-def emphasised(line: str, wanted: frozenset[str]) -> Iterator[Piece]:
-    """The line in pieces, those strong that are words of the query."""
-    at = 0
+def emphasized(line: str, words: frozenset[str]) -> Iterator[Piece]:
+    """The line in pieces, with the words of the query in another tone."""
+    position = 0
     for start, end, word in placed_words(line):
-        if word in wanted and start >= at:
-            yield Piece(line[at:start])
+        if word in words and start >= position:
+            yield Piece(line[position:start])
             yield Piece(line[start:end], "cut")
-            at = end
-    yield Piece(line[at:])
-
-
-def _as_json_searching(one: SearchHit) -> dict[str, object]:
-    return {**asdict(one), "at": day_and_time(one.at)}
-
-
-# `refold show`.
+            position = end
+    yield Piece(line[position:])
 
 
 def show(  # noqa: PLR0913 - an option each
@@ -324,42 +307,43 @@ def show(  # noqa: PLR0913 - an option each
 
     Example: refold show support-42 --last 10
     """
-    with explained():
-        info, found = asyncio.run(_read(session, store, tenant))
+
+    async def read() -> tuple[SessionInfo, list[Moment]]:
+        async with log_to_read(store, tenant, gone="There is nothing left to read.") as log:
+            name = await chosen(log, session)
+            return await log.info(name), [moment async for moment in moments(log, name)]
+
+    with exit_on_error():
+        info, found = asyncio.run(read())
         shown = readable(found, every=every)
-        chosen = newest(shown, last) if last else shown
+        newest = last_messages(shown, last) if last else shown
         if json_:
-            told = {"session": session_json(info), "items": [as_json(one) for one in chosen]}
-            typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+            items = [moment_json(placed) for placed in newest]
+            _print_json({"session": session_json(info), "items": items})
         else:
-            lines = _lines_showing(info, found, chosen, earlier=len(shown) - len(chosen))
+            lines = _transcript(info, found, newest, complete=len(newest) == len(shown))
             print_lines(lines, paged=True)
 
 
-async def _read(session: str | None, address: str, tenant: str) -> tuple[SessionInfo, list[Moment]]:
-    async with log_to_read(address, tenant, gone="There is nothing left to read.") as log:
-        name = await chosen_session(log, session)
-        return await log.info(name), [one async for one in moments(log, name)]
-
-
-def _lines_showing(
-    info: SessionInfo, found: Sequence[Moment], chosen: Sequence[Placed], *, earlier: int
+def _transcript(
+    info: SessionInfo, found: Sequence[Moment], shown: Sequence[Placed], *, complete: bool
 ) -> list[Line]:
     now = int(time.time() * 1000)
     width = terminal_width()
+    facts = [
+        info.session,
+        counted(info.messages, "message"),
+        f"last used {ago(info.updated_at, now)}",
+        f"profile {info.profile}",
+    ]
     lines: list[Line] = [
         [Piece(first_words(info.title or info.session, width), "strong")],
-        [Piece(first_words(f"{info.session} · {_facts(info, now)}", width), "faint")],
+        [Piece(first_words(" · ".join(facts), width), "faint")],
         [],
     ]
-    if earlier:
-        messages = sum(isinstance(one, Said) for one in found)
-        said = f"… earlier ones are left out; there are {counted(messages, 'message')} in all"
-        lines += [[Piece(said, "faint")], []]
-    lines += lines_of(chosen, found, width, lambda at: ago(at, now))
+    if not complete:
+        messages = counted(sum(isinstance(one, MessageMoment) for one in found), "message")
+        notice = f"… earlier ones are left out; there are {messages} in all"
+        lines += [[Piece(notice, "faint")], []]
+    lines += lines_of(shown, found, width, lambda at: ago(at, now))
     return lines
-
-
-def _facts(info: SessionInfo, now: int) -> str:
-    used = ago(info.updated_at, now)
-    return f"{counted(info.messages, 'message')} · last used {used} · profile {info.profile}"

@@ -1,4 +1,4 @@
-"""`refold store`: making a store on a server ready, and looking after it."""
+"""`refold store`, to prepare and maintain stores, and `refold forget`."""
 
 import asyncio
 import json
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from refold.cli.options import (
+    POSTGRES,
     STORE,
+    JsonOption,
     SessionName,
     StoreOption,
     TenantOption,
@@ -21,11 +23,11 @@ from refold.cli.options import (
     store_at,
     where_is,
 )
-from refold.cli.outcome import FAILED, explained, needing
+from refold.cli.outcome import FAILED, exit_on_error, require_extra
 from refold.cli.transfer import STANDARD, writing
 from refold.errors import InvalidInput
 from refold.exports.moments import counted
-from refold.log import DEFAULT_TENANT, Erased, Log, Span
+from refold.log import DEFAULT_TENANT, Erased, Span
 from refold.log.entry import check_name
 from refold.log.forgotten import Forgotten, ForgottenAgain, dump, dump_header, forget_again, parse
 from refold.memory.memory import forget as forget_with_facts
@@ -36,41 +38,25 @@ if TYPE_CHECKING:
     from refold.stores.postgres.maintenance import Scrubbed
 
 
-# Runs a scrub of a PostgreSQL store, for `refold store scrub` and `refold forget --scrub`.
-
-
-def run_scrub(address: str, *, wait: float, wal: bool = True) -> "Scrubbed":
-    """Scrub the store; raises ErasureUnfinished with what is left and why."""
-    with needing("postgres"):
-        from refold.stores.postgres.maintenance import scrubbed  # noqa: PLC0415 - optional
-
-        return asyncio.run(scrubbed(address, wait=wait, wal=wal))
-
-
-def say_scrubbed(done: "Scrubbed") -> None:
-    """Say what a scrub did, and which settings it needed."""
-    typer.echo(f"{counted(len(done.rewritten), 'table')} rewritten.")
-    if done.segments:
-        settings = "wal_recycle was off"
-        if done.recycling != "off":
-            settings = "wal_recycle was turned off meanwhile, and is on again"
-        typer.echo(
-            f"{counted(done.segments, 'write-ahead segment')} removed after a checkpoint; "
-            f"{settings}."
-        )
-    elif done.rewritten:
-        typer.echo("The write-ahead log is left for the next scrub.")
-
-
 store = typer.Typer(
     name="store",
     help="Make a store on a PostgreSQL server ready, and look after stores.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _PARTITIONS = 16
-_POSTGRES = ("postgresql://", "postgres://")
+_WORDS_IN_NAME = (
+    "The session's name still has words of what was forgotten. A name cannot change: export the "
+    "session, import it under another name (refold import FILE --as NAME), then run: "
+    "refold forget {session}"
+)
+_TO_SCRUB = (
+    "Nobody can read it any more. The server still has its bytes in its {what}, and has noted "
+    "that. To remove them, run as the store's owner: refold store scrub"
+)
+_SCRUB_WAIT = 60.0
+"""Seconds that a scrub waits for each table that others use."""
+_SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
 
 @store.command("migrate")
@@ -108,19 +94,20 @@ def migrate_(
     """
     if bind is not None and not role:
         raise typer.BadParameter("--bind needs a --role to bind.")
-    with explained(), needing("postgres"):
+    with exit_on_error(), require_extra("postgres"):
         from refold.stores.postgres import migrate  # noqa: PLC0415 - optional
 
         server, roles = _server(address), role or []
-        done = asyncio.run(migrate(server, partitions, roles=roles, tenant=bind))
+        applied = asyncio.run(migrate(server, partitions, roles=roles, tenant=bind))
         if find_spec("dbos") is not None:
             from refold.engine.dbos import prepare  # noqa: PLC0415 - optional
 
             asyncio.run(prepare(server, () if bind else roles))
         if as_json:
-            typer.echo(json.dumps({"applied": [one.number for one in done]}))
-        elif done:
-            typer.echo(f"{counted(len(done), 'migration')} applied; schema {done[-1].number}.")
+            typer.echo(json.dumps({"applied": [migration.number for migration in applied]}))
+        elif applied:
+            count = counted(len(applied), "migration")
+            typer.echo(f"{count} applied; schema {applied[-1].number}.")
         else:
             typer.echo("The schema is the newest.")
 
@@ -134,7 +121,7 @@ def check(*, address: StoreOption = STORE, as_json: JsonOption = False) -> None:
 
     Example: refold store check --store postgresql://app@db/refold
     """
-    with explained(), needing("postgres"):
+    with exit_on_error(), require_extra("postgres"):
         from refold.stores.postgres.maintenance import condition  # noqa: PLC0415 - optional
 
         found = asyncio.run(condition(_server(address)))
@@ -187,12 +174,32 @@ def scrub_(
 
     Example: refold store scrub --store postgresql://owner@db/refold
     """
-    with explained():
-        done = run_scrub(_server(address), wait=wait, wal=not tables_only)
+    with exit_on_error():
+        result = _scrub(_server(address), wait=wait, wal=not tables_only)
         if as_json:
-            typer.echo(json.dumps(asdict(done)))
+            typer.echo(json.dumps(asdict(result)))
         else:
-            say_scrubbed(done)
+            _print_scrubbed(result)
+
+
+def _scrub(address: str, *, wait: float, wal: bool = True) -> "Scrubbed":
+    """Scrub the store; raises ErasureUnfinished with what is left and why."""
+    with require_extra("postgres"):
+        from refold.stores.postgres.maintenance import scrubbed  # noqa: PLC0415 - optional
+
+        return asyncio.run(scrubbed(address, wait=wait, wal=wal))
+
+
+def _print_scrubbed(result: "Scrubbed") -> None:
+    typer.echo(f"{counted(len(result.rewritten), 'table')} rewritten.")
+    if result.segments:
+        settings = "wal_recycle was off"
+        if result.recycling != "off":
+            settings = "wal_recycle was turned off meanwhile, and is on again"
+        segments = counted(result.segments, "write-ahead segment")
+        typer.echo(f"{segments} removed after a checkpoint; {settings}.")
+    elif result.rewritten:
+        typer.echo("The write-ahead log is left for the next scrub.")
 
 
 @store.command("forgotten")
@@ -217,9 +224,9 @@ def forgotten_(
 
     Example: refold store forgotten -o forgotten.jsonl --force
     """
-    with explained():
+    with exit_on_error():
         found = asyncio.run(_forgotten(where_is(address)))
-        lines = [dump_header(), *(line for one in found for line in dump(one))]
+        lines = [dump_header(), *(line for erasure in found for line in dump(erasure))]
         with writing(output, force=force) as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
 
@@ -242,22 +249,24 @@ def forget_again_(
 
     Example: refold store forget-again forgotten.jsonl --store postgresql://app@db/restored
     """
-    with explained():
-        done = asyncio.run(_forget_again(where_is(address), [*map(_list, lists)]))
+    with exit_on_error():
+        # All lists are read before anything is forgotten.
+        erasures = [erasure for path in lists for erasure in _read_list(path)]
+        result = asyncio.run(_forget_again(where_is(address), erasures))
         if as_json:
-            typer.echo(json.dumps(asdict(done)))
+            typer.echo(json.dumps(asdict(result)))
             return
         typer.echo(
-            f"Forgot {counted(done.sessions, 'session')} and {_entries(done.entries)} again. "
-            f"Not there, or forgotten already: {done.absent:,}."
+            f"Forgot {counted(result.sessions, 'session')} and {_entries(result.entries)} again. "
+            f"Not there, or forgotten already: {result.absent:,}."
         )
-        if where_is(address).startswith(_POSTGRES) and done.sessions + done.entries:
+        if where_is(address).startswith(POSTGRES) and result.sessions + result.entries:
             typer.echo("To remove the bytes, run as the store's owner: refold store scrub")
 
 
 async def _forgotten(address: str) -> list[Forgotten]:
-    if address.startswith(_POSTGRES):
-        with needing("postgres"):
+    if address.startswith(POSTGRES):
+        with require_extra("postgres"):
             from refold.stores.postgres.maintenance import forgotten  # noqa: PLC0415 - optional
 
             return await forgotten(address)
@@ -265,8 +274,7 @@ async def _forgotten(address: str) -> list[Forgotten]:
         return await opened.forgotten() if isinstance(opened, SqliteStore) else []
 
 
-def _list(path: Path) -> list[Forgotten]:
-    """What a list holds: read whole before anything is forgotten."""
+def _read_list(path: Path) -> list[Forgotten]:
     try:
         with path.open(encoding="utf-8") as lines:
             return [*parse(lines)]
@@ -275,44 +283,26 @@ def _list(path: Path) -> list[Forgotten]:
         raise InvalidInput(f"{path} cannot be read: {why}.") from error
 
 
-async def _forget_again(address: str, lists: list[list[Forgotten]]) -> ForgottenAgain:
-    named = [one for some in lists for one in some]
+async def _forget_again(address: str, erasures: list[Forgotten]) -> ForgottenAgain:
     async with store_at(address, create=False) as opened:
         if not isinstance(opened, SqliteStore):
-            return await forget_again(opened, named)
+            return await forget_again(opened, erasures)
         async with opened.erasing_many():
-            return await forget_again(opened, named)
+            return await forget_again(opened, erasures)
 
 
 def _entries(number: int) -> str:
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+    return counted(number, "entry", "entries")
 
 
 def _server(address: str) -> str:
-    """The address, if it is a server's."""
     found = where_is(address)
-    if not found.startswith(_POSTGRES):
+    if not found.startswith(POSTGRES):
         raise InvalidInput(
             "Only a store in PostgreSQL is looked after so; one in a file looks after itself.",
             "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
         )
     return found
-
-
-# `refold forget`.
-
-_NAMED = (
-    "The session's name still has words of what was forgotten. A name cannot change: export the "
-    "session, import it under another name (refold import FILE --as NAME), then run: "
-    "refold forget {session}"
-)
-_TO_SCRUB = (
-    "Nobody can read it any more. The server still has its bytes in its {what}, and has noted "
-    "that. To remove them, run as the store's owner: refold store scrub"
-)
-_SCRUB_WAIT = 60.0
-"""Seconds that a scrub waits for each table that others use."""
-_SPAN = re.compile(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?")
 
 
 def forget(  # noqa: PLR0913 - an option each
@@ -331,7 +321,7 @@ def forget(  # noqa: PLR0913 - an option each
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonOption = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
@@ -346,67 +336,59 @@ def forget(  # noqa: PLR0913 - an option each
 
     Example: refold forget support-42 --span 12-14
     """
-    with explained():
+    with exit_on_error():
         check_name(session)
-        wanted = _span(span)
-        would = asyncio.run(_would_go(session, wanted, store, tenant))
-        if not yes and not _agreed(would):
+        entries = _parse_span(span)
+        preview = asyncio.run(_preview(session, entries, store, tenant))
+        if not yes and not _confirm(preview):
             typer.echo("Nothing was forgotten.", err=True)
             raise typer.Exit(FAILED)
-        erased, named = asyncio.run(_forget(session, wanted, store, tenant))
-        typer.echo(json.dumps(asdict(erased)) if as_json else _sentence(erased, wanted))
-        if named:
-            typer.echo(_NAMED.format(session=quote(session)), err=True)
+        erased, words_in_name = asyncio.run(_forget(session, entries, store, tenant))
+        typer.echo(json.dumps(asdict(erased)) if as_json else _sentence(erased, entries))
+        if words_in_name:
+            typer.echo(_WORDS_IN_NAME.format(session=quote(session)), err=True)
         if erased.to_scrub and scrub:
-            say_scrubbed(run_scrub(where_is(store), wait=_SCRUB_WAIT))
+            _print_scrubbed(_scrub(where_is(store), wait=_SCRUB_WAIT))
         elif erased.to_scrub:
             typer.echo(_TO_SCRUB.format(what=" and ".join(erased.to_scrub)), err=True)
 
 
-def _span(text: str | None) -> Span | None:
+def _parse_span(text: str | None) -> Span | None:
     if text is None:
         return None
-    found = _SPAN.fullmatch(text.strip())
-    if not found or int(found[2] or found[1]) < int(found[1]):
+    match = _SPAN.fullmatch(text.strip())
+    if not match or int(match[2] or match[1]) < int(match[1]):
         raise InvalidInput(f"{text!r} is no span.", "Write it like 12 or 12-14.")
-    return Span(int(found[1]), int(found[2] or found[1]))
+    return Span(int(match[1]), int(match[2] or match[1]))
 
 
-async def _would_go(session: str, span: Span | None, address: str, tenant: str) -> str:
-    """What would be erased, as a sentence."""
+async def _preview(session: str, span: Span | None, address: str, tenant: str) -> str:
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
         info = await log.info(session)
         if span is None:
             title = f" ({info.title})" if info.title else ""
             return f"All of session {session!r}{title}: {counted(info.messages, 'message')}."
-        entries = await _living(log, session, span)
-        if not entries:
+        entries = await log.read(session, span, whole=False)
+        present = sum(not entry.forgotten for entry in entries)
+        if not present:
             raise InvalidInput(
                 f"Nothing is left at {span.first}-{span.last} of session {session!r}.",
                 f"It has entries 1 to {info.entries}; `refold show` has their numbers.",
             )
-        return (
-            f"{_entries_forgetting(entries)} of session {session!r}, and every fold made of them."
-        )
-
-
-async def _living(log: Log, session: str, span: Span) -> int:
-    """How many entries of the span there are that were not forgotten before."""
-    return sum(not one.forgotten for one in await log.read(session, span, whole=False))
+        return f"{_entries(present)} of session {session!r}, and every fold made of them."
 
 
 def can_ask() -> bool:
-    """Whether somebody can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _agreed(would: str) -> bool:
+def _confirm(preview: str) -> bool:
     if not can_ask():
         raise InvalidInput(
             "There is no terminal to ask on, and this cannot be undone.",
             "Add --yes if you are sure.",
         )
-    typer.echo(f"This would be erased for good:\n  {would}", err=True)
+    typer.echo(f"This would be erased for good:\n  {preview}", err=True)
     try:
         return typer.confirm("Go on?", err=True)
     except typer.Abort as error:
@@ -416,18 +398,14 @@ def _agreed(would: str) -> bool:
 async def _forget(
     session: str, span: Span | None, address: str, tenant: str
 ) -> tuple[Erased, bool]:
-    """Forget it; also whether the session's name still has words of it."""
+    """What was erased, and whether the session's name still has words of it."""
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
-        gone = await forgotten_words(log, session, span) if span is not None else set[str]()
-        return await forget_with_facts(log, session, span), shares_words(session, gone)
+        words = await forgotten_words(log, session, span) if span is not None else set[str]()
+        return await forget_with_facts(log, session, span), shares_words(session, words)
 
 
 def _sentence(erased: Erased, span: Span | None) -> str:
-    derived = f", and {_entries_forgetting(erased.derived)} made of them" if erased.derived else ""
+    derived = f", and {_entries(erased.derived)} made of them" if erased.derived else ""
     if span is None:
-        return f"Forgot session {erased.session!r}: {_entries_forgetting(erased.entries)}{derived}."
-    return f"Forgot {_entries_forgetting(erased.entries)} of session {erased.session!r}{derived}."
-
-
-def _entries_forgetting(number: int) -> str:
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+        return f"Forgot session {erased.session!r}: {_entries(erased.entries)}{derived}."
+    return f"Forgot {_entries(erased.entries)} of session {erased.session!r}{derived}."

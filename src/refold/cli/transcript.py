@@ -1,25 +1,25 @@
-"""A session as lines to read: who said what, calls of tools and folds as one line each."""
+"""A session as lines to read, with tool calls and folds as one line each, or as JSON."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.output import Line
-from refold.exports.as_json import aside_json, fold_json
+from refold.exports.as_json import fold_json, removed_span_json
 from refold.exports.moments import (
-    Aside,
     Closes,
     Compacted,
     Marked,
+    MessageMoment,
     Moment,
     Opens,
-    Said,
+    RemovedSpan,
     Tools,
     call_line,
     counted,
     day_and_time,
 )
-from refold.view.explanation import Piece, clipped, first_words
+from refold.view.explanation import Piece, Tone, clipped, first_words
 from refold.wire import Shape
 
 _INDENT = "  "
@@ -35,55 +35,53 @@ class Placed:
 
 
 def readable(found: Iterable[Moment], *, every: bool) -> list[Placed]:
-    """What is to be read: with `every`, also what folds stand for, and what was rewound."""
+    """What to show: with `every`, also what was folded, rewound or cleared."""
     shown: list[Placed] = []
     depth = 0
-    for one in found:
-        if isinstance(one, Closes):
+    for moment in found:
+        if isinstance(moment, Closes):
             depth -= 1
             continue
         if every or not depth:
-            shown.append(Placed(one, depth))
-        depth += isinstance(one, Opens)
+            shown.append(Placed(moment, depth))
+        depth += isinstance(moment, Opens)
     return shown
 
 
-def newest(shown: Sequence[Placed], messages: int) -> list[Placed]:
-    """The newest of them, from the first of so many messages on."""
-    places = [at for at, one in enumerate(shown) if isinstance(one.moment, Said)]
-    return list(shown[places[-messages] :] if len(places) > messages else shown)
+def last_messages(shown: Sequence[Placed], count: int) -> list[Placed]:
+    messages = [i for i, placed in enumerate(shown) if isinstance(placed.moment, MessageMoment)]
+    return list(shown[messages[-count] :] if len(messages) > count else shown)
 
 
 def lines_of(
     shown: Sequence[Placed], every: Iterable[Moment], width: int, when: Callable[[int], str]
 ) -> Iterator[Line]:
-    """The lines; `every` moment of the session says which tool a result is of."""
-    telling = _Telling(every, width, when)
-    for one in shown:
-        before = Piece(_DEEPER * one.depth, "faint")
-        for line in telling.lines(one.moment):
-            yield [before, *line]
+    """The lines; `every` moment of the session is needed to know the tool of a result."""
+    writer = _LineWriter(every, width, when)
+    for placed in shown:
+        indent = Piece(_DEEPER * placed.depth, "faint")
+        for line in writer.lines(placed.moment):
+            yield [indent, *line]
 
 
-class _Telling:
-    """Writes lines, each call together with its result."""
-
+class _LineWriter:
     def __init__(self, every: Iterable[Moment], width: int, when: Callable[[int], str]) -> None:
         self._width = width
         self._when = when
         self._tools = Tools()
         self._results: dict[str, Shape] = {}
-        self._told: set[str] = set()
-        for one in every:
-            for shape in one.shapes if isinstance(one, Said) else ():
+        self._answered: set[str] = set()
+        """Calls that were shown together with their result."""
+        for moment in every:
+            for shape in moment.shapes if isinstance(moment, MessageMoment) else ():
                 self._tools.note(shape)
                 if shape.kind == "return" and shape.call:
                     self._results[shape.call] = shape
 
-    def lines(self, one: Moment) -> Iterator[Line]:
-        match one:
-            case Said():
-                yield from self._said(one)
+    def lines(self, moment: Moment) -> Iterator[Line]:
+        match moment:
+            case MessageMoment():
+                yield from self._message(moment)
             case Marked(text=text):
                 yield from self._rule(text)
             case Opens(group):
@@ -98,18 +96,18 @@ class _Telling:
         yield [Piece(line, "folded" if folded else "faint")]
         yield []
 
-    def _said(self, said: Said) -> Iterator[Line]:
-        inside = [line for shape in said.shapes for line in self._part(shape)]
-        if said.forgotten:
-            inside = [[Piece("(forgotten)", "faint")]]
-        if not inside:
-            return  # results that stand with their calls
-        where = f" in {first_words(said.scope, 40)}" if said.scope != "/" else ""
+    def _message(self, message: MessageMoment) -> Iterator[Line]:
+        body = [line for shape in message.shapes for line in self._part(shape)]
+        if message.forgotten:
+            body = [[Piece("(forgotten)", "faint")]]
+        if not body:
+            return  # results that are shown with their calls
+        where = f" in {first_words(message.scope, 40)}" if message.scope != "/" else ""
         yield [
-            Piece(f"{said.role}{where}", "strong"),
-            Piece(f"  {self._when(said.at)}  [{said.seq}]", "faint"),
+            Piece(f"{message.role}{where}", "strong"),
+            Piece(f"  {self._when(message.at)}  [{message.seq}]", "faint"),
         ]
-        for line in inside:
+        for line in body:
             yield [Piece(_INDENT), *line]
         yield []
 
@@ -117,8 +115,8 @@ class _Telling:
         if shape.kind == "call":
             yield self._call(shape)
         elif shape.kind == "return":
-            if shape.call not in self._told:
-                yield self._one_line(f"← {self._tools.of(shape)}: {_size(shape)}")
+            if shape.call not in self._answered:
+                yield self._one_line(f"← {self._tools.of(shape)}: {_size(shape)}", "tools")
         elif shape.kind == "thought":
             yield self._one_line(f"(thought: {_size(shape)})", "faint")
         elif shape.text.strip():
@@ -129,52 +127,43 @@ class _Telling:
 
     def _call(self, shape: Shape) -> Line:
         result = self._results.get(shape.call or "")
-        came = f" ← {_size(result)}" if result else " ← no result"
+        size = f" ← {_size(result)}" if result else " ← no result"
         if shape.call:
-            self._told.add(shape.call)
-        room = self._width - len(_INDENT) - len(came)
-        return [
-            Piece(f"→ {first_words(call_line(shape), room - 2)}", "tools"),
-            Piece(came, "faint"),
-        ]
+            self._answered.add(shape.call)
+        call = first_words(call_line(shape), self._width - len(_INDENT) - len(size) - 2)
+        return [Piece(f"→ {call}", "tools"), Piece(size, "faint")]
 
-    def _one_line(self, text: str, tone: str = "tools") -> Line:
-        shown = first_words(text, self._width - len(_INDENT))
-        return [Piece(shown, "faint" if tone == "faint" else "tools")]
+    def _one_line(self, text: str, tone: Tone) -> Line:
+        return [Piece(first_words(text, self._width - len(_INDENT)), tone)]
 
 
 def _size(shape: Shape) -> str:
     return counted(len(shape.text), "character")
 
 
-def as_json(one: Placed) -> dict[str, object]:
-    """A moment as data."""
-    match one.moment:
-        case Said() as said:
+def as_json(placed: Placed) -> dict[str, object]:
+    match placed.moment:
+        case MessageMoment() as message:
             return {
-                "type": "message" if said.body or said.forgotten else "note",
-                "seq": said.seq,
-                "at": day_and_time(said.at),
-                "role": said.role,
-                "scope": said.scope,
-                "depth": one.depth,
-                "parts": [_part_json(shape) for shape in said.shapes],
+                "type": "message" if message.body or message.forgotten else "note",
+                "seq": message.seq,
+                "at": day_and_time(message.at),
+                "role": message.role,
+                "scope": message.scope,
+                "depth": placed.depth,
+                "parts": [_part_json(shape) for shape in message.shapes],
             }
         case Marked(seq=seq, at=at, text=text):
             return {"type": "mark", "seq": seq, "at": day_and_time(at), "text": text}
-        case Compacted() as fold:
-            return {"type": "fold", **fold_json(fold)}
+        case Compacted() as group:
+            pass
         case Opens(group) | Closes(group):
-            return _group_json(group)
-
-
-def _group_json(group: Compacted | Aside) -> dict[str, object]:
-    if isinstance(group, Aside):
-        return {"type": "aside", **aside_json(group)}
+            if isinstance(group, RemovedSpan):
+                return {"type": "aside", **removed_span_json(group)}
     return {"type": "fold", **fold_json(group)}
 
 
 def _part_json(shape: Shape) -> dict[str, object]:
-    known: dict[str, object] = {"tool": shape.tool, "call": shape.call, "media": list(shape.media)}
-    there = {name: one for name, one in known.items() if one}
-    return {"kind": shape.kind, "text": shape.text, **there}
+    optional = {"tool": shape.tool, "call": shape.call, "media": list(shape.media)}
+    present = {name: value for name, value in optional.items() if value}
+    return {"kind": shape.kind, "text": shape.text, **present}

@@ -1,4 +1,4 @@
-"""`refold export`."""
+"""`refold export` and `refold import`, and the files that they write and read."""
 
 import asyncio
 import errno
@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO, Protocol
@@ -17,6 +17,7 @@ import typer
 from refold.cli.chat.clean import Cleaner, escaped_in_json
 from refold.cli.options import (
     STORE,
+    JsonOption,
     SessionName,
     StoreOption,
     TenantOption,
@@ -25,7 +26,7 @@ from refold.cli.options import (
     store_at,
     where_to_look,
 )
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.errors import (
     InvalidInput,
     SessionExists,
@@ -35,50 +36,49 @@ from refold.errors import (
     TransferError,
 )
 from refold.exports import FORMS, exported
-from refold.log import DEFAULT_TENANT, Log, export_session, import_session
+from refold.log import DEFAULT_TENANT, export_session, import_session
 from refold.log.entry import check_name
 from refold.log.transfer import check_lines
 from refold.user_files import atomic_file
 
-# Files to read a session from and to write one to.
-
-_EXPORTED = "Check that it is a file that `refold export` wrote."
 STANDARD = "-"
-"""Stands for standard input or output where a file is named."""
+"""Standard input or output, instead of a file."""
+LINES = "jsonl"
+"""The form that can be imported again."""
 
-
-_LONGEST_HEADER = 64 << 10
-_LONGEST_LINE = 256 << 20
-"""Bytes. A line is held in memory, and may be of a file that somebody else made, or of a device."""
+_FIX_FILE = "Check that it is a file that `refold export` wrote."
+_FIX_NAME = "Import it under another name: --as NAME."
+_MAX_HEADER = 64 << 10
+_MAX_LINE = 256 << 20
+"""Bytes. A line is held in memory, and may come from an untrusted file or a device."""
 
 
 class LineSource(Protocol):
-    """What lines are read from, more than once."""
+    """A file whose lines can be read more than once."""
 
-    def seek(self, offset: int, /) -> int:
-        """Begin again."""
-        ...
+    def seek(self, offset: int, /) -> int: ...
 
-    def readline(self, size: int, /) -> bytes:
-        """The next line, or so many bytes of it."""
-        ...
+    def readline(self, size: int, /) -> bytes: ...
 
 
 @contextmanager
 def reading(source: str) -> Generator[LineSource, None, None]:
-    """The file, or a copy of what can be read only once: it is checked before it is imported."""
-    with _opened(source) as file:
+    """The file; a pipe is copied, because it is checked before it is imported."""
+    with ExitStack() as stack:
+        if source == STANDARD:
+            file = _buffer(sys.stdin, "standard input")
+        else:
+            file = stack.enter_context(Path(source).open("rb"))
         if file.seekable():
             yield file
-            return
-        with tempfile.TemporaryFile() as copy:
-            yield _Copied(file, copy)
+        else:
+            yield _RereadablePipe(file, stack.enter_context(tempfile.TemporaryFile()))
 
 
-class _Copied:
+class _RereadablePipe:
     """A pipe that can be read again, as far as it was read.
 
-    What is wrong with a pipe without an end is found before it fills the disk.
+    It is copied while it is read, so that an endless pipe is refused before it fills the disk.
     """
 
     def __init__(self, pipe: BinaryIO, copy: BinaryIO) -> None:
@@ -99,35 +99,32 @@ class _Copied:
 async def lines_of(file: LineSource) -> AsyncIterator[str]:
     """The lines from the beginning; only a line feed ends one."""
     file.seek(0)
-    number, max_bytes = 1, _LONGEST_HEADER
+    number, max_bytes = 1, _MAX_HEADER
     while line := file.readline(max_bytes + 1):
         if len(line) > max_bytes:
-            raise TransferError(_too_long(number), _EXPORTED)
+            what = f"Line {number} of the file is longer than {_MAX_LINE >> 20} MB."
+            if number == 1:
+                what = "Line 1 of the file does not begin an exported session."
+            raise TransferError(what, _FIX_FILE)
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise TransferError(
-                f"Line {number} of the file is not UTF-8 text.", _EXPORTED
-            ) from error
+            what = f"Line {number} of the file is not UTF-8 text."
+            raise TransferError(what, _FIX_FILE) from error
         if number % 100 == 0:
             await asyncio.sleep(0)  # lets an interrupt in
         yield text
-        number, max_bytes = number + 1, _LONGEST_LINE
-
-
-def _too_long(number: int) -> str:
-    if number == 1:
-        return "Line 1 of the file does not begin an exported session."
-    return f"Line {number} of the file is longer than {_LONGEST_LINE >> 20} MB."
+        number, max_bytes = number + 1, _MAX_LINE
 
 
 @contextmanager
 def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
-    """The file to write, which appears under its name only when it is whole."""
-    path = Path(os.path.realpath(target))  # a link stays, and what it leads to is written
+    """The file to write, which appears under its name only when it is complete."""
+    path = Path(os.path.realpath(target))  # a link stays, and its target is written
     if target == STANDARD:
-        yield _standard_output()
-        _standard_output().flush()
+        output = _buffer(sys.stdout, "standard output")
+        yield output
+        output.flush()
     elif path.exists() and not path.is_file() and not path.is_dir():
         with path.open("wb") as device:  # or a pipe: it has a reader, not a content
             yield device
@@ -135,16 +132,7 @@ def writing(target: str, *, force: bool) -> Generator[BinaryIO, None, None]:
         _check_target(target, force=force)
         with atomic_file(path) as file:
             yield file
-            _check_target(target, force=force)  # while it was written, another may have come
-
-
-@contextmanager
-def _opened(source: str) -> Generator[BinaryIO, None, None]:
-    if source == STANDARD:
-        yield _standard_input()
-    else:
-        with Path(source).open("rb") as file:
-            yield file
+            _check_target(target, force=force)  # another file may have appeared meanwhile
 
 
 def _check_target(target: str, *, force: bool) -> None:
@@ -159,35 +147,12 @@ def _check_target(target: str, *, force: bool) -> None:
         )
 
 
-def _standard_input() -> BinaryIO:
-    return _buffer(sys.stdin, "standard input")
-
-
-def _standard_output() -> BinaryIO:
-    return _buffer(sys.stdout, "standard output")
-
-
 def _buffer(stream: object, name: str) -> BinaryIO:
-    """The bytes of a stream that the process may have been started without."""
+    """The bytes of a standard stream, which the process may have been started without."""
     buffer = getattr(stream, "buffer", None)
     if buffer is None:
         raise OSError(errno.EBADF, "It is closed", name)
     return buffer
-
-
-LINES = "jsonl"
-"""The form that can be imported again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What an export came to."""
-
-    session: str
-    form: str
-    file: str
-    entries: int
-    bytes: int
 
 
 def export(  # noqa: PLR0913 - an option each
@@ -228,23 +193,24 @@ def export(  # noqa: PLR0913 - an option each
 
     Example: refold export support-42 --as html -o parcel.html
     """
-    with explained():
+    with exit_on_error():
         check_name(session)
         _check(form, output, as_json=as_json)
         with writing(output, force=force) as file:
             entries, size = asyncio.run(_export(session, form, file, store, tenant))
         if as_json:
-            done = Exported(session, form, output, entries, size)
-            typer.echo(json.dumps(asdict(done), ensure_ascii=False))
+            result = {"session": session, "form": form, "file": output}
+            result |= {"entries": entries, "bytes": size}
+            typer.echo(json.dumps(result, ensure_ascii=False))
         elif output != STANDARD:
-            said = f"Exported session {session!r} to {output!r}: {entries} entries."
-            typer.echo(said, err=True)
+            notice = f"Exported session {session!r} to {output!r}: {entries} entries."
+            typer.echo(notice, err=True)
 
 
 def _check(form: str, output: str, *, as_json: bool) -> None:
     if form not in (LINES, *FORMS):
-        known = ", ".join((LINES, *FORMS))
-        raise InvalidInput(f"There is no form {form!r}.", f"Use one of {known}.")
+        forms = ", ".join((LINES, *FORMS))
+        raise InvalidInput(f"There is no form {form!r}.", f"Use one of {forms}.")
     if as_json and output == STANDARD:
         raise InvalidInput(
             "Standard output cannot hold both the session and the result.",
@@ -255,39 +221,28 @@ def _check(form: str, output: str, *, as_json: bool) -> None:
 async def _export(
     session: str, form: str, file: BinaryIO, address: str, tenant: str
 ) -> tuple[int, int]:
+    # A file or a pipe gets every byte; a terminal must not obey what a session contains. In JSON,
+    # control characters are escaped within strings, so that its values stay the same.
+    clean: Callable[[str], str] = str
+    if file.isatty():
+        clean = escaped_in_json if form in (LINES, "json") else Cleaner().feed
     async with log_to_read(address, tenant, gone="Its entries are gone for good.") as log:
         size = 0
-        shown = _shown_on_a_terminal(form) if file.isatty() else str
-        async for piece in _pieces(log, session, form):
-            size += file.write(shown(piece).encode(errors="replace"))
+        pieces = export_session(log, session) if form == LINES else exported(log, session, form)
+        async for piece in pieces:
+            size += file.write(clean(piece).encode(errors="replace"))
         return await log.head(session), size
-
-
-def _shown_on_a_terminal(form: str) -> Callable[[str], str]:
-    """What makes pieces of an export harmless to a terminal. A file or a pipe gets every byte."""
-    # Controls are within strings of JSON only, so that its values stay as they are.
-    return escaped_in_json if form in (LINES, "json") else Cleaner().feed
-
-
-def _pieces(log: Log, session: str, form: str) -> AsyncIterator[str]:
-    return export_session(log, session) if form == LINES else exported(log, session, form)
-
-
-# `refold import`.
-
-_ANOTHER_NAME = "Import it under another name: --as NAME."
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import came to."""
+    """The result of an import."""
 
     session: str
     entries: int
-    """How many the file holds."""
     messages: int
     added: int
-    """How many of the entries were not there before."""
+    """How many of the entries are new."""
 
 
 def import_(
@@ -300,7 +255,7 @@ def import_(
         str | None,
         typer.Option("--as", metavar="NAME", help="Give the session this name instead of its own."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonOption = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
@@ -311,7 +266,7 @@ def import_(
 
     Example: refold import parcel.jsonl --as "support-42 (copy)"
     """
-    with explained():
+    with exit_on_error():
         with reading(source) as file:
             imported = asyncio.run(_import(file, name, store, tenant))
         typer.echo(json.dumps(asdict(imported)) if as_json else _sentence(imported))
@@ -322,23 +277,16 @@ async def _import(file: LineSource, name: str | None, address: str, tenant: str)
     try:
         async with store_at(address, create=True) as store:
             log = store.log(tenant)
-            before = await _head(log, contents.session)
+            before = 0
+            with suppress(SessionNotFound, SessionForgotten):
+                before = await log.head(contents.session)
             await import_session(log, lines_of(file), name=name)
     except StoreNotFound as error:
         raise where_to_look(error) from error
-    except SessionExists as error:
-        raise SessionExists(error.what, _ANOTHER_NAME) from error
-    except SessionForgotten as error:
-        raise SessionForgotten(error.what, _ANOTHER_NAME) from error
+    except (SessionExists, SessionForgotten) as error:
+        raise type(error)(error.what, _FIX_NAME) from error
     added = max(0, contents.entries - before)
     return Imported(contents.session, contents.entries, contents.messages, added)
-
-
-async def _head(log: Log, session: str) -> int:
-    try:
-        return await log.head(session)
-    except (SessionNotFound, SessionForgotten):
-        return 0
 
 
 def _sentence(imported: Imported) -> str:
@@ -352,5 +300,5 @@ def _sentence(imported: Imported) -> str:
     return f"Completed session {imported.session!r}: {size}; {new} new."
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def _count(number: int, noun: str, plural: str) -> str:
+    return f"{number} {noun if number == 1 else plural}"

@@ -9,17 +9,17 @@ from typing import Annotated, NamedTuple
 import typer
 
 from refold.cli.options import HERE
-from refold.cli.outcome import explained
+from refold.cli.outcome import exit_on_error
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.settings import Trust
-from refold.settings.files import File, project_files, values_in
-from refold.settings.names import SettingValue, printable, short_repr
+from refold.settings.files import File, given_in, project_files
+from refold.settings.names import printable, shown
 from refold.settings.trust import right_of
 from refold.stores.sqlite.ownership import claim, disown, is_own_store
 from refold.view.profiles import ProjectRight
 
-_WHOLE = 1 << 24
+_MAX_VALUE = 1 << 24  # characters: a value that is cut off could not be judged
 _VERDICTS = {
     "trusted": "trusted",
     "changed": "changed since you trusted it",
@@ -59,25 +59,30 @@ def grant(
     """
     if context.invoked_subcommand is not None:
         return
-    with explained():
-        found = _Found.at(Path())
-        if not found.files and not found.store:
+    with exit_on_error():
+        project = _Project.at(Path())
+        if not project.files and not project.store:
             raise InvalidInput(
-                f"{printable(found.folder)} has no project files, and no {HERE}.",
+                f"{printable(project.folder)} has no project files, and no {HERE}.",
                 "Run this in the folder of the project.",
             )
-        for line in _lines(found):
+        for line in _lines(project):
             typer.echo(line)
-        if found.is_trusted:
+        verdicts = {project.trust.verdict(file) for file in project.files}
+        if not project.store and verdicts <= {"trusted"}:
             typer.echo("You trust this already.")
             return
-        if not yes and not _agreed():
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput(
+                "There is no terminal to ask on.", "Read what is shown, then add --yes."
+            )
+        if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")
             raise typer.Exit(1)
         # The bytes that were shown are the ones that are trusted: nothing is read again.
-        Trust.load().grant(found.files)
-        if found.store:
-            claim(found.store)
+        Trust.load().grant(project.files)
+        if project.store:
+            claim(project.store)
         typer.echo("Trusted. When a file changes, its settings are left out until you run this.")
 
 
@@ -87,15 +92,15 @@ def show(folder: FolderArgument = Path(), *, as_json: JsonOption = False) -> Non
 
     Example: refold trust show
     """
-    with explained():
-        found = _Found.at(folder)
+    with exit_on_error():
+        project = _Project.at(folder)
         if as_json:
-            typer.echo(json.dumps(_as_json(found), ensure_ascii=False, indent=2))
+            typer.echo(json.dumps(_as_json(project), ensure_ascii=False, indent=2))
             return
-        for line in _lines(found):
+        for line in _lines(project):
             typer.echo(line)
-        if not found.files and not found.store:
-            typer.echo(f"{printable(found.folder)} has no project files.")
+        if not project.files and not project.store:
+            typer.echo(f"{printable(project.folder)} has no project files.")
 
 
 @trust.command("list")
@@ -104,13 +109,13 @@ def list_(*, as_json: JsonOption = False) -> None:
 
     Example: refold trust list
     """
-    with explained():
+    with exit_on_error():
         files = sorted(Trust.load().files.values())
         if as_json:
-            rows = [{"path": str(one.path), "sha256": one.sha256, "at": one.at} for one in files]
+            rows = [{"path": str(f.path), "sha256": f.sha256, "at": f.at} for f in files]
             typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         elif files:
-            rows = [(printable(one.path), one.at, one.sha256[:12]) for one in files]
+            rows = [(printable(f.path), f.at, f.sha256[:12]) for f in files]
             typer.echo("\n".join(aligned(rows)))
         else:
             typer.echo("You trust no project files.")
@@ -122,25 +127,23 @@ def remove(folder: FolderArgument = Path()) -> None:
 
     Example: refold trust remove ~/src/old-project
     """
-    with explained():
+    with exit_on_error():
         place = folder.resolve()
         folders = {place, *(file.path.parent for file in project_files(place))}
-        gone = [one.path for one in Trust.load().revoke(folders)]
+        revoked = [file.path for file in Trust.load().revoke(folders)]
         store = place / HERE
         if is_own_store(store):
             disown(store)
-            gone.append(store)
-        if not gone:
+            revoked.append(store)
+        if not revoked:
             raise InvalidInput(
                 f"You trust no file in {printable(place)}.", "`refold trust list` shows all."
             )
-        for path in gone:
+        for path in revoked:
             typer.echo(f"{printable(path)} is not trusted any more.")
 
 
-class _Found(NamedTuple):
-    """What a folder brings that may need trust."""
-
+class _Project(NamedTuple):
     folder: Path
     files: list[File]
     store: Path | None
@@ -148,7 +151,7 @@ class _Found(NamedTuple):
     trust: Trust
 
     @classmethod
-    def at(cls, folder: Path) -> "_Found":
+    def at(cls, folder: Path) -> "_Project":
         place = folder.resolve()
         if not place.is_dir():
             raise InvalidInput(f"There is no folder {printable(place)}.", "Check the path.")
@@ -156,51 +159,40 @@ class _Found(NamedTuple):
         foreign = store if store.is_file() and not is_own_store(store) else None
         return cls(place, project_files(place), foreign, Trust.load())
 
-    @property
-    def is_trusted(self) -> bool:
-        return not self.store and all(self.trust.verdict(file) == "trusted" for file in self.files)
 
-
-def _lines(found: _Found) -> Iterator[str]:
-    for file in found.files:
-        yield f"{printable(file.path)}: {_VERDICTS[found.trust.verdict(file)]}"
-        # Values are shown whole: what is cut off could not be judged.
+def _lines(project: _Project) -> Iterator[str]:
+    for file in project.files:
+        yield f"{printable(file.path)}: {_VERDICTS[project.trust.verdict(file)]}"
         rows = [
-            (f"  {printable(one.key)}", needs, short_repr(one.value, max_chars=_WHOLE))
-            for one, needs in _settings_in(file)
+            (
+                f"  {printable(setting.key)}",
+                "needs trust" if _needs_trust(setting.key) else "applies always",
+                shown(setting.value, max_chars=_MAX_VALUE),
+            )
+            for setting in given_in(file)
         ]
         yield from aligned(rows) if rows else ()
-    if found.store:
-        yield f"{printable(found.store)}: a store that you did not make on this machine"
+    if project.store:
+        yield f"{printable(project.store)}: a store that you did not make on this machine"
 
 
-def _settings_in(file: File) -> Iterator[tuple[SettingValue, str]]:
-    for one in values_in(file):
-        free = right_of(one.key) is ProjectRight.VALUE
-        yield one, "applies always" if free else "needs trust"
+def _needs_trust(key: str) -> bool:
+    return right_of(key) is not ProjectRight.VALUE
 
 
-def _as_json(found: _Found) -> dict[str, object]:
+def _as_json(project: _Project) -> dict[str, object]:
     return {
-        "folder": str(found.folder),
+        "folder": str(project.folder),
         "files": [
             {
                 "path": str(file.path),
                 "sha256": file.sha256,
-                "verdict": found.trust.verdict(file),
+                "verdict": project.trust.verdict(file),
                 "needs_trust": [
-                    one.key
-                    for one in values_in(file)
-                    if right_of(one.key) is not ProjectRight.VALUE
+                    setting.key for setting in given_in(file) if _needs_trust(setting.key)
                 ],
             }
-            for file in found.files
+            for file in project.files
         ],
-        "store": str(found.store) if found.store else None,
+        "store": str(project.store) if project.store else None,
     }
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise InvalidInput("There is no terminal to ask on.", "Read what is shown, then add --yes.")
-    return typer.confirm("Trust this?", default=False)

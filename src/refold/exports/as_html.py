@@ -1,4 +1,4 @@
-"""A session as a page to look at: one file, without scripts and without the network."""
+"""A session as a web page: one file, without scripts and without network access."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -8,31 +8,31 @@ from typing import Final
 
 from refold.exports.moments import (
     COMPACTED,
-    Aside,
     Closes,
     Compacted,
     Marked,
+    MessageMoment,
     Moment,
     Opens,
-    Said,
     Tools,
+    arguments_line,
+    clip,
     counted,
     day_and_time,
-    given,
     moments,
 )
 from refold.log import Log, SessionInfo
 from refold.wire import Shape
 
-_LONGEST: Final = 100_000
-"""A longer text is shown as it is: nobody reads it, and Markdown would take long."""
-_LINE = 160  # characters
+_MAX_MARKDOWN: Final = 100_000
+"""A longer text is shown verbatim: nobody reads it, and Markdown would take long."""
+_MAX_LINE = 160  # characters
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _Render = Callable[[str], str]
 
 
 async def html(log: Log, session: str) -> AsyncIterator[str]:
-    """The page: a timeline; what a fold stands for, and what tools said, can be opened."""
+    """The page: a timeline in which folds and tool results can be opened."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only this form needs it
 
     info = await log.info(session)
@@ -40,8 +40,8 @@ async def html(log: Log, session: str) -> AsyncIterator[str]:
     # Without raw HTML and without images, which would be fetched; links that run code are no links.
     render: _Render = MarkdownIt("js-default", {"breaks": True}).disable("image").render
     tools = Tools()
-    async for one in moments(log, session):
-        yield "".join(_shown(one, tools, render))
+    async for moment in moments(log, session):
+        yield "".join(_render_moment(moment, tools, render))
     yield "</main>\n</body>\n</html>\n"
 
 
@@ -62,14 +62,19 @@ def _top(info: SessionInfo) -> str:
     )
 
 
-def _shown(one: Moment, tools: Tools, render: _Render) -> Iterator[str]:
-    match one:
-        case Said():
-            yield from _said(one, tools, render)
+def _render_moment(moment: Moment, tools: Tools, render: _Render) -> Iterator[str]:
+    match moment:
+        case MessageMoment():
+            yield from _message(moment, tools, render)
         case Marked(text=text):
             yield f'<p class="mark">{escape(text)}</p>\n'
+        case Opens(Compacted() as fold):
+            yield f'<details class="compacted" id="e{fold.seq}">\n'
+            yield from _compacted(fold, render)
+            yield '<div class="beneath">\n'
         case Opens(group):
-            yield from _opened(group, render)
+            yield f'<details class="aside">\n<summary>{escape(group.sentence)}</summary>\n'
+            yield '<div class="beneath">\n'
         case Closes():
             yield "</div>\n</details>\n"
         case Compacted() as fold:
@@ -78,31 +83,21 @@ def _shown(one: Moment, tools: Tools, render: _Render) -> Iterator[str]:
             yield '<p class="mark">It was taken back later.</p>\n</details>\n'
 
 
-def _opened(group: Compacted | Aside, render: _Render) -> Iterator[str]:
-    if isinstance(group, Compacted):
-        yield f'<details class="compacted" id="e{group.seq}">\n'
-        yield from _compacted(group, render)
-    else:
-        yield f'<details class="aside">\n<summary>{escape(group.sentence)}</summary>\n'
-    yield '<div class="beneath">\n'
-
-
 def _compacted(fold: Compacted, render: _Render) -> Iterator[str]:
-    removed = f"{counted(fold.messages, 'message')} and {counted(fold.removed, 'token')} removed"
-    yield f"<summary><strong>{COMPACTED}</strong> <span>{removed}</span> "
+    yield f"<summary><strong>{COMPACTED}</strong> <span>{fold.effect}</span> "
     yield f"{_time(fold.at)}</summary>\n"
     if fold.text:
         yield f'<div class="summary">{_text(fold.text, render)}</div>\n'
 
 
-def _said(said: Said, tools: Tools, render: _Render) -> Iterator[str]:
-    yield f'<article class="{escape(said.role)}" id="e{said.seq}">\n'
-    where = f" in {escape(said.scope)}" if said.scope != "/" else ""
-    yield f"<h2>{escape(said.role)}{where} {_time(said.at)} "
-    yield f'<a href="#e{said.seq}">{said.seq}</a></h2>\n'
-    if said.forgotten:
+def _message(message: MessageMoment, tools: Tools, render: _Render) -> Iterator[str]:
+    yield f'<article class="{escape(message.role)}" id="e{message.seq}">\n'
+    where = f" in {escape(message.scope)}" if message.scope != "/" else ""
+    yield f"<h2>{escape(message.role)}{where} {_time(message.at)} "
+    yield f'<a href="#e{message.seq}">{message.seq}</a></h2>\n'
+    if message.forgotten:
         yield '<p class="mark">Forgotten.</p>\n'
-    for shape in said.shapes:
+    for shape in message.shapes:
         tools.note(shape)
         yield from _part(shape, tools, render)
     yield "</article>\n"
@@ -110,7 +105,7 @@ def _said(said: Said, tools: Tools, render: _Render) -> Iterator[str]:
 
 def _part(shape: Shape, tools: Tools, render: _Render) -> Iterator[str]:
     if shape.kind == "call":
-        line = _clipped(given(shape.text))
+        line = clip(arguments_line(shape.text), _MAX_LINE)
         title = f"<b>{escape(shape.tool or 'tool')}</b> <code>{escape(line)}</code>"
         yield _details("call", title, _indented(shape.text))
     elif shape.kind == "return":
@@ -120,7 +115,8 @@ def _part(shape: Shape, tools: Tools, render: _Render) -> Iterator[str]:
     elif shape.kind == "thought":
         yield _details("thought", "Thought", shape.text)
     elif shape.kind == "system" and shape.text.strip():
-        yield _details("system", escape(_clipped(" ".join(shape.text.split()))), shape.text)
+        title = escape(clip(" ".join(shape.text.split()), _MAX_LINE))
+        yield _details("system", title, shape.text)
     elif shape.text.strip():
         yield f'<div class="text">{_text(shape.text, render)}</div>\n'
     for media in shape.media:
@@ -128,16 +124,15 @@ def _part(shape: Shape, tools: Tools, render: _Render) -> Iterator[str]:
 
 
 def _details(name: str, title: str, text: str) -> str:
-    """Something shut, with its text as it is."""
-    return f'<details class="{name}"><summary>{title}</summary>{_as_it_is(text)}</details>\n'
+    return f'<details class="{name}"><summary>{title}</summary>{_verbatim(text)}</details>\n'
 
 
 def _text(text: str, render: _Render) -> str:
-    return _as_it_is(text) if len(text) > _LONGEST else render(text)
+    return _verbatim(text) if len(text) > _MAX_MARKDOWN else render(text)
 
 
-def _as_it_is(text: str) -> str:
-    # A line feed right after the tag would be left out by browsers.
+def _verbatim(text: str) -> str:
+    # Browsers drop a line feed right after the tag, so there is one more.
     return f"<pre>\n{escape(text)}</pre>"
 
 
@@ -146,10 +141,6 @@ def _indented(arguments: str) -> str:
         return json.dumps(json.loads(arguments), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
         return arguments
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
 
 
 def _time(at: int) -> str:

@@ -1,11 +1,11 @@
-"""A session as a person reads it: what was said and done in order, and what folds stand for.
+"""A session as a person reads it: messages and events in order, with what folds replaced.
 
-What a fold stands for, and what was rewound or cleared, comes as a group: it opens, what lies in it
-follows, and it closes. So whoever shows a session can leave a group shut.
+The messages that a fold replaced, and those that were rewound or cleared, come as a group: it
+opens, its content follows, and it closes. So a reader can leave a group shut.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -36,57 +36,57 @@ _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageMoment:
     """A message, or a note that no model sees."""
 
     seq: int
     at: int
     """Milliseconds since 1970, UTC."""
     role: str
-    """Who speaks: system, user, assistant or tool; or a note."""
+    """System, user, assistant or tool; or a note."""
     shapes: tuple[Shape, ...]
     scope: str = "/"
     forgotten: bool = False
     body: bytes = b""
-    """The message in its own format, as its raw JSON; nothing of a note."""
+    """The raw JSON of the message in its own format; empty for a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """A fold: what it stands for, and what it says instead."""
+    """A fold: how much it replaces, and its summary."""
 
     seq: int
     at: int
     messages: int
-    """How many messages it stands for."""
     tokens: int
-    """About what they would cost in a request."""
+    """Of the messages, about."""
     shown: int
-    """About what is sent instead."""
+    """Tokens of the summary, about."""
     by: str
-    """Who wrote the summary."""
+    """The writer of the summary."""
     text: str
-    """The summary."""
     title: str = ""
     spans: tuple[Span, ...] = ()
     stands: bool = True
-    """Whether it stands for them now: it was not taken back, rewound or cleared."""
+    """Whether it applies: it was not taken back, rewound or cleared."""
 
     @property
     def removed(self) -> int:
-        """How many tokens a request has fewer."""
         return max(0, self.tokens - self.shown)
 
     @property
+    def effect(self) -> str:
+        return f"{counted(self.messages, 'message')} and {counted(self.removed, 'token')} removed"
+
+    @property
     def sentence(self) -> str:
-        """What it came to."""
         messages = counted(self.messages, "message")
         return f"{COMPACTED}: {messages} → {counted(self.shown, 'token')}"
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """What was rewound or cleared: nobody sees it any more, and it is still there."""
+class RemovedSpan:
+    """Entries that were rewound or cleared, and are still in the log."""
 
     first: int
     last: int
@@ -96,13 +96,12 @@ class Aside:
 
     @property
     def sentence(self) -> str:
-        """What became of it."""
         return f"{self.how}: {counted(self.messages, 'message')} no longer in the conversation"
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Something that happened and is neither a message nor a fold."""
+    """An event that is neither a message nor a fold."""
 
     seq: int
     at: int
@@ -111,29 +110,27 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Opens:
-    """From here on, until it closes, what lies in this group."""
+    """The start of a group: everything up to its `Closes` belongs to it."""
 
-    group: Compacted | Aside
+    group: Compacted | RemovedSpan
 
 
 @dataclass(frozen=True, slots=True)
 class Closes:
     """The end of the group that opened last."""
 
-    group: Compacted | Aside
+    group: Compacted | RemovedSpan
 
 
-Moment = Said | Compacted | Marked | Opens | Closes
-"""A fold that stands comes as a group, one that does not by itself."""
+Moment = MessageMoment | Compacted | Marked | Opens | Closes
+"""A fold that applies comes as a group, one that does not by itself."""
 
 
 @dataclass(slots=True)
 class _Range:
-    """Where a group lies."""
-
     first: int
     last: int
-    group: Compacted | Aside
+    group: Compacted | RemovedSpan
 
 
 async def moments(log: Log, session: str) -> AsyncIterator[Moment]:
@@ -141,43 +138,46 @@ async def moments(log: Log, session: str) -> AsyncIterator[Moment]:
     visible = await log.visible(session, last=0)
     head, wire = visible.info.entries, wire_of(visible.info.format)
     ranges = [*await _folds(log, session, visible.outline, wire)]
-    standing = {one.group.seq for one in ranges if isinstance(one.group, Compacted)}
-    ranges += await _asides(log, session, visible.outline, head)
-    waiting = sorted(ranges, key=lambda one: (-one.first, one.last))
+    standing = {place.group.seq for place in ranges if isinstance(place.group, Compacted)}
+    ranges += await _removed_spans(log, session, visible.outline, head)
+    waiting = sorted(ranges, key=lambda place: (-place.first, place.last))
     inside: list[_Range] = []
     for first in range(1, head + 1, _PAGE):
         for entry in await log.read(session, Span(first, min(first + _PAGE - 1, head))):
             while inside and inside[-1].last < entry.seq:
                 yield Closes(inside.pop().group)
             while waiting and waiting[-1].first <= entry.seq:
-                one = waiting.pop()
-                one.last = min(one.last, inside[-1].last) if inside else one.last
-                inside.append(one)
-                yield Opens(one.group)
-            if entry.seq not in standing and (found := _moment(entry, wire)) is not None:
-                yield found
-    for one in reversed(inside):
-        yield Closes(one.group)
+                place = waiting.pop()
+                place.last = min(place.last, inside[-1].last) if inside else place.last
+                inside.append(place)
+                yield Opens(place.group)
+            if entry.seq not in standing and (moment := _moment(entry, wire)) is not None:
+                yield moment
+    for place in reversed(inside):
+        yield Closes(place.group)
 
 
-def counted(number: int, one: str) -> str:
-    """A number of things."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def day_and_time(at: int) -> str:
-    """A moment as ISO 8601 has it, to the second."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds")
+def day_and_time(milliseconds: int) -> str:
+    """The time since 1970 in ISO 8601, to the second."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def clip(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(0, width - 1)]}…"
 
 
 def _moment(entry: Entry, wire: Wire | None) -> Moment | None:
     if entry.kind not in (Message.KIND, Note.KIND):
         return _event(entry)
     if entry.forgotten:
-        return Said(entry.seq, entry.at, "forgotten", (), entry.scope, forgotten=True)
+        return MessageMoment(entry.seq, entry.at, "forgotten", (), entry.scope, forgotten=True)
     role, shapes = shapes_of(wire, entry)
     body = entry.body if entry.kind == Message.KIND else b""
-    return Said(entry.seq, entry.at, role, shapes, entry.scope, body=body)
+    return MessageMoment(entry.seq, entry.at, role, shapes, entry.scope, body=body)
 
 
 def _event(entry: Entry) -> Moment | None:
@@ -196,25 +196,25 @@ def _event(entry: Entry) -> Moment | None:
 
 
 async def _folds(log: Log, session: str, outline: Outline, wire: Wire | None) -> list[_Range]:
-    """The folds on the session's line, also those beneath others."""
-    found: dict[int, _Range] = {}
+    """The folds on the session's line, nested ones included."""
+    ranges: dict[int, _Range] = {}
     waiting = [fold.seq for fold in outline.folds]
     while waiting:
         seq = waiting.pop()
-        if seq in found:
+        if seq in ranges:
             continue
         for entry in await log.read(session, Span(seq, seq)):
             match CODEC.decode(entry):
-                case FoldCompleted(spans=spans, summary=told) as fold if spans:
-                    waiting += parse(told).over
-                    one = _compacted(entry, fold, stands=True)
-                    if not (one.messages and one.tokens):
-                        one = await _measured(log, session, one, wire)
+                case FoldCompleted(spans=spans, summary=summary) as completed if spans:
+                    waiting += parse(summary).over
+                    fold = _compacted(entry, completed, stands=True)
+                    if not (fold.messages and fold.tokens):
+                        fold = await _measured(log, session, fold, wire)
                     ends = min(s.first for s in spans), max(s.last for s in spans)
-                    found[seq] = _Range(*ends, one)
+                    ranges[seq] = _Range(*ends, fold)
                 case _:  # forgotten
                     pass
-    return list(found.values())
+    return list(ranges.values())
 
 
 def _compacted(entry: Entry, fold: FoldCompleted, *, stands: bool) -> Compacted:
@@ -235,7 +235,7 @@ def _compacted(entry: Entry, fold: FoldCompleted, *, stands: bool) -> Compacted:
 
 
 async def _measured(log: Log, session: str, fold: Compacted, wire: Wire | None) -> Compacted:
-    """A fold that somebody wrote by hand does not say what it stands for: count it."""
+    """The counts of a fold that was written by hand and does not have them."""
     counter = counter_for("")
     messages = tokens = 0
     async for entry in _of(log, session, fold.spans):
@@ -245,17 +245,17 @@ async def _measured(log: Log, session: str, fold: Compacted, wire: Wire | None) 
     return replace(fold, messages=fold.messages or messages, tokens=fold.tokens or tokens)
 
 
-async def _asides(log: Log, session: str, outline: Outline, head: int) -> Sequence[_Range]:
-    """What was rewound or cleared, where there are messages in it."""
-    found: list[_Range] = []
+async def _removed_spans(log: Log, session: str, outline: Outline, head: int) -> list[_Range]:
+    ranges: list[_Range] = []
     for span in subtract(up_to(head), outline.on_line(head)):
         messages, how = 0, "Rewound"
         async for entry in _of(log, session, (span,), whole=False):
             messages += entry.kind == Message.KIND
             how = {Cleared.KIND: "Cleared", Rewound.KIND: "Rewound"}.get(entry.kind, how)
         if messages:
-            found.append(_Range(span.first, span.last, Aside(span.first, span.last, messages, how)))
-    return found
+            removed = RemovedSpan(span.first, span.last, messages, how)
+            ranges.append(_Range(span.first, span.last, removed))
+    return ranges
 
 
 async def _of(
@@ -268,42 +268,35 @@ async def _of(
                 yield entry
 
 
-# Calls of tools as one line each.
-
-
 def call_line(shape: Shape) -> str:
-    """A call as one line: the tool, and what it was given."""
-    return f"{shape.tool or 'tool'} {given(shape.text)}".rstrip()
+    """The tool and its arguments."""
+    return f"{shape.tool or 'tool'} {arguments_line(shape.text)}".rstrip()
 
 
-def given(arguments: str) -> str:
+def arguments_line(arguments: str) -> str:
     """Arguments as a person would write them: path=src/app.py, lines=40."""
     try:
         values: Any = json.loads(arguments)
     except (ValueError, RecursionError):
-        return " ".join(arguments.split())
+        values = None
     if not isinstance(values, dict):
         return " ".join(arguments.split())
-    pairs = cast("dict[str, object]", values).items()
-    return ", ".join(f"{name}={_value(value)}" for name, value in pairs)
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return " ".join(text.split())
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in cast("dict[str, object]", values).items()
+    }
+    return ", ".join(f"{name}={' '.join(text.split())}" for name, text in texts.items())
 
 
 class Tools:
-    """Which tool each call was of, because a result may not say."""
+    """The tool of each call, because a result may not name it."""
 
     def __init__(self) -> None:
         self._of: dict[str | None, str] = {}
 
     def note(self, shape: Shape) -> None:
-        """Keep what a call says."""
         if shape.kind == "call" and shape.tool:
             self._of[shape.call] = shape.tool
 
     def of(self, shape: Shape) -> str:
-        """The tool of a result."""
         return shape.tool or self._of.get(shape.call) or "tool"

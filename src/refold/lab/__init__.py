@@ -1,6 +1,5 @@
 """The lab: recorded sessions in, replays under policies, figures out."""
 
-from refold.lab.finding import Found, recordings
 from refold.lab.importers import (
     parse_claude_code,
     parse_codex,
@@ -11,34 +10,35 @@ from refold.lab.importers import (
     read_pi,
 )
 from refold.lab.messages import Count, Reader, o200k
-from refold.lab.metrics import Planted, Prices, Retention, Share, needles_kept, plant
+from refold.lab.metrics import Planted, Retention, Share, needles_kept, plant
 from refold.lab.policies import Factory, Projected, Settings, baselines, frontier, profiled
-from refold.lab.recording import Recorded, Recording, Usage, write
-from refold.lab.replay import Mark, Policy, Replay, Request, Spending, Spent, play
+from refold.lab.recording import RecordedMessage, Recording, write
+from refold.lab.replay import Mark, ModelCaller, Policy, Replay, Request, play
 from refold.lab.report import Measure, Report, Row, compare
+from refold.lab.session_files import SessionFile, recordings
+from refold.models import Prices, Usage
 
 __all__ = [
     "Count",
     "Factory",
-    "Found",
     "Mark",
     "Measure",
+    "ModelCaller",
     "Planted",
     "Policy",
     "Prices",
     "Projected",
     "Reader",
-    "Recorded",
+    "RecordedMessage",
     "Recording",
     "Replay",
     "Report",
     "Request",
     "Retention",
     "Row",
+    "SessionFile",
     "Settings",
     "Share",
-    "Spending",
-    "Spent",
     "Usage",
     "baselines",
     "compare",

@@ -1,4 +1,4 @@
-"""Sessions under policies, ours and those of others: what to measure, and the figures of it."""
+"""Replays of sessions under profiles and baselines, in parallel, and their totals."""
 
 import multiprocessing
 import os
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from refold.errors import InvalidInput, RefoldError
-from refold.lab.folded import Folded, stand_in
 from refold.lab.messages import Reader, o200k
 from refold.lab.policies import baselines
-from refold.lab.replay import Mark, Policy, Replay, play
+from refold.lab.replay import Mark, Policy, play
 from refold.lab.report import Case, Row, pooled_rows, row_of
+from refold.lab.session_policy import SessionPolicy, placeholder_summary
 from refold.models import counter_for
 from refold.models.experience import Setup
 from refold.view.budget import Budget
@@ -23,6 +23,13 @@ from refold.view.profiles import Profile
 
 EVERYTHING = "none"
 """The policy that the others are measured against: it sends everything."""
+MIN_RETAINED = 0.9
+"""The share of old names that a policy must retain to be called the best."""
+
+_WORTH_A_PROCESS = 400  # messages: fewer are replayed sooner than a process starts
+_MAX_PROCESSES = 8
+_SAFE_PATH = "PYTHONSAFEPATH"
+_SAME = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One session, to be replayed under a profile or under rules of others."""
+    """One session, to be replayed under a profile or under baselines."""
 
     session: int
     case: Case
@@ -53,21 +60,20 @@ class Job:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Their names."""
         return self.rules if self.profile is None else (self.profile.name,)
 
 
 def jobs_for(cases: Sequence[Case], profiles: Sequence[Profile], rules: Sequence[str]) -> list[Job]:
     """A job for the rules and one for each profile, for each session; the longest first."""
     jobs: list[Job] = []
-    for at, case in enumerate(cases):
-        jobs += [Job(at, case, (), case.of(one), case.budget(one)) for one in profiles]
-        jobs.append(Job(at, case, tuple(rules)))
-    return sorted(jobs, key=lambda one: len(one.case.recording.messages), reverse=True)
+    for session, case in enumerate(cases):
+        jobs += [Job(session, case, (), case.adapt(one), case.budget(one)) for one in profiles]
+        jobs.append(Job(session, case, tuple(rules)))
+    return sorted(jobs, key=lambda job: len(job.case.recording.messages), reverse=True)
 
 
 def measured(job: Job) -> list[Outcome]:
-    """The figures of a job. One that fails says why, and spoils no other."""
+    """The figures of a job. A policy that fails reports its error and spoils no other."""
     return [_outcome(job, name) for name in job.policies]
 
 
@@ -81,7 +87,8 @@ def _outcome(job: Job, policy: str) -> Outcome:
         return Outcome(job.session, policy, error=error.what)
     except Exception as error:  # noqa: BLE001 - whatever a file holds, the others are still measured
         return Outcome(job.session, policy, error=f"{type(error).__name__}: {error}")
-    return Outcome(job.session, policy, row, _refused(played, case.window), played.marks)
+    refused = sum(one.sent > case.window or one.orphans > 0 for one in played.requests)
+    return Outcome(job.session, policy, row, refused, played.marks)
 
 
 @lru_cache(maxsize=1)
@@ -93,34 +100,25 @@ def _policy(job: Job, policy: str, reader: Reader) -> Policy:
     if job.profile is None or job.budget is None:
         return baselines(job.case.settings)[policy](reader)
     setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
-    return Folded(setup, write=stand_in if job.profile.fold.writer == "model" else None)
-
-
-def _refused(played: Replay, window: int) -> int:
-    return sum(one.sent > window or one.orphans > 0 for one in played.requests)
-
-
-# Jobs in as many processes as there are cores; few and short ones are done here.
-
-_WORTH_A_PROCESS = 400  # messages: fewer are replayed sooner than a process starts
-_MOST_PROCESSES = 8
-_SAFE_PATH = "PYTHONSAFEPATH"
+    return SessionPolicy(
+        setup, write=placeholder_summary if job.profile.fold.writer == "model" else None
+    )
 
 
 def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
-    """The jobs with their figures, as they are done."""
+    """The jobs with their figures as they finish: in processes, if there is enough to do."""
     sessions = {job.session: len(job.case.recording.messages) for job in jobs}
-    processes = min(_cores(), len(jobs), _MOST_PROCESSES)
+    processes = min(_cores(), len(jobs), _MAX_PROCESSES)
     if processes < 2 or sum(sessions.values()) < _WORTH_A_PROCESS:  # noqa: PLR2004 - one is no gain
         yield from ((job, measured(job)) for job in jobs)
         return
     # Not forked: what draws the progress bar is a thread, and threads and forks do not mix.
     spawn = multiprocessing.get_context("spawn")
     with _without_current_folder(), ProcessPoolExecutor(processes, spawn, _end_quietly) as pool:
-        under_way = {pool.submit(measured, job): job for job in jobs}
+        running = {pool.submit(measured, job): job for job in jobs}
         try:
-            for done in as_completed(under_way):
-                yield under_way.pop(done), done.result()
+            for future in as_completed(running):
+                yield running.pop(future), future.result()
         except BrokenProcessPool as error:
             raise InvalidInput(
                 "The system ended a replay, probably for want of memory.",
@@ -133,10 +131,10 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
 
 @contextmanager
 def _without_current_folder() -> Generator[None]:
-    """Python processes that start meanwhile import nothing from the current folder.
+    """Keeps processes that start meanwhile from importing modules of the current folder.
 
-    A new process looks there first, before it is told where to look. Recordings are often replayed
-    in a folder that was cloned, which may bring a `pickle.py`.
+    A new process looks there first. Recordings are often replayed in a cloned repository, which may
+    contain a `pickle.py`.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -156,15 +154,8 @@ def _cores() -> int:
 
 
 def _end_quietly() -> None:
-    """Ctrl-C ends a replay at once, and without a word: the command says what there is to say."""
+    # Ctrl-C ends a replay without a traceback; the command itself reports the interruption.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-# What the policies made of all sessions together.
-
-ENOUGH_KEPT = 0.9
-"""The share of old names that a policy must keep to be called the best."""
-_SAME = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,40 +184,36 @@ class Totals:
 
     @property
     def everything(self) -> Total:
-        """The one that the others are a share of."""
         return self.every[0]
 
     @property
     def leading(self) -> Total:
-        """The first of ours."""
-        return next(one for one in self.every if one.ours)
+        """The first profile."""
+        return next(total for total in self.every if total.ours)
 
     @property
     def best(self) -> Total | None:
-        """The cheapest of those that keep enough and are never refused, if there is one."""
+        """The cheapest of those that retain enough and are never refused, if there is one."""
         good = [
-            one
-            for one in self.every
-            if one.row and not one.refused and one.row.retained.rate >= ENOUGH_KEPT
+            total
+            for total in self.every
+            if total.row and not total.refused and total.row.retained.rate >= MIN_RETAINED
         ]
-        return min(good, key=lambda one: one.share, default=None)
+        return min(good, key=lambda total: total.share, default=None)
 
     @property
     def short(self) -> list[int]:
-        """The sessions in which nothing ever grew to where the rules act."""
-        sizes = {
-            one.session: one.row.peak
-            for one in self.outcomes
-            if one.policy == EVERYTHING and one.row
-        }
+        """The sessions that never grew to where the rules act."""
         return [
-            at
-            for at, case in enumerate(self.cases)
-            if at in sizes and sizes[at] < min(case.threshold, case.window)
+            outcome.session
+            for outcome in self.outcomes
+            if outcome.policy == EVERYTHING
+            and outcome.row
+            and (case := self.cases[outcome.session])
+            and outcome.row.peak < min(case.threshold, case.window)
         ]
 
     def of(self, session: int, policy: str) -> Outcome | None:
-        """What a policy made of a session."""
         found = (one for one in self.outcomes if (one.session, one.policy) == (session, policy))
         return next(found, None)
 
@@ -239,9 +226,9 @@ def same(share: float, other: float = 1.0) -> bool:
 def totals(
     cases: Sequence[Case], outcomes: Sequence[Outcome], ours: Sequence[str], rules: Sequence[str]
 ) -> Totals:
-    """The policies in order: everything, ours, the rules of others."""
-    ordered = tuple(sorted(outcomes, key=lambda one: one.session))
-    names = [EVERYTHING, *ours, *(one for one in rules if one != EVERYTHING)]
+    """The policies in order: everything, profiles, baselines."""
+    ordered = tuple(sorted(outcomes, key=lambda outcome: outcome.session))
+    names = [EVERYTHING, *ours, *(rule for rule in rules if rule != EVERYTHING)]
     grouped = {name: [one for one in ordered if one.policy == name] for name in names}
     base = sum(one.row.cost for one in grouped[EVERYTHING] if one.row)
     every = tuple(_total(name, grouped[name], base, ours=name in ours) for name in names)

@@ -1,6 +1,7 @@
-"""Pydantic AI messages, written as JSON.
+"""Pydantic AI messages: written as JSON, and read for their text, tool calls and tokens.
 
-The lab writes the JSON itself, so that reading a recording needs no framework.
+The lab writes the JSON itself, so that reading a recording needs no framework. It also reads
+messages by itself and not through a wire, because it judges what wires did.
 """
 
 import json
@@ -9,21 +10,30 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from importlib import import_module
 from math import isfinite
-from typing import Literal, Protocol, cast
+from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
 from refold.errors import InvalidInput
 from refold.fold.extractive import Find, identifiers, strings
+from refold.models.catalog import tokenizer
 
 Json = dict[str, JsonValue]
+Count = Callable[[str], int]
+"""How many tokens a text is."""
+Speaker = Literal["system", "user", "assistant", "tool"]
+
+MESSAGE_TOKENS = 2
+"""What a message costs beside its parts."""
+CALL_TOKENS = 4
+"""What a tool call costs beside its name and its arguments."""
+
+_MESSAGE = TypeAdapter(dict[str, JsonValue])
+_ARGUMENTS = TypeAdapter[JsonValue](JsonValue)
 
 
 def request(parts: Sequence[Json], *, at: int | None = None) -> bytes:
-    """A request: what goes to the model."""
     times = _times(at)
     return dump({"parts": [part | times for part in parts], **times, "kind": "request"})
 
@@ -31,24 +41,23 @@ def request(parts: Sequence[Json], *, at: int | None = None) -> bytes:
 def response(
     parts: Sequence[Json], *, at: int | None = None, more: Mapping[str, JsonValue] | None = None
 ) -> bytes:
-    """A response: what came from the model; `more` are its other fields."""
+    """`more` are the response's other fields."""
     return dump({"parts": [*parts], **_times(at), **(more or {}), "kind": "response"})
 
 
 def system_prompt(text: str) -> Json:
-    """What the developer says."""
     return {"content": text, "part_kind": "system-prompt"}
 
 
 def user_prompt(content: JsonValue) -> Json:
-    """What the user says: a text, or texts and images."""
+    """`content` is a text, or a list of texts and images."""
     return {"content": content, "part_kind": "user-prompt"}
 
 
 def tool_return(
     tool: str, call: str, content: JsonValue, *, failed: bool = False, metadata: JsonValue = None
 ) -> Json:
-    """What a tool answered; the model is not shown the metadata."""
+    """A tool result; the model is not shown the metadata."""
     part: Json = {"tool_name": tool, "content": content, "tool_call_id": call}
     if metadata is not None:
         part["metadata"] = metadata
@@ -56,12 +65,11 @@ def tool_return(
 
 
 def text(content: str) -> Json:
-    """What the model says."""
     return {"content": content, "part_kind": "text"}
 
 
 def thinking(content: str, *, signature: str | None = None, provider: str | None = None) -> Json:
-    """What the model thinks; the signature is of use only to its provider."""
+    """The signature is of use only to its provider."""
     part: Json = {"content": content, "part_kind": "thinking"}
     if signature is not None:
         part["signature"] = signature
@@ -70,17 +78,12 @@ def thinking(content: str, *, signature: str | None = None, provider: str | None
 
 
 def tool_call(tool: str, call: str, arguments: JsonValue) -> Json:
-    """What the model asks a tool to do; the arguments are an object, or its JSON."""
-    return {
-        "tool_name": tool,
-        "args": arguments,
-        "tool_call_id": call,
-        "part_kind": "tool-call",
-    }
+    """The arguments are an object, or its JSON."""
+    part: Json = {"tool_name": tool, "args": arguments, "tool_call_id": call}
+    return part | {"part_kind": "tool-call"}
 
 
 def image(data: str, media_type: str) -> Json:
-    """A picture, as base64."""
     return {"data": data, "media_type": media_type, "kind": "binary"}
 
 
@@ -100,9 +103,9 @@ def _dump(value: JsonValue) -> bytes:
 def _finite(value: JsonValue) -> JsonValue:
     match value:
         case dict():
-            return {name: _finite(one) for name, one in value.items()}
+            return {name: _finite(item) for name, item in value.items()}
         case list():
-            return [_finite(one) for one in value]
+            return [_finite(item) for item in value]
         case float():
             return value if isfinite(value) else None
         case _:
@@ -115,39 +118,21 @@ def _times(at: int | None) -> Json:
     return {"timestamp": datetime.fromtimestamp(at / 1000, UTC).isoformat()}
 
 
-# Counting tokens: exact for the models of OpenAI, a fair measure of the others.
-
-Count = Callable[[str], int]
-"""How many tokens a text is."""
+def parse(payload: bytes) -> Json:
+    return _MESSAGE.validate_json(payload)
 
 
-class _Tokenizer(Protocol):
-    def count(self, text: str, /) -> int: ...
+def parts_of(message: Json) -> list[Json]:
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
-@cache
 def o200k() -> Count:
-    """The count of OpenAI's `o200k_base`, which the lab's figures are given in."""
-    try:
-        package = import_module("rs_bpe.bpe")
-    except ImportError as error:
-        raise InvalidInput("No tokenizer is installed.", "Install refold[models].") from error
-    return cast("_Tokenizer", package.openai.o200k_base()).count
-
-
-# What a message says, as the lab counts and searches it.
-#
-# The lab reads messages by itself and not through a wire, because it also judges what wires did.
-
-Speaker = Literal["system", "user", "assistant", "tool"]
-
-MESSAGE_TOKENS = 2
-"""What a message costs beside its parts."""
-CALL_TOKENS = 4
-"""What a tool call costs beside its name and its arguments."""
-
-_MESSAGE = TypeAdapter(dict[str, JsonValue])
-_ARGUMENTS = TypeAdapter[JsonValue](JsonValue)
+    """OpenAI's `o200k_base`: exact for OpenAI's models, a fair measure of the others."""
+    encoder = tokenizer("o200k")
+    if encoder is None:
+        raise InvalidInput("No tokenizer is installed.", "Install refold[models].")
+    return encoder.count
 
 
 @dataclass(frozen=True)
@@ -160,8 +145,8 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Said:
-    """One message: who speaks, what a model reads of it, and how much that is."""
+class ParsedMessage:
+    """A message's speaker, what a model reads of it, and how many tokens that is."""
 
     speaker: Speaker
     text: str
@@ -182,28 +167,26 @@ class Reader:
         self.count = count
         self._find = find
         self._as_json = as_json
-        self._said: dict[bytes, Said] = {}
-        self._found: dict[bytes, Counter[str]] = {}
+        self._messages: dict[bytes, ParsedMessage] = {}
+        self._identifiers: dict[bytes, Counter[str]] = {}
 
-    def read(self, payload: bytes) -> Said:
-        """What the message says."""
-        said = self._said.get(payload)
-        if said is None:
-            said = self._said[payload] = _read(payload, self.count)
-        return said
+    def read(self, payload: bytes) -> ParsedMessage:
+        message = self._messages.get(payload)
+        if message is None:
+            message = self._messages[payload] = _read(payload, self.count)
+        return message
 
     def tokens(self, payload: bytes) -> int:
-        """How many tokens the message is."""
         return self.read(payload).tokens
 
     def identifiers(self, payload: bytes) -> Counter[str]:
         """The identifiers of the message, and how often it holds each."""
-        found = self._found.get(payload)
-        if found is None:
-            said = self.read(payload)
-            text = said.text if self._as_json or not said.calls else _plain(payload)
-            found = self._found[payload] = Counter(self._find(text))
-        return found
+        names = self._identifiers.get(payload)
+        if names is None:
+            message = self.read(payload)
+            text = message.text if self._as_json or not message.calls else _plain(payload)
+            names = self._identifiers[payload] = Counter(self._find(text))
+        return names
 
 
 def _plain(payload: bytes) -> str:
@@ -212,23 +195,18 @@ def _plain(payload: bytes) -> str:
         "\n".join((call.tool, *strings(call.arguments)))
         if part.get("part_kind") == "tool-call" and (call := _call(part))
         else _text(part)
-        for part in _parts(_MESSAGE.validate_json(payload))
+        for part in parts_of(parse(payload))
     )
 
 
-def _parts(message: Json) -> list[Json]:
-    parts = message.get("parts")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
-def _read(payload: bytes, count: Count) -> Said:
-    message = _MESSAGE.validate_json(payload)
-    found = _parts(message)
-    pieces = [piece for piece in map(_text, found) if piece]
-    calls = tuple(_call(part) for part in found if part.get("part_kind") == "tool-call")
-    returns = tuple((str(part["tool_call_id"]), _text(part)) for part in found if _answers(part))
-    return Said(
-        _speaker(message, found, answers=bool(returns)),
+def _read(payload: bytes, count: Count) -> ParsedMessage:
+    message = parse(payload)
+    parts = parts_of(message)
+    pieces = [piece for piece in map(_text, parts) if piece]
+    calls = tuple(_call(part) for part in parts if part.get("part_kind") == "tool-call")
+    returns = tuple((str(part["tool_call_id"]), _text(part)) for part in parts if _answers(part))
+    return ParsedMessage(
+        _speaker(message, parts, answers=bool(returns)),
         "\n".join(pieces),
         sum(map(count, pieces)) + CALL_TOKENS * len(calls) + MESSAGE_TOKENS,
         calls,
@@ -258,7 +236,7 @@ def _answers(part: Json) -> bool:
 def _call(part: Json) -> Call:
     arguments = part.get("args")
     if isinstance(arguments, str):
-        with suppress(ValueError):  # of a call that was cut off, they are no JSON yet
+        with suppress(ValueError):  # a call that was cut off has incomplete JSON
             arguments = _ARGUMENTS.validate_json(arguments)
     return Call(str(part.get("tool_call_id")), str(part.get("tool_name")), arguments)
 
@@ -274,16 +252,17 @@ def _text(part: Json) -> str:
         case {"content": str(content)}:
             return content
         case {"content": list(content)}:
-            return "\n".join(item if isinstance(item, str) else _media(item) for item in content)
+            return "\n".join(map(_item, content))
         case _:
             return _json(part.get("content", ""))
 
 
-def _media(item: JsonValue) -> str:
-    """Pictures and the like are not measured."""
+def _item(item: JsonValue) -> str:
     match item:
+        case str():
+            return item
         case {"kind": "binary" | "image-url" | "document-url" | "audio-url" | "video-url"}:
-            return ""
+            return ""  # media is not measured
         case _:
             return _json(item)
 

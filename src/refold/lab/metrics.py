@@ -1,30 +1,26 @@
-"""What a replay cost, how well it used the cache, and whether its views were legal."""
+"""The figures of a replay: cost, cache use, broken pairs, and what the model still had in view."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil, sqrt
-
-from pydantic import JsonValue, TypeAdapter
+from typing import Final
 
 from refold.errors import InvalidInput
 from refold.lab import messages as make
 from refold.lab.messages import Call, Reader, Speaker
 from refold.lab.recording import Recording
 from refold.lab.replay import Replay
+from refold.models import Prices, Usage, cost_of
 
-_MILLION = 1_000_000
+DEFAULT_PRICES: Final = Prices(input=3.0, output=15.0, cache_read=0.30, cache_write=3.75)
+"""Used where a model's prices are unknown."""
+SPEAKERS: tuple[Speaker, ...] = ("user", "assistant", "tool")
+
 _Z = 1.959964  # 95 %
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Dollars for a million tokens."""
-
-    input: float = 3.0
-    output: float = 15.0
-    cache_read: float = 0.30
-    cache_write: float = 3.75
+_PLANTED_IN = {"user": "user-prompt", "assistant": "text", "tool": "tool-return"}
+_READ_TOOLS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file"})
+_PATH_ARGUMENTS = ("path", "file_path", "filename", "file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +32,12 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """The share; 1 of nothing, for nothing was lost."""
+        """The share; 1 of nothing, because nothing was lost."""
         return self.found / self.of if self.of else 1.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true share lies, with 95 % confidence (Wilson)."""
+        """The 95 % confidence interval (Wilson)."""
         if not self.of:
             return 0.0, 1.0
         n, rate, square = self.of, self.rate, _Z * _Z
@@ -53,8 +49,8 @@ class Share:
 
 def pooled(shares: Iterable[Share]) -> Share:
     """The shares of several recordings as one."""
-    every = list(shares)
-    return Share(sum(one.found for one in every), sum(one.of for one in every))
+    pool = list(shares)
+    return Share(sum(share.found for share in pool), sum(share.of for share in pool))
 
 
 def sent(replay: Replay) -> int:
@@ -75,7 +71,7 @@ def peak(replay: Replay) -> int:
 def fit(replay: Replay, limit: int) -> int:
     """FIT@L: the requests before one exceeds the limit."""
     sizes = [request.sent for request in replay.requests]
-    return next((at for at, size in enumerate(sizes) if size > limit), len(sizes))
+    return next((index for index, size in enumerate(sizes) if size > limit), len(sizes))
 
 
 def cache_hits(replay: Replay) -> float:
@@ -86,16 +82,12 @@ def cache_hits(replay: Replay) -> float:
 
 def cost(replay: Replay, prices: Prices, *, cached: bool = True) -> float:
     """Dollars, the policy's own model calls included; `cached=False` is without a prompt cache."""
-    total = 0.0
-    for request in replay.requests:
-        spent = request.spent
-        read, new = request.cached + spent.cached, request.new + spent.new
-        if cached:
-            total += read * prices.cache_read + new * prices.cache_write
-        else:
-            total += (read + new) * prices.input
-        total += (request.output + spent.output) * prices.output
-    return total / _MILLION
+    usages = [request.usage for request in replay.requests]
+    total = Usage(*(sum(usage[field] for usage in usages) for field in range(4)))
+    dollars = cost_of(total if cached else Usage(total.input, total.output), prices)
+    if dollars is None:
+        raise InvalidInput("The price of input or of output is missing.", "Give both prices.")
+    return dollars
 
 
 def orphaned(replay: Replay) -> int:
@@ -110,20 +102,12 @@ def unanswered(replay: Replay) -> int:
 
 def overhead(replay: Replay) -> tuple[float, float]:
     """OVH: the milliseconds that the policy added to a request, p50 and p95."""
-    times = sorted(request.milliseconds for request in replay.requests)
-    return _percentile(times, 50), _percentile(times, 95)
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
-    return ordered[ceil(len(ordered) * percent / 100) - 1] if ordered else 0.0
+    times = sorted(request.milliseconds for request in replay.requests) or [0.0]
+    p50, p95 = (times[ceil(len(times) * percent / 100) - 1] for percent in (50, 95))
+    return p50, p95
 
 
 # PNR: sentences planted in a recording, and how many of them the last request still holds.
-
-SPEAKERS: tuple[Speaker, ...] = ("user", "assistant", "tool")
-
-_MESSAGE = TypeAdapter(dict[str, JsonValue])
-_PLANTED_IN = {"user": "user-prompt", "assistant": "text", "tool": "tool-return"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +123,22 @@ def plant(recording: Recording, reader: Reader, *, each: int = 20) -> Planted:
     messages = list(recording.messages)
     needles: dict[Speaker, tuple[str, ...]] = {}
     for speaker in SPEAKERS:
-        places = [at for at, one in enumerate(messages) if _takes(one.payload, speaker, reader)]
+        places = [
+            index
+            for index, message in enumerate(messages)
+            if reader.read(message.payload).speaker == speaker
+            and _with_needle(message.payload, speaker, "needle") != message.payload
+        ]
         if len(places) < each:
             raise InvalidInput(
                 f"{recording.name} has {len(places)} places for a needle of the {speaker}.",
                 f"Plant at most {len(places)} needles each.",
             )
         chosen = [places[(2 * nth + 1) * len(places) // (2 * each)] for nth in range(each)]
-        needles[speaker] = tuple(f"needle-{_code(recording.name, speaker, at)}" for at in chosen)
-        for at, needle in zip(chosen, needles[speaker], strict=True):
-            payload = _with(messages[at].payload, speaker, needle)
-            messages[at] = replace(messages[at], payload=payload)
+        needles[speaker] = tuple(_needle(recording.name, speaker, index) for index in chosen)
+        for index, needle in zip(chosen, needles[speaker], strict=True):
+            payload = _with_needle(messages[index].payload, speaker, needle)
+            messages[index] = replace(messages[index], payload=payload)
     return Planted(replace(recording, messages=tuple(messages)), needles)
 
 
@@ -163,16 +152,10 @@ def needles_kept(planted: Planted, replay: Replay, reader: Reader) -> dict[Speak
     }
 
 
-def _takes(payload: bytes, speaker: Speaker, reader: Reader) -> bool:
-    said = reader.read(payload)
-    return said.speaker == speaker and _with(payload, speaker, "needle") != payload
-
-
-def _with(payload: bytes, speaker: Speaker, needle: str) -> bytes:
+def _with_needle(payload: bytes, speaker: Speaker, needle: str) -> bytes:
     """The message with the needle at the end of the first text it can be planted in."""
-    message = _MESSAGE.validate_json(payload)
-    parts = message.get("parts")
-    for part in parts if isinstance(parts, list) else ():
+    message = make.parse(payload)
+    for part in make.parts_of(message):
         match part:
             case {"part_kind": kind, "content": str(text)} if kind == _PLANTED_IN[speaker]:
                 part["content"] = f"{text}\n{needle}"
@@ -182,14 +165,11 @@ def _with(payload: bytes, speaker: Speaker, needle: str) -> bytes:
     return payload
 
 
-def _code(*of: object) -> str:
-    return sha256(repr(of).encode()).hexdigest()[:16]
+def _needle(*seed: object) -> str:
+    return f"needle-{sha256(repr(seed).encode()).hexdigest()[:16]}"
 
 
 # REREAD: files that the assistant read again, and whether it was still shown what it had read.
-
-_TOOLS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file"})
-_PATHS = ("path", "file_path", "filename", "file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +186,14 @@ def rereads(recording: Recording, reader: Reader) -> list[Reread]:
     calls: dict[str, list[str]] = {}
     answers: dict[str, str] = {}
     found: list[Reread] = []
-    for at, payload in enumerate(recording.payloads):
-        said = reader.read(payload)
-        answers.update(said.returns)
-        read = [(path, call.id) for call in said.calls if (path := _read_path(call))]
+    for index, payload in enumerate(recording.payloads):
+        message = reader.read(payload)
+        answers.update(message.returns)
+        read = [(path, call.id) for call in message.calls if (path := _read_path(call))]
         for path in dict.fromkeys(path for path, _ in read):
             earlier = [(call, answers[call]) for call in calls.get(path, ()) if call in answers]
             if earlier:
-                found.append(Reread(at, path, tuple(earlier)))
+                found.append(Reread(index, path, tuple(earlier)))
         for path, call in read:
             calls.setdefault(path, []).append(call)
     return found
@@ -222,32 +202,26 @@ def rereads(recording: Recording, reader: Reader) -> list[Reread]:
 def rereads_lost(replay: Replay, reader: Reader) -> Share:
     """Of the files that were read again, those of which no earlier read was in the view."""
     views = {request.at: request.view for request in replay.requests}
-    every = rereads(replay.recording, reader)
-    gone = 0
-    for reread in every:
+    repeats = rereads(replay.recording, reader)
+    lost = 0
+    for reread in repeats:
         shown = {pair for payload in views[reread.at] for pair in reader.read(payload).returns}
-        gone += shown.isdisjoint(reread.earlier)
-    return Share(gone, len(every))
+        lost += shown.isdisjoint(reread.earlier)
+    return Share(lost, len(repeats))
 
 
 def _read_path(call: Call) -> str | None:
-    """The file that a call reads."""
-    if call.tool.lower() not in _TOOLS or not isinstance(call.arguments, dict):
+    if call.tool.lower() not in _READ_TOOLS or not isinstance(call.arguments, dict):
         return None
-    for name in _PATHS:
-        value = call.arguments.get(name)
-        if isinstance(value, str):
-            return value
-    return None
+    values = (call.arguments.get(name) for name in _PATH_ARGUMENTS)
+    return next((value for value in values if isinstance(value, str)), None)
 
 
 # LR-UIR: of the old identifiers that the assistant used again, how many it was still shown.
 #
-# At each assistant message we take the identifiers it wrote, in words and in the arguments of
-# calls,
-# that had been seen before, but last more than `gap` tokens ago. One counts as kept when a message
-# of
-# the view that was sent then holds it as an identifier.
+# At each assistant message we take the identifiers it wrote, in text and in the arguments of calls,
+# that had appeared before, but last more than `gap` tokens ago. An identifier counts as retained
+# when a message of the view that was sent then holds it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,21 +243,22 @@ class Retention:
         """The share of old identifiers that were still in the view."""
         views = {request.at: request.view for request in replay.requests}
         uses = list(self.reuses(replay.recording))
-        return Share(sum(self._holds(views[use.at], use.identifier) for use in uses), len(uses))
+        retained = sum(
+            any(use.identifier in self._reader.identifiers(payload) for payload in views[use.at])
+            for use in uses
+        )
+        return Share(retained, len(uses))
 
     def reuses(self, recording: Recording) -> Iterator[Reuse]:
         """Where the assistant used an old identifier."""
         last: dict[str, int] = {}
         position = 0
-        for at, payload in enumerate(recording.payloads):
-            said = self._reader.read(payload)
-            here = self._reader.identifiers(payload)
-            if said.speaker == "assistant":
-                for one in sorted(here):
-                    if one in last and position - last[one] > self._gap:
-                        yield Reuse(at, one)
-            position += said.tokens
-            last.update(dict.fromkeys(here, position))
-
-    def _holds(self, view: tuple[bytes, ...], identifier: str) -> bool:
-        return any(identifier in self._reader.identifiers(payload) for payload in view)
+        for index, payload in enumerate(recording.payloads):
+            message = self._reader.read(payload)
+            names = self._reader.identifiers(payload)
+            if message.speaker == "assistant":
+                for name in sorted(names):
+                    if name in last and position - last[name] > self._gap:
+                        yield Reuse(index, name)
+            position += message.tokens
+            last.update(dict.fromkeys(names, position))

@@ -1,17 +1,15 @@
-"""The policies that others use, to compare with."""
+"""Policies to compare: the usual baselines, and views that a profile plans."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID
-
-from pydantic import JsonValue, TypeAdapter
 
 from refold.lab import messages as make
 from refold.lab.messages import Reader
-from refold.lab.replay import Mark, Policy, Spent
+from refold.lab.replay import Mark, Policy
 from refold.log import Entry, Message
+from refold.models import Usage
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
 from refold.view.tokens import Counter
@@ -19,10 +17,12 @@ from refold.view.view import Messages, View
 from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
-# A ledger: the identifiers of what was folded, the most likely to be used again first.
-
+Factory = Callable[[Reader], Policy]
+"""Makes a fresh policy for one replay."""
 Rank = Callable[[Reader, Sequence[bytes]], dict[str, float]]
 """How likely each identifier of some messages is to be used again: higher comes first."""
+
+MASK = "[An old tool result was cleared]"
 
 _WEIGHT = {"system": 4.0, "user": 4.0, "assistant": 4.0, "tool": 1.0}
 _HALF_LIFE = 300
@@ -49,13 +49,13 @@ def by_recency(reader: Reader, messages: Sequence[bytes]) -> dict[str, float]:
 
 
 def ledger(reader: Reader, tokens: int, rank: Rank) -> Callable[[Sequence[bytes]], str]:
-    """A summary of at most this many tokens that only names identifiers, one on a line."""
+    """A summary of at most this many tokens that only lists identifiers, the likeliest first."""
 
     def summarize(messages: Sequence[bytes]) -> str:
         score = rank(reader, messages)
         left = tokens
         lines: list[str] = []
-        for identifier in sorted(score, key=lambda one: (-score[one], one)):
+        for identifier in sorted(score, key=lambda name: (-score[name], name)):
             line = f"{identifier}\n"
             left -= reader.count(line)
             if left < 0:
@@ -66,40 +66,19 @@ def ledger(reader: Reader, tokens: int, rank: Rank) -> Callable[[Sequence[bytes]
     return summarize
 
 
-# Tool returns, masked: a short line stands where the answer was.
-
-MASK = "[An old tool result was cleared]"
-
-_MESSAGE = TypeAdapter(dict[str, JsonValue])
-
-
 def mask(payload: bytes, reader: Reader) -> bytes:
-    """The message with its tool returns masked; as it is when that would not make it smaller."""
-    message = _MESSAGE.validate_json(payload)
-    match message:
-        case {"parts": list(parts)}:
-            message["parts"] = [_masked(part) for part in parts]
-            masked = make.dump(message)
-            return masked if reader.tokens(masked) < reader.tokens(payload) else payload
-        case _:
-            return payload
-
-
-def _masked(part: JsonValue) -> JsonValue:
-    match part:
-        case {"part_kind": "tool-return"}:
-            return part | {"content": MASK}
-        case _:
-            return part
-
-
-Factory = Callable[[Reader], Policy]
-"""Makes a fresh policy for one replay."""
+    """The message with its tool returns masked; unchanged when that would not make it smaller."""
+    message = make.parse(payload)
+    for part in make.parts_of(message):
+        if part.get("part_kind") == "tool-return":
+            part["content"] = MASK
+    masked = make.dump(message)
+    return masked if reader.tokens(masked) < reader.tokens(payload) else payload
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the policies that we compare with are set to, in tokens."""
+    """The sizes of the baselines, in tokens."""
 
     threshold: int = 100_000
     """From here on they act; the sliding window is as large."""
@@ -113,10 +92,7 @@ class Settings:
 
 
 class Everything:
-    """Sends all there is."""
-
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """All messages."""
         return messages
 
 
@@ -130,16 +106,13 @@ class SlidingWindow:
 
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         """The newest messages; when pair-safe, from the first that answers no call."""
-        first = newest(self._reader, messages, self._window)
+        first = newest_start(self._reader, messages, self._window)
         if self._pair_safe:
-            first = self._whole(messages, first)
+            fallback = _call_before(self._reader, messages, first)
+            indexes = range(first, len(messages))
+            no_returns = (i for i in indexes if not self._reader.read(messages[i]).returns)
+            first = next(no_returns, fallback)
         return messages[first:]
-
-    def _whole(self, messages: Sequence[bytes], first: int) -> int:
-        for at in range(first, len(messages)):
-            if not self._reader.read(messages[at]).returns:
-                return at
-        return _call_before(self._reader, messages, first)
 
 
 class RollingMask:
@@ -151,11 +124,8 @@ class RollingMask:
         self._masked: dict[bytes, bytes] = {}
 
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """All messages, the old returns masked."""
-        old = set(returns(self._reader, messages)[: -self._keep])
-        return [
-            self._mask(payload) if at in old else payload for at, payload in enumerate(messages)
-        ]
+        old = set(_returns(self._reader, messages)[: -self._keep])
+        return [self._mask(payload) if i in old else payload for i, payload in enumerate(messages)]
 
     def _mask(self, payload: bytes) -> bytes:
         if payload not in self._masked:
@@ -177,13 +147,13 @@ class BatchedMask:
         view = self._view(messages)
         if sum(map(self._reader.tokens, view)) <= self._threshold:
             return view
-        for at in returns(self._reader, messages)[: -self._keep]:
-            if at not in self._masked:
-                self._masked[at] = mask(messages[at], self._reader)
+        for index in _returns(self._reader, messages)[: -self._keep]:
+            if index not in self._masked:
+                self._masked[index] = mask(messages[index], self._reader)
         return self._view(messages)
 
     def _view(self, messages: Sequence[bytes]) -> list[bytes]:
-        return [self._masked.get(at, payload) for at, payload in enumerate(messages)]
+        return [self._masked.get(index, payload) for index, payload in enumerate(messages)]
 
 
 class HeadTail:
@@ -205,44 +175,46 @@ class HeadTail:
         self._users = users
         self._called = called
         self.marks: list[Mark] = []
-        self._stands: tuple[list[bytes], int] | None = None
-        self._spent = Spent()
+        self._fold: tuple[list[bytes], int] | None = None
+        """What replaces the messages before an index, and that index."""
+        self._usage = Usage(0)
 
     def view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        """The head, what stands for the middle, and the rest."""
-        self._spent = Spent()
+        """The head, the summary of the middle, and the rest."""
+        self._usage = Usage(0)
         view = self._view(messages)
         size = sum(map(self._reader.tokens, view))
         if size <= self._settings.threshold:
             return view
-        self._stands = self._fold(messages)
+        self._fold = self._compact(messages)
         if self._called:
-            self._spent = Spent(cached=size, output=self._settings.summary)
-        folded = self._view(messages)
-        self.marks.append(Mark(len(messages), size, sum(map(self._reader.tokens, folded))))
-        return folded
+            self._usage = Usage(size, self._settings.summary, cache_read=size)
+        view = self._view(messages)
+        self.marks.append(Mark(len(messages), size, sum(map(self._reader.tokens, view))))
+        return view
 
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What the call for the summary used, when the last view needed one."""
-        return self._spent
+        return self._usage
 
     def _view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
-        if self._stands is None:
+        if self._fold is None:
             return messages
-        front, cut = self._stands
+        front, cut = self._fold
         return [*front, *messages[cut:]]
 
-    def _fold(self, messages: Sequence[bytes]) -> tuple[list[bytes], int]:
-        head = _head_of(self._reader, messages)
-        newest_first = newest(self._reader, messages, self._settings.tail)
-        cut = max(head, _call_before(self._reader, messages, newest_first))
+    def _compact(self, messages: Sequence[bytes]) -> tuple[list[bytes], int]:
+        prompts = (i for i, m in enumerate(messages) if self._reader.read(m).speaker == "user")
+        head = next(prompts, -1) + 1
+        tail = newest_start(self._reader, messages, self._settings.tail)
+        cut = max(head, _call_before(self._reader, messages, tail))
         middle = messages[head:cut]
-        own = [one for one in middle if self._reader.read(one).speaker == "user"]
+        own = [message for message in middle if self._reader.read(message).speaker == "user"]
         summary = make.request([make.user_prompt(self._summarize(middle))])
         return [*messages[:head], *(own if self._users else ()), summary], cut
 
 
-def newest(reader: Reader, messages: Sequence[bytes], tokens: int) -> int:
+def newest_start(reader: Reader, messages: Sequence[bytes], tokens: int) -> int:
     """Where the newest messages begin that fit; the last is among them however large it is."""
     first = len(messages) - 1
     left = tokens - reader.tokens(messages[first])
@@ -252,56 +224,48 @@ def newest(reader: Reader, messages: Sequence[bytes], tokens: int) -> int:
     return first
 
 
-def _call_before(reader: Reader, messages: Sequence[bytes], at: int) -> int:
-    """Where the call stands that the message answers; the message itself if it answers none."""
-    while at and reader.read(messages[at]).returns:
-        at -= 1
-    return at
+def _call_before(reader: Reader, messages: Sequence[bytes], index: int) -> int:
+    """The index of the call that a message answers; its own if it answers none."""
+    while index and reader.read(messages[index]).returns:
+        index -= 1
+    return index
 
 
-def _head_of(reader: Reader, messages: Sequence[bytes]) -> int:
-    """How many messages the head is: up to the first that the user said."""
-    for at, payload in enumerate(messages):
-        if reader.read(payload).speaker == "user":
-            return at + 1
-    return 0
-
-
-def returns(reader: Reader, messages: Sequence[bytes]) -> list[int]:
-    """Which messages hold tool returns."""
-    return [at for at, payload in enumerate(messages) if reader.read(payload).returns]
+def _returns(reader: Reader, messages: Sequence[bytes]) -> list[int]:
+    return [index for index, payload in enumerate(messages) if reader.read(payload).returns]
 
 
 def baselines(settings: Settings | None = None) -> dict[str, Factory]:
     """The policies of the comparison table, by name."""
-    of = settings or Settings()
+    sizes = settings or Settings()
     return {
         "none": lambda _: Everything(),
-        "sliding window, naive": lambda r: SlidingWindow(r, of.threshold, pair_safe=False),
-        "sliding window, pair-safe": lambda r: SlidingWindow(r, of.threshold, pair_safe=True),
-        "mask, rolling": lambda r: RollingMask(r, of.keep),
-        "mask, batched": lambda r: BatchedMask(r, of.threshold, of.batch_keep),
-        "head / empty summary / tail": lambda r: HeadTail(r, of, lambda _: " the" * of.summary),
-        "head / ledger / tail": lambda r: HeadTail(r, of, ledger(r, of.summary, by_occurrence)),
+        "sliding window, naive": lambda r: SlidingWindow(r, sizes.threshold, pair_safe=False),
+        "sliding window, pair-safe": lambda r: SlidingWindow(r, sizes.threshold, pair_safe=True),
+        "mask, rolling": lambda r: RollingMask(r, sizes.keep),
+        "mask, batched": lambda r: BatchedMask(r, sizes.threshold, sizes.batch_keep),
+        "head / empty summary / tail": lambda r: HeadTail(
+            r, sizes, lambda _: " the" * sizes.summary
+        ),
+        "head / ledger / tail": lambda r: HeadTail(
+            r, sizes, ledger(r, sizes.summary, by_occurrence)
+        ),
     }
 
 
 def frontier(settings: Settings | None = None) -> Factory:
     """Head, the user's own messages, a ledger, tail: without any model."""
-    of = settings or Settings(summary=3_000)
+    sizes = settings or Settings(summary=3_000)
 
     def make_policy(reader: Reader) -> Policy:
-        summarize = ledger(reader, of.summary, by_recency)
-        return HeadTail(reader, of, summarize, users=True, called=False)
+        summarize = ledger(reader, sizes.summary, by_recency)
+        return HeadTail(reader, sizes, summarize, users=True, called=False)
 
     return make_policy
 
 
-# Our own views as a policy, so that a profile is measured like any other.
-
-
 class Projected:
-    """The view that a profile gives, within a budget."""
+    """The view that a profile plans, within a budget, so that a profile is measured like others."""
 
     def __init__(
         self,
@@ -312,15 +276,15 @@ class Projected:
     ) -> None:
         self.session = View(ViewInput(wire_for(format), counter), profile)
         self._budget = budget
-        self._known = 0
+        self._received = 0
 
     def view(self, messages: Sequence[bytes]) -> Messages:
-        """What the profile sends, given all that was said so far."""
+        """What the profile sends, given all messages so far."""
         self.session.extend(
-            Entry(at, UUID(int=at), 0, Message.KIND, 1, payload)
-            for at, payload in enumerate(messages[self._known :], self._known + 1)
+            Entry(seq, UUID(int=seq), 0, Message.KIND, 1, payload)
+            for seq, payload in enumerate(messages[self._received :], self._received + 1)
         )
-        self._known = len(messages)
+        self._received = len(messages)
         return self.session.request(self._budget).messages
 
 
@@ -328,8 +292,8 @@ def profiled(
     profiles: Iterable[Profile], budget: Budget, counter: Counter
 ) -> dict[str, Callable[[Reader], Projected]]:
     """The profiles as policies to compare, by name."""
-    return {one.name: partial(_projected, one, budget, counter) for one in profiles}
 
+    def factory(profile: Profile) -> Callable[[Reader], Projected]:
+        return lambda _: Projected(profile, budget, counter)
 
-def _projected(profile: Profile, budget: Budget, counter: Counter, _: Reader) -> Projected:
-    return Projected(profile, budget, counter)
+    return {profile.name: factory(profile) for profile in profiles}

@@ -1,4 +1,4 @@
-"""Recorded sessions: what an importer reads and a replay plays."""
+"""Recorded sessions: read from files of any origin within bounded memory, and written to a log."""
 
 import codecs
 from collections import deque
@@ -8,40 +8,47 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.lab import messages as make
 from refold.lab.messages import Json
 from refold.log import Author, Draft, Log, Message, Opened, wall_clock
+from refold.models import Usage
 
 FORMAT = "pydantic-ai"
 """The format of a recording's messages."""
+MAX_LINE: Final = 32 * 2**20
+"""Bytes of one line, or of a file that is one JSON value."""
+MAX_LINES: Final = 64 * 2**20
+"""Bytes of lines that are read from the end of one file."""
+MAX_MESSAGES: Final = 6_000
+"""Messages of one session; the time of a replay grows with their square."""
+MAX_BYTES: Final = 16 * 2**20
+"""Bytes of one session's messages: about four million tokens."""
 
 _BATCH = 200
+_CHUNK = 2**20
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_PADDING = b" \t\r\n\0"  # after a crash, files end with NUL bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What a provider said a request used, in tokens, and what it cost in dollars."""
-
-    input: int
-    """All that was sent, cached or not."""
-    output: int
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """One message, as raw JSON, and what is known of it."""
+class RecordedMessage:
+    """One message, as raw JSON, and what its file says about it."""
 
     payload: bytes
     at: int | None = None
     """Milliseconds since 1970, UTC."""
     usage: Usage | None = None
     model: str | None = None
+    cost: float | None = None
+    """Dollars, where the file has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +56,13 @@ class Recording:
     """A recorded session: the messages that were said, in order."""
 
     name: str
-    messages: tuple[Recorded, ...]
+    messages: tuple[RecordedMessage, ...]
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
     """What the importer left out because no model was shown it: how many of each kind."""
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
-        """The messages alone."""
-        return tuple(one.payload for one in self.messages)
+        return tuple(message.payload for message in self.messages)
 
 
 async def write(recording: Recording, log: Log, session: str, *, profile: str = "balanced") -> int:
@@ -73,39 +79,23 @@ async def write(recording: Recording, log: Log, session: str, *, profile: str = 
 
 
 def _drafts(recording: Recording, profile: str) -> list[Draft]:
-    """Written by an author whose clock shows when each message was said."""
-    times = [one.at for one in recording.messages if one.at is not None]
+    # The author's clock shows when each message was recorded.
+    times = [message.at for message in recording.messages if message.at is not None]
     moment = _moment(times[0]) if times else wall_clock()
     author = Author(clock=lambda: moment)
     drafts = [author.draft(Opened(format=FORMAT, profile=profile, title=recording.name))]
-    for one in recording.messages:
-        moment = moment if one.at is None else _moment(one.at)
-        drafts.append(author.draft(Message(one.payload)))
+    for message in recording.messages:
+        moment = moment if message.at is None else _moment(message.at)
+        drafts.append(author.draft(Message(message.payload)))
     return drafts
 
 
-def _moment(at: int) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-# The lines of a file that anybody may have written: read in pieces, and never more than is said.
-#
-# The newest lines are kept, as many as fit; a line that is too long is passed over without being
-# held. Text in UTF-16 or UTF-32 is read too, where it says so at its beginning.
-
-LONGEST_LINE: Final = 32 * 2**20
-"""Bytes of one line, or of a file that is one JSON value."""
-NEWEST: Final = 64 * 2**20
-"""Bytes of lines that are kept of one file."""
-
-_PIECE = 2**20
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_AROUND = b" \t\r\n\0"  # after a crash, files end with NUL bytes
+# Files are untrusted, so they are read in chunks. The newest lines that fit are returned; a line
+# that is too long is skipped without being held. UTF-16 and UTF-32 need a byte order mark.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,38 +109,38 @@ class Lines:
     """Lines before the newest."""
 
 
-def newest_lines(path: Path, *, longest: int = LONGEST_LINE, most: int = NEWEST) -> Lines:
+def newest_lines(path: Path, *, max_line: int = MAX_LINE, max_size: int = MAX_LINES) -> Lines:
     """The newest lines of a file that are not empty."""
-    kept = deque[bytes]()
+    lines = deque[bytes]()
     size = long = older = 0
     with path.open("rb") as file:
-        for line in _lines(_pieces(file), longest):
+        for line in _lines(_chunks(file), max_line):
             if line is None:
                 long += 1
                 continue
-            kept.append(line)
+            lines.append(line)
             size += len(line)
-            while size > most:
-                size -= len(kept.popleft())
+            while size > max_size:
+                size -= len(lines.popleft())
                 older += 1
-    return Lines(tuple(kept), long, older)
+    return Lines(tuple(lines), long, older)
 
 
 def beginning(path: Path) -> bytes:
     """The first characters of a file, as UTF-8."""
     with path.open("rb") as file:
-        return next(_pieces(file, 4096), b"").lstrip(_AROUND)
+        return next(_chunks(file, 4096), b"").lstrip(_PADDING)
 
 
-def whole(path: Path, *, longest: int = LONGEST_LINE) -> bytes | None:
+def whole(path: Path, *, max_size: int = MAX_LINE) -> bytes | None:
     """All of a file as UTF-8, without the white space around it; None where it is too long."""
     data = bytearray()
     with path.open("rb") as file:
-        for piece in _pieces(file):
-            data += piece
-            if len(data) > longest:
+        for chunk in _chunks(file):
+            data += chunk
+            if len(data) > max_size:
                 return None
-    return bytes(data).strip(_AROUND)
+    return bytes(data).strip(_PADDING)
 
 
 def value_of(data: bytes) -> JsonValue:
@@ -170,32 +160,33 @@ def _as_utf8(data: bytes) -> bytes:
     raise ValueError("No JSON.")
 
 
-def _lines(pieces: Iterable[bytes], longest: int) -> Iterator[bytes | None]:
-    """The lines that hold anything; None for one that is too long."""
+def _lines(chunks: Iterable[bytes], max_line: int) -> Iterator[bytes | None]:
+    """The lines that are not blank; None for one that is too long."""
     rest = bytearray()
-    passing = False
-    for piece in pieces:
-        first, *others = piece.split(b"\n")
-        rest += b"" if passing else first
+    too_long = False
+    for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        rest += b"" if too_long else first
         for other in others:
-            yield from _line(rest, longest, passing=passing)
-            rest, passing = bytearray(other), False
-        if len(rest) > longest:
-            rest, passing = bytearray(), True
-    yield from _line(rest, longest, passing=passing)
+            yield from _line(rest, max_line, too_long=too_long)
+            rest, too_long = bytearray(other), False
+        if len(rest) > max_line:
+            rest, too_long = bytearray(), True
+    yield from _line(rest, max_line, too_long=too_long)
 
 
-def _line(data: bytearray, longest: int, *, passing: bool) -> Iterator[bytes | None]:
-    if passing or len(data) > longest:
+def _line(data: bytearray, max_line: int, *, too_long: bool) -> Iterator[bytes | None]:
+    if too_long or len(data) > max_line:
         yield None
-    elif line := bytes(data).strip(_AROUND):
+    elif line := bytes(data).strip(_PADDING):
         yield line
 
 
-def _pieces(file: BinaryIO, size: int = _PIECE) -> Iterator[bytes]:
-    """The file as UTF-8, without the mark at its beginning."""
+def _chunks(file: BinaryIO, size: int = _CHUNK) -> Iterator[bytes]:
+    """The file as UTF-8, without its byte order mark."""
     data = file.read(size)
-    mark, encoding = next((one for one in _MARKS if data.startswith(one[0])), (b"", ""))
+    marks = (pair for pair in _BYTE_ORDER_MARKS if data.startswith(pair[0]))
+    mark, encoding = next(marks, (b"", ""))
     if not encoding:
         yield data.removeprefix(codecs.BOM_UTF8)
         while data := file.read(size):
@@ -208,54 +199,37 @@ def _pieces(file: BinaryIO, size: int = _PIECE) -> Iterator[bytes]:
         data = file.read(size)
 
 
-# Recordings that are too long to be replayed, cut to their newest part.
-
-MOST_MESSAGES: Final = 6_000
-"""What a replay takes of one session; its time grows with the square of it."""
-MOST_BYTES: Final = 16 * 2**20
-"""About four million tokens."""
-
-_MESSAGE = TypeAdapter(dict[str, JsonValue])
-
-
 def trimmed(
-    recording: Recording, *, messages: int = MOST_MESSAGES, size: int = MOST_BYTES
+    recording: Recording, *, messages: int = MAX_MESSAGES, size: int = MAX_BYTES
 ) -> Recording:
-    """The newest messages, from a prompt on; results whose call is gone are gone with it."""
+    """The newest messages, from a prompt on; a result whose call was cut off is cut off, too."""
     first = _first(recording, messages, size)
     if not first:
         return recording
     calls: set[JsonValue] = set()
-    kept: list[Recorded] = []
-    for one in recording.messages[first:]:
-        message = _MESSAGE.validate_json(one.payload)
-        parts = _parts(message)
+    newest: list[RecordedMessage] = []
+    for recorded in recording.messages[first:]:
+        message = make.parse(recorded.payload)
+        parts = make.parts_of(message)
         calls.update(_calls(parts, "tool-call"))
-        if kept or any(part.get("part_kind") == "user-prompt" for part in parts):
-            whole: list[JsonValue] = [
-                part for part in parts if _calls([part], "tool-return") <= calls
-            ]
-            if len(whole) == len(parts):
-                kept.append(one)
-            elif whole:
-                kept.append(replace(one, payload=make.dump({**message, "parts": [*whole]})))
-    return replace(recording, messages=tuple(kept))
+        if newest or any(part.get("part_kind") == "user-prompt" for part in parts):
+            paired = [part for part in parts if _calls([part], "tool-return") <= calls]
+            if len(paired) == len(parts):
+                newest.append(recorded)
+            elif paired:
+                payload = make.dump({**message, "parts": [*paired]})
+                newest.append(replace(recorded, payload=payload))
+    return replace(recording, messages=tuple(newest))
 
 
 def _first(recording: Recording, messages: int, size: int) -> int:
-    left = size
-    for nth, one in enumerate(reversed(recording.messages), 1):
-        left -= len(one.payload)
-        if nth > messages or left < 0:
+    for nth, message in enumerate(reversed(recording.messages), 1):
+        size -= len(message.payload)
+        if nth > messages or size < 0:
             return len(recording.messages) - nth + 1
     return 0
 
 
-def _parts(message: Json) -> list[Json]:
-    parts = message.get("parts")
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
 def _calls(parts: list[Json], kind: str) -> set[JsonValue]:
-    found = (part.get("tool_call_id") for part in parts if part.get("part_kind") == kind)
-    return {call for call in found if isinstance(call, str)}
+    ids = (part.get("tool_call_id") for part in parts if part.get("part_kind") == kind)
+    return {call for call in ids if isinstance(call, str)}

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from refold.lab.messages import MESSAGE_TOKENS, Reader, Said
+from refold.lab.messages import MESSAGE_TOKENS, ParsedMessage, Reader
 from refold.lab.recording import Recording
+from refold.models import Usage
 
 
 class Policy(Protocol):
@@ -22,26 +23,17 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Tokens that a policy's own model calls used."""
-
-    cached: int = 0
-    new: int = 0
-    output: int = 0
-
-
 @runtime_checkable
-class Spending(Protocol):
+class ModelCaller(Protocol):
     """A policy that calls a model itself."""
 
-    def spent(self) -> Spent:
+    def usage(self) -> Usage:
         """What its model calls used for the view it made last."""
         ...
 
 
 class Mark(NamedTuple):
-    """A place where a policy folded: before which message, and the tokens before and after."""
+    """A compaction: before which message, and the tokens before and after."""
 
     at: int
     before: int
@@ -49,22 +41,14 @@ class Mark(NamedTuple):
 
 
 @runtime_checkable
-class Marking(Protocol):
-    """A policy that knows where it folded."""
-
+class _Marking(Protocol):
     @property
-    def marks(self) -> Sequence[Mark]:
-        """Its folds so far."""
-        ...
+    def marks(self) -> Sequence[Mark]: ...
 
 
 @runtime_checkable
-class Closing(Protocol):
-    """A policy that holds something to let go of."""
-
-    def close(self) -> None:
-        """Let go of it."""
-        ...
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +69,24 @@ class Request:
     """Calls without a return that had none in the recording either."""
     milliseconds: float
     """What the policy took."""
-    spent: Spent
+    own_usage: Usage
+    """What the policy's own model calls used."""
 
     @property
     def new(self) -> int:
         """Tokens that were not in the cache."""
         return self.sent - self.cached
+
+    @property
+    def usage(self) -> Usage:
+        """What the request and the policy's own model calls used, with a prompt cache."""
+        own = self.own_usage
+        return Usage(
+            self.sent + own.input,
+            self.output + own.output,
+            self.cached + own.cache_read,
+            self.new + own.cache_write,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,77 +97,63 @@ class Replay:
     policy: str
     requests: tuple[Request, ...]
     marks: tuple[Mark, ...] = ()
-    """Where the policy folded, if it is one that does."""
 
 
 def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = "") -> Replay:
     """Play the recording under the policy."""
     payloads = recording.payloads
-    player = _Player(policy, reader)
     requests: list[Request] = []
-    for at, payload in enumerate(payloads):
-        said = reader.read(payload)
-        if said.speaker == "assistant":
-            requests.append(player.request(payloads[:at], said.tokens - MESSAGE_TOKENS))
-        player.answered.update(call for call, _ in said.returns)
-    if isinstance(policy, Closing):
+    answered: set[str] = set()
+    previous: tuple[bytes, ...] = ()
+    for index, payload in enumerate(payloads):
+        message = reader.read(payload)
+        if message.speaker == "assistant":
+            started = perf_counter()
+            view = tuple(policy.view(payloads[:index]))
+            took = (perf_counter() - started) * 1000
+            parsed = [reader.read(sent) for sent in view]
+            orphans, unanswered = _unpaired(parsed, answered)
+            shared = _shared_prefix(previous, view)
+            previous = view
+            requests.append(
+                Request(
+                    at=index,
+                    view=view,
+                    sent=sum(sent.tokens for sent in parsed),
+                    cached=sum(sent.tokens for sent in parsed[:shared]),
+                    output=message.tokens - MESSAGE_TOKENS,
+                    orphans=orphans,
+                    unanswered=unanswered,
+                    milliseconds=took,
+                    own_usage=policy.usage() if isinstance(policy, ModelCaller) else Usage(0),
+                )
+            )
+        answered.update(call for call, _ in message.returns)
+    if isinstance(policy, _Closable):
         policy.close()
-    marks = tuple(policy.marks) if isinstance(policy, Marking) else ()
+    marks = tuple(policy.marks) if isinstance(policy, _Marking) else ()
     return Replay(recording, name or type(policy).__name__, tuple(requests), marks)
 
 
-class _Player:
-    """What a replay keeps from one request to the next."""
-
-    def __init__(self, policy: Policy, reader: Reader) -> None:
-        self.answered: set[str] = set()
-        self._policy = policy
-        self._reader = reader
-        self._before: tuple[bytes, ...] = ()
-
-    def request(self, messages: tuple[bytes, ...], output: int) -> Request:
-        started = perf_counter()
-        view = tuple(self._policy.view(messages))
-        took = (perf_counter() - started) * 1000
-        said = [self._reader.read(payload) for payload in view]
-        orphans, unanswered = unpaired(said, self.answered)
-        shared = common(self._before, view)
-        self._before = view
-        return Request(
-            at=len(messages),
-            view=view,
-            sent=sum(one.tokens for one in said),
-            cached=sum(one.tokens for one in said[:shared]),
-            output=output,
-            orphans=orphans,
-            unanswered=unanswered,
-            milliseconds=took,
-            spent=self._policy.spent() if isinstance(self._policy, Spending) else Spent(),
-        )
+def _shared_prefix(left: Sequence[bytes], right: Sequence[bytes]) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def common(left: Sequence[bytes], right: Sequence[bytes]) -> int:
-    """How many messages both begin with."""
-    for at, (one, two) in enumerate(zip(left, right, strict=False)):
-        if one != two:
-            return at
-    return min(len(left), len(right))
-
-
-def unpaired(view: Sequence[Said], answered: set[str]) -> tuple[int, int]:
+def _unpaired(view: Sequence[ParsedMessage], answered: set[str]) -> tuple[int, int]:
     """The broken pairs of a view, and the calls that nothing had answered.
 
     `answered` are the calls that had their return in the recording by then.
     """
     waiting = Counter[str]()
     orphans = 0
-    for said in view:
-        for answered_id, _ in said.returns:
-            if waiting[answered_id]:
-                waiting[answered_id] -= 1
+    for message in view:
+        for call_id, _ in message.returns:
+            if waiting[call_id]:
+                waiting[call_id] -= 1
             else:
                 orphans += 1
-        for call in said.calls:
+        for call in message.calls:
             waiting[call.id] += 1
     left = list(waiting.elements())
     lost = sum(call in answered for call in left)

@@ -1,24 +1,30 @@
-"""Replays side by side: as a table for people, as JSON for programs."""
+"""Replays side by side: as a table for people, as JSON for programs.
+
+Also what a session is measured by: the prices and the window of its model, and when rules act.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Final
 
 from refold.lab import metrics
 from refold.lab.messages import Count, Reader, o200k
-from refold.lab.metrics import Prices, Retention, Share, pooled, rereads_lost
+from refold.lab.metrics import DEFAULT_PRICES, Retention, Share, pooled, rereads_lost
 from refold.lab.policies import Factory, Settings
 from refold.lab.recording import Recording
 from refold.lab.replay import Replay, play
-from refold.models import ModelFacts, ModelSettings, budget_for, facts_of
+from refold.models import ModelFacts, ModelSettings, Prices, budget_for, facts_of
 from refold.view.budget import ASSUMED_WINDOW, Budget
 from refold.view.profiles import Profile
 
 POOLED = "all recordings"
+THRESHOLD: Final = 100_000
 
+_FULL = 0.8  # of the window, where that is less than the threshold
+_TAIL = 5  # the fraction of the threshold that a fold leaves, and that makes a name an old one
 _HEADINGS = (
     "recording",
     "policy",
@@ -64,7 +70,6 @@ class Row:
 
     @property
     def cache_hits(self) -> float:
-        """CHR."""
         return self.cached / self.sent if self.sent else 0.0
 
 
@@ -72,7 +77,7 @@ class Row:
 class Measure:
     """How replays are measured."""
 
-    prices: Prices = field(default_factory=Prices)
+    prices: Prices = DEFAULT_PRICES
     limit: int = 200_000
     """L of FIT@L."""
     gap: int = 20_000
@@ -89,10 +94,15 @@ class Report:
     measure: Measure
 
     def table(self) -> str:
-        """The rows as plain text."""
-        lines = [_HEADINGS, *(self._cells(row) for row in self.rows)]
+        lines = [_HEADINGS, *map(self._cells, self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(_aligned(line, widths) for line in lines)
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if column > 1 else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
 
     def json(self) -> str:
         """The rows as JSON, with their ratios and intervals."""
@@ -102,7 +112,8 @@ class Report:
             | self._ratios(row)
             for row in self.rows
         ]
-        return json.dumps({"measure": asdict(self.measure), "rows": rows}, indent=1)
+        measure = asdict(self.measure) | {"prices": self.measure.prices._asdict()}
+        return json.dumps({"measure": measure, "rows": rows}, indent=1)
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         low, high = row.retained.interval
@@ -123,7 +134,7 @@ class Report:
         )
 
     def _ratios(self, row: Row) -> dict[str, float]:
-        first = next(one for one in self.rows if one.recording == row.recording)
+        first = next(other for other in self.rows if other.recording == row.recording)
         return {
             "sent_ratio": _ratio(row.sent, first.sent),
             "cost_ratio": _ratio(row.cost, first.cost),
@@ -139,33 +150,19 @@ def compare(
     count: Count | None = None,
 ) -> Report:
     """Replay each recording under each policy; of several recordings, also all of them as one."""
-    of = measure or Measure()
-    bench = _Bench(of, Reader(count or o200k(), as_json=of.as_json))
+    measure = measure or Measure()
+    reader = Reader(count or o200k(), as_json=measure.as_json)
     rows = [
-        bench.row(recording, name, make)
+        row_of(play(recording, make(reader), reader, name=name), measure, reader)
         for recording in recordings
         for name, make in policies.items()
     ]
     if len(recordings) > 1:
         rows += [pooled_rows([row for row in rows if row.policy == name]) for name in policies]
-    return Report(tuple(rows), bench.measure)
-
-
-class _Bench:
-    """Makes rows; what it has read of a message, it keeps."""
-
-    def __init__(self, measure: Measure, reader: Reader) -> None:
-        self.measure = measure
-        self._reader = reader
-
-    def row(self, recording: Recording, name: str, make: Factory) -> Row:
-        played = play(recording, make(self._reader), self._reader, name=name)
-        return row_of(played, self.measure, self._reader)
+    return Report(tuple(rows), measure)
 
 
 def row_of(played: Replay, measure: Measure, reader: Reader) -> Row:
-    """The figures of one replay."""
-    prices = measure.prices
     p50, p95 = metrics.overhead(played)
     return Row(
         recording=played.recording.name,
@@ -175,8 +172,8 @@ def row_of(played: Replay, measure: Measure, reader: Reader) -> Row:
         cached=metrics.cached(played),
         peak=metrics.peak(played),
         fits=metrics.fit(played, measure.limit),
-        cost=metrics.cost(played, prices),
-        cost_uncached=metrics.cost(played, prices, cached=False),
+        cost=metrics.cost(played, measure.prices),
+        cost_uncached=metrics.cost(played, measure.prices, cached=False),
         orphaned=metrics.orphaned(played),
         unanswered=metrics.unanswered(played),
         retained=Retention(reader, measure.gap).measure(played),
@@ -207,26 +204,13 @@ def pooled_rows(rows: Sequence[Row]) -> Row:
     )
 
 
-def _ratio(one: float, other: float) -> float:
-    return one / other if other else 1.0
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    names = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-    figures = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-    return "  ".join([*names, *figures])
-
-
-# What a session is measured by: the prices and the window of its model, and when rules act.
-
-THRESHOLD: Final = 100_000
-_FULL = 0.8  # of the window, where that is less than the threshold
-_TAIL = 5  # the fraction of the threshold that a fold leaves, and that makes a name an old one
+def _ratio(figure: float, base: float) -> float:
+    return figure / base if base else 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What the user wants to be taken, whatever is known of the models."""
+class CaseOptions:
+    """What the user sets, whatever the catalog says about the models."""
 
     window: int | None = None
     threshold: int | None = None
@@ -239,7 +223,7 @@ class Case:
 
     recording: Recording
     model: str
-    """The one that said most of it; empty where nobody knows."""
+    """The model of most messages; empty where it is unknown."""
     prices: Prices
     window: int
     threshold: int
@@ -252,89 +236,77 @@ class Case:
 
     @property
     def settings(self) -> Settings:
-        """What the rules of others are set to."""
-        usual = Settings()
+        """The sizes of the baselines."""
+        default = Settings()
         return Settings(
             threshold=self.threshold,
-            tail=min(usual.tail, self.threshold // _TAIL),
-            summary=min(usual.summary, max(1, self.threshold // 20)),
+            tail=min(default.tail, self.threshold // _TAIL),
+            summary=min(default.summary, max(1, self.threshold // 20)),
         )
 
     @property
     def measure(self) -> Measure:
-        """How its replays are measured."""
         gap = min(Measure().gap, self.threshold // _TAIL)
         return Measure(prices=self.prices, limit=self.window, gap=gap)
 
-    def of(self, profile: Profile) -> Profile:
-        """The profile; where it acts at a count of tokens and one was given, at that one.
+    def adapt(self, profile: Profile) -> Profile:
+        """The profile with the user's threshold, if it acts at a number of tokens.
 
         With little room, it keeps less and shows less.
         """
         trigger, fold, keep = profile.trigger, profile.fold, profile.fold.keep
-        at = self.threshold
+        threshold = self.threshold
         if not (self.set_by_user and trigger.tokens):
             return profile
-        kept = {"head_tokens": min(keep.head_tokens, at // 10)}
+        kept = {"head_tokens": min(keep.head_tokens, threshold // 10)}
         if keep.unit == "tokens":
-            kept["amount"] = min(int(keep.amount), at // 6)
-        shown = {
+            kept["amount"] = min(int(keep.amount), threshold // 6)
+        folding = {
             "keep": keep.model_copy(update=kept),
-            "max_tokens": min(fold.max_tokens, at // 4),
-            "ledger_tokens": min(fold.ledger_tokens, at // 6),
-            "user_chars": min(fold.user_chars, at // 2),
+            "max_tokens": min(fold.max_tokens, threshold // 4),
+            "ledger_tokens": min(fold.ledger_tokens, threshold // 6),
+            "user_chars": min(fold.user_chars, threshold // 2),
         }
-        begins = {"tokens": at, "at_least": min(trigger.at_least, at)}
+        triggering = {"tokens": threshold, "at_least": min(trigger.at_least, threshold)}
         return profile.model_copy(
             update={
-                "trigger": trigger.model_copy(update=begins),
-                "fold": fold.model_copy(update=shown),
+                "trigger": trigger.model_copy(update=triggering),
+                "fold": fold.model_copy(update=folding),
             }
         )
 
     def budget(self, profile: Profile) -> Budget:
-        """What limits its requests."""
-        known = {self.model: ModelSettings(window=self.window)}
-        return budget_for(self.model, profile, models=known)
+        models = {self.model: ModelSettings(window=self.window)}
+        return budget_for(self.model, profile, models=models)
 
 
-def case_of(recording: Recording, given: Given) -> Case:
-    """The session, with what is known of its model; what is given goes before that."""
-    model = model_of(recording)
+def case_of(recording: Recording, options: CaseOptions) -> Case:
+    """The session with the options, else with what the catalog says about its model."""
+    models = Counter(message.model for message in recording.messages if message.model)
+    model = models.most_common(1)[0][0] if models else ""
     facts = _facts(model)
-    prices = given.prices or _prices(facts)
-    window = given.window or facts.window or ASSUMED_WINDOW
+    prices = options.prices or prices_of(model)
+    window = options.window or facts.window or ASSUMED_WINDOW
     return Case(
         recording,
         model,
-        prices or Prices(),
+        prices or DEFAULT_PRICES,
         window,
-        given.threshold or min(THRESHOLD, int(window * _FULL)),
+        options.threshold or min(THRESHOLD, int(window * _FULL)),
         priced=prices is not None,
-        windowed=bool(given.window or facts.window),
-        set_by_user=given.threshold is not None,
+        windowed=bool(options.window or facts.window),
+        set_by_user=options.threshold is not None,
     )
 
 
-def model_of(recording: Recording) -> str:
-    """The model that said most of it."""
-    models = Counter(one.model for one in recording.messages if one.model)
-    return models.most_common(1)[0][0] if models else ""
-
-
 def prices_of(model: str) -> Prices | None:
-    """The published prices of a model; None where nobody knows them."""
-    return _prices(_facts(model))
+    """The published prices, with the input's for a missing cache price; None if unknown."""
+    sent, output, read, write = _facts(model).prices
+    if sent is None or output is None:
+        return None
+    return Prices(sent, output, sent if read is None else read, sent if write is None else write)
 
 
 @cache
 def _facts(model: str) -> ModelFacts:
     return facts_of(model) if model else ModelFacts("")
-
-
-def _prices(facts: ModelFacts) -> Prices | None:
-    """Where no price for the cache is published, that of the input."""
-    sent, output, read, write = facts.prices
-    if sent is None or output is None:
-        return None
-    return Prices(sent, output, sent if read is None else read, sent if write is None else write)

@@ -6,4 +6,13 @@ from refold.session.compaction import Compacted
 from refold.session.explain import Filled, Forecast, Spent, spent
 from refold.session.session import Session
 
-__all__ = ["Compacted", "Filled", "Forecast", "Session", "Setup", "Spent", "Usage", "spent"]
+__all__ = [
+    "Compacted",
+    "Filled",
+    "Forecast",
+    "Session",
+    "SessionCost",
+    "Setup",
+    "Usage",
+    "session_cost",
+]

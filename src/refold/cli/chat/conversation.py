@@ -47,7 +47,7 @@ from refold.integrations.pydantic_ai.events import Happening
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
-from refold.session import Compacted, Session, Spent, spent
+from refold.session import Compacted, Session, SessionCost, session_cost
 from refold.settings import Settings
 from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
 
@@ -300,7 +300,9 @@ class Conversation:
             setup = session.setup
             filled = session.filled
             async with self._sums:
-                self._spent = await spent(self.log, self.name, self._spent, self._settings.models)
+                self._spent = await session_cost(
+                    self.log, self.name, self._spent, self._settings.models
+                )
             if not session.folding:
                 self._folding_since = None
             elif self._folding_since is None:

@@ -17,11 +17,11 @@ from refold.cli.options import (
     ProfileChoice,
     StoreOption,
     TenantOption,
-    able,
+    full_terminal,
     session_names,
     where_is,
 )
-from refold.cli.outcome import explained, needing
+from refold.cli.outcome import exit_on_error, require_extra
 from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.user_files import state_folder
@@ -198,7 +198,7 @@ def chat(  # noqa: PLR0913 - an option each
     options = ChatOptions(
         where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
     )
-    with explained(), needing("chat"):
+    with exit_on_error(), require_extra("chat"):
         if prompt is not None or as_json:
             code = run_prompt(options, _with_input(prompt), as_json=as_json)
         else:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from refold.cli.options import able
-from refold.cli.outcome import FAILED, explained, needing
+from refold.cli.options import full_terminal
+from refold.cli.outcome import FAILED, exit_on_error, require_extra
 
 
 def demo(
@@ -33,16 +33,15 @@ def demo(
 
     Example: refold demo
     """
-    with explained(), needing("chat"):
-        if as_json or not able():
-            code = 0 if asyncio.run(_play(store, as_json=as_json)) else FAILED
+    with exit_on_error(), require_extra("chat"):
+        if as_json or not full_terminal():
+            code = 0 if asyncio.run(_print(store, as_json=as_json)) else FAILED
         else:
-            code = _watched(store)
+            code = _play_on_screen(store)
     raise typer.Exit(code)
 
 
-def _watched(store: str) -> int:
-    """In a terminal: the play, and then the chat is theirs."""
+def _play_on_screen(store: str) -> int:
     from refold.cli.chat.run import surface_for  # noqa: PLC0415 - it needs the extra `chat`
 
     surface = surface_for(plain=False)
@@ -55,19 +54,19 @@ def _watched(store: str) -> int:
     return surface.host(main)
 
 
-async def _play(address: str, *, as_json: bool) -> bool:
-    from refold.cli.demo.model import PACE  # noqa: PLC0415 - as above
+async def _print(address: str, *, as_json: bool) -> bool:
     from refold.cli.demo.play import SESSION, play  # noqa: PLC0415 - as above
-    from refold.cli.demo.show import Printing, kept  # noqa: PLC0415 - it needs the extra `chat`
+    from refold.cli.demo.script import PACE  # noqa: PLC0415 - as above
+    from refold.cli.demo.show import Printer, demo_store  # noqa: PLC0415 - as above
 
-    async with kept(address, SESSION) as store:
+    async with demo_store(address, SESSION) as store:
         if as_json:
             played = await play(store=store)
             typer.echo(json.dumps(played.as_json(), indent=2))
             return played.good
-        printing = Printing(lambda text: typer.echo(text, nl=False))
+        printer = Printer(lambda text: typer.echo(text, nl=False))
         pace = PACE if sys.stdout.isatty() else 0
-        played = await play(store=store, pace=pace, hear=printing)
-        printing.end()
+        played = await play(store=store, pace=pace, hear=printer)
+        printer.end()
         typer.echo(f"\n{played.as_text()}")
         return played.good

@@ -1,61 +1,51 @@
-"""Plays the demo through the real thing: an agent, the capability, its folds and its recall."""
+"""Plays the demo with a real agent, its compactions and its recall, and measures the result."""
 
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import Agent, AgentRunResultEvent, FunctionToolResultEvent
 from pydantic_ai.messages import AgentStreamEvent, ToolReturnPart
 
-from refold.cli.demo.model import (
-    DETAIL,
-    INSTRUCTIONS,
-    PRICED_AS,
-    PROMPTS,
-    WINDOW,
-    demo_model,
-    demo_models,
-    demo_profile,
-    demo_tools,
-)
-from refold.cli.demo.script import script
+from refold.cli.demo.model import PRICED_AS, demo_model, demo_models, demo_profile, demo_tools
+from refold.cli.demo.script import DETAIL, INSTRUCTIONS, PROMPTS, WINDOW, script
 from refold.fold.extractive import BY as THE_LOG
 from refold.integrations.pydantic_ai import Refold, SessionEvent
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Message, Store, Used
 from refold.recall.text import entry_text, wire_of
 
-# What came of playing the demo: figures that were measured while it played.
+SESSION = "demo"
+"""The session that is played, unless another is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """One fold that made itself while the conversation went on."""
+    """A fold that was made during the conversation."""
 
     turn: int
     """The turn during which it was made, from 1."""
     messages: int
-    """How many messages it stands for."""
+    """How many messages it replaces."""
     tokens_before: int
-    """What the conversation took up."""
     tokens_after: int
     written_by: str
-    """Who wrote the summary: a model, or the log itself."""
+    """The model that wrote the summary; empty for an extractive one."""
     milliseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """Something that was folded away, asked for, and found again."""
+    """A folded detail that the user asks for."""
 
     asked: str
     answer: str
     found: str
     """The detail, letter for letter; empty where it was not found."""
     entry: int
-    """The entry of the log that it stands in."""
+    """The entry of the log that holds it."""
     said_in_turn: int
     asked_in_turn: int
     shown_when_asked: bool
@@ -65,8 +55,8 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What all requests together came to."""
+class RequestTotals:
+    """The figures of all requests together."""
 
     tokens_sent: int
     largest_request: int
@@ -76,15 +66,13 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of it."""
-
     session: str
     window: int
     turns: int
     requests: int
     folds: tuple[Folded, ...]
-    with_refold: Spent
-    without: Spent
+    with_refold: RequestTotals
+    without: RequestTotals
     """The same requests, if each had sent everything."""
     refused_from_turn: int | None
     """Without Refold: the turn from which on requests are larger than the window."""
@@ -92,22 +80,20 @@ class Played:
     """The model whose published prices are used."""
     detail: Detail
     said: int
-    """Prompts, answers and results that the conversation had."""
+    """The number of prompts, answers and results."""
     kept: int
     """How many of them the log holds, word for word."""
     seconds: float
 
     @property
     def good(self) -> bool:
-        """Whether it showed what it is to show: folds, and nothing lost."""
+        """Whether there were folds, and nothing was lost."""
         return bool(self.folds and self.detail.found) and self.kept == self.said
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as `refold demo --json` prints it."""
         return asdict(self)
 
     def as_text(self) -> str:
-        """All of it in a few lines, for people."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -117,59 +103,46 @@ class Played:
             turn = self.refused_from_turn
             yield f"  without Refold   too long for the model from turn {turn} on"
         for fold in self.folds:
+            writer = f"written by {fold.written_by}" if fold.written_by else "no model asked"
             yield (
                 f"  turn {fold.turn:<11} {fold.messages} messages folded, "
-                f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens, {_writer_played(fold)}"
+                f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens, {writer}"
             )
         largest = f"{with_.largest_request:,} tokens, not {without.largest_request:,}"
         yield f"  largest request  {largest}"
         yield f"  sent in all      {with_.tokens_sent:,} tokens, not {without.tokens_sent:,}"
-        yield f"  cost             {self._cost()}"
-        yield from self._found()
+        cost = f"unknown: no prices of {self.priced_as} are at hand"
+        if with_.dollars is not None and without.dollars is not None:
+            cost = f"${with_.dollars:.3f}; for everything ${without.dollars:.3f} "
+            cost += f"({self.priced_as}, cache counted)"
+        yield f"  cost             {cost}"
+        detail = self.detail
+        yield f"  found again      {detail.found or 'nothing'}"
+        if detail.found:
+            view = "still in view" if detail.shown_when_asked else "out of view by then"
+            turn = f"read in turn {detail.said_in_turn}"
+            yield f"                   {turn}, {view}: entry {detail.entry}"
         kept = f"{self.kept} of {self.said} prompts, answers and results, each word"
         yield f"  kept             {kept}"
 
-    def _cost(self) -> str:
-        paid, instead = self.with_refold.dollars, self.without.dollars
-        if paid is None or instead is None:
-            return f"unknown: no prices of {self.priced_as} are at hand"
-        return f"${paid:.3f}; for everything ${instead:.3f} ({self.priced_as}, cache counted)"
-
-    def _found(self) -> Iterator[str]:
-        one = self.detail
-        yield f"  found again      {one.found or 'nothing'}"
-        if one.found:
-            seen = "still in view" if one.shown_when_asked else "out of view by then"
-            yield f"                   read in turn {one.said_in_turn}, {seen}: entry {one.entry}"
-
-
-def _writer_played(fold: Folded) -> str:
-    return "no model asked" if not fold.written_by else f"written by {fold.written_by}"
-
-
-SESSION = "demo"
-"""The session that is played, unless another is named."""
-
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A turn begins."""
+class Prompt:
+    """The start of a turn."""
 
     turn: int
     """From 1."""
     prompt: str
 
 
-Hear = Callable[[Asked | AgentStreamEvent | AgentRunResultEvent[str]], None]
-"""Is told what happens, as it happens: the prompts, and Pydantic AI's events, Refold's included."""
+Hear = Callable[[Prompt | AgentStreamEvent | AgentRunResultEvent[str]], None]
+"""Receives the prompts and the events of Pydantic AI and Refold as they happen."""
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What was said, and which folds were made, turn by turn."""
-
+class _Recorder:
     hear: Hear
-    said: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
     answers: list[str] = field(default_factory=list[str])
     tools: list[list[str]] = field(default_factory=list[list[str]])
     folds: dict[str, tuple[int, dict[str, Any]]] = field(
@@ -177,23 +150,21 @@ class _Heard:
     )
     shown_when_asked: bytes = b""
 
-    def begins(self, prompt: str) -> None:
-        """A turn begins."""
-        self.said.append(prompt)
+    def start_turn(self, prompt: str) -> None:
+        self.texts.append(prompt)
         self.tools.append([])
-        self.hear(Asked(len(self.tools), prompt))
+        self.hear(Prompt(len(self.tools), prompt))
 
-    def happens(self, event: AgentStreamEvent | AgentRunResultEvent[str]) -> None:
-        """Something happens in it."""
+    def record(self, event: AgentStreamEvent | AgentRunResultEvent[str]) -> None:
         match event:
             case SessionEvent(name="session.compaction_complete", details=details):
                 self.folds[str(details["requestId"])] = len(self.tools), details
             case FunctionToolResultEvent(part=ToolReturnPart() as part):
                 self.tools[-1].append(part.tool_name)
-                self.said.append(part.model_response_str())
+                self.texts.append(part.model_response_str())
             case AgentRunResultEvent():
                 self.answers.append(event.result.output)
-                self.said.append(event.result.output)
+                self.texts.append(event.result.output)
             case _:
                 pass
         self.hear(event)
@@ -207,50 +178,40 @@ async def play(
     session: str = SESSION,
     memory: Refold | None = None,
 ) -> Played:
-    """Play the whole conversation, and measure what came of it.
+    """Play the whole conversation and measure it.
 
     Args:
         store: Where it is kept.
-        pace: Seconds for each word of an answer; 0 is as fast as it goes.
-        hear: Is told what happens.
+        pace: Seconds for each word of an answer; 0 is as fast as possible.
+        hear: Receives the events.
         session: The name of the session, which must be new.
-        memory: The memory to play with, in its own store; else one is made.
+        memory: An open memory to play with, instead of a new one in the store.
     """
-    began = time.monotonic()
+    started = time.monotonic()
     model = demo_model(pace)
-    async with _with(memory, store) as own:
-        agent: Agent[None, str] = Agent(
-            model, instructions=INSTRUCTIONS, toolsets=[demo_tools()], capabilities=[own]
+    recorder = _Recorder(hear or (lambda _: None))
+    async with AsyncExitStack() as stack:
+        memory = memory or await stack.enter_async_context(
+            Refold(store, profile=demo_profile(), models=demo_models())
         )
-        heard = _Heard(hear or _deaf)
-        for at, prompt in enumerate(PROMPTS):
-            if at == DETAIL:
-                shown = await (await own.session(session, model)).next_messages()
-                heard.shown_when_asked = b"\n".join(shown)
-            heard.begins(prompt)
+        agent: Agent[None, str] = Agent(
+            model, instructions=INSTRUCTIONS, toolsets=[demo_tools()], capabilities=[memory]
+        )
+        for turn, prompt in enumerate(PROMPTS):
+            if turn == DETAIL:
+                shown = await (await memory.session(session, model)).shown()
+                recorder.shown_when_asked = b"\n".join(shown)
+            recorder.start_turn(prompt)
             async with agent.run_stream_events(prompt, conversation_id=session) as events:
                 async for event in events:
-                    heard.happens(event)
-        entries = await own.log.read(session)
-    return _played(session, entries, heard, time.monotonic() - began)
+                    recorder.record(event)
+        entries = await memory.log.read(session)
+    return _measure(session, entries, recorder, time.monotonic() - started)
 
 
-@asynccontextmanager
-async def _with(memory: Refold | None, store: Store | str) -> AsyncGenerator[Refold]:
-    """The memory that was given stays open; one that is made is closed."""
-    if memory is not None:
-        yield memory
-        return
-    async with Refold(store, profile=demo_profile(), models=demo_models()) as made:
-        yield made
-
-
-def _deaf(_: object) -> None:
-    """Nobody listens."""
-
-
-def _played(session: str, entries: list[Entry], heard: _Heard, seconds: float) -> Played:
-    used = [one for one in map(CODEC.decode, entries) if isinstance(one, Used)]
+def _measure(session: str, entries: list[Entry], heard: _Recorder, seconds: float) -> Played:
+    used = [value for value in map(CODEC.decode, entries) if isinstance(value, Used)]
+    unmanaged: list[Any] = [one.unmanaged for one in used]
     texts = {entry.seq: _text(entry) for entry in entries if entry.kind == Message.KIND}
     everything = "\0".join(texts.values())
     return Played(
@@ -259,13 +220,13 @@ def _played(session: str, entries: list[Entry], heard: _Heard, seconds: float) -
         turns=len(heard.answers),
         requests=len(used),
         folds=tuple(_folds(entries, heard)),
-        with_refold=_spent((one.usage, one.cost) for one in used),
-        without=_spent((one.unmanaged, _cost(one.unmanaged)) for one in used),
+        with_refold=_totals([one.usage for one in used], [one.cost for one in used]),
+        without=_totals(unmanaged, [usage.get("cost") for usage in unmanaged]),
         refused_from_turn=_refused_from(entries),
         priced_as=PRICED_AS,
         detail=_detail(texts, heard),
-        said=len(heard.said),
-        kept=sum(one in everything for one in heard.said),
+        said=len(heard.texts),
+        kept=sum(text in everything for text in heard.texts),
         seconds=round(seconds, 3),
     )
 
@@ -274,47 +235,36 @@ def _text(entry: Entry) -> str:
     return entry_text(wire_of("pydantic-ai"), entry).text
 
 
-def _folds(entries: Iterable[Entry], heard: _Heard) -> Iterable[Folded]:
-    began: dict[str, int] = {}
+def _folds(entries: Iterable[Entry], heard: _Recorder) -> Iterable[Folded]:
+    started: dict[str, int] = {}
     for entry in entries:
         match CODEC.decode(entry):
             case FoldStarted(fold=fold):
-                began[str(fold)] = entry.at
-            case FoldCompleted(fold=fold) if str(fold) in heard.folds:
+                started[str(fold)] = entry.at
+            case FoldCompleted(fold=fold, summary=summary) if str(fold) in heard.folds:
                 turn, details = heard.folds[str(fold)]
+                by = summary.get("by") if isinstance(summary, dict) else None
                 yield Folded(
                     turn=turn,
                     messages=details["messagesRemoved"],
                     tokens_before=details["preCompactionTokens"],
                     tokens_after=details["postCompactionTokens"],
-                    written_by=_writer(entry),
-                    milliseconds=entry.at - began.get(str(fold), entry.at),
+                    written_by="" if by == THE_LOG else str(by),
+                    milliseconds=entry.at - started.get(str(fold), entry.at),
                 )
             case _:
                 continue
 
 
-def _writer(entry: Entry) -> str:
-    """The model that wrote the summary; none where the log did."""
-    summary = cast("FoldCompleted", CODEC.decode(entry)).summary
-    by = summary.get("by") if isinstance(summary, dict) else None
-    return "" if by == THE_LOG else str(by)
-
-
-def _spent(all_of_it: Iterable[tuple[Any, float | None]]) -> Spent:
-    each = list(all_of_it)
-    sizes = [int(usage["input"]) for usage, _ in each]
-    costs = [cost for _, cost in each if cost is not None]
-    dollars = round(sum(costs), 6) if len(costs) == len(each) else None
-    return Spent(sum(sizes), max(sizes), dollars)
-
-
-def _cost(unmanaged: Any) -> float | None:  # noqa: ANN401 - JSON of the log
-    return unmanaged.get("cost")
+def _totals(usages: Sequence[Any], costs: Sequence[float | None]) -> RequestTotals:
+    sizes = [int(usage["input"]) for usage in usages]
+    priced = [cost for cost in costs if cost is not None]
+    dollars = round(sum(priced), 6) if len(priced) == len(costs) else None
+    return RequestTotals(sum(sizes), max(sizes), dollars)
 
 
 def _refused_from(entries: Iterable[Entry]) -> int | None:
-    """The first turn in which all that was said does not fit into the window."""
+    """The first turn in which the full history does not fit the window."""
     turn = 0
     for entry in entries:
         match CODEC.decode(entry):
@@ -329,10 +279,10 @@ def _refused_from(entries: Iterable[Entry]) -> int | None:
     return None
 
 
-def _detail(texts: dict[int, str], heard: _Heard) -> Detail:
+def _detail(texts: dict[int, str], heard: _Recorder) -> Detail:
     pattern = next(step.find for step in script().turns[DETAIL].steps if step.find)
     places = ((seq, re.search(pattern, text)) for seq, text in texts.items())
-    entry, match = next(((seq, found) for seq, found in places if found), (0, None))
+    entry, match = next(((seq, match) for seq, match in places if match), (0, None))
     answer = heard.answers[DETAIL]
     found = match[1] if match and match[1] in answer else ""
     prompts = [seq for seq, text in texts.items() if text in PROMPTS]

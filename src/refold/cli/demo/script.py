@@ -1,4 +1,4 @@
-"""The demo's conversation, as data: what is typed, and what the model does about it."""
+"""The demo's conversation as data: what the user types, and how the model answers."""
 
 import re
 import tomllib
@@ -19,14 +19,12 @@ class _Data(BaseModel):
 
 
 class Call(_Data):
-    """A call of a tool."""
-
     tool: str
     arguments: dict[str, str | int] = {}
 
 
 class Step(_Data):
-    """What the model does at one request."""
+    """The model's answer to one request."""
 
     say: str = ""
     calls: tuple[Call, ...] = ()
@@ -48,8 +46,6 @@ class Turn(_Data):
 
 
 class Script(_Data):
-    """The whole conversation."""
-
     instructions: str
     turns: tuple[Turn, ...]
     outside: str
@@ -57,14 +53,13 @@ class Script(_Data):
 
     def turn_of(self, prompt: str) -> int | None:
         """Which turn begins with the prompt, however it is spaced and punctuated."""
-        asked = _words(prompt)
-        places = (at for at, turn in enumerate(self.turns) if _words(turn.prompt) == asked)
-        return next(places, None)
+        words = _words(prompt)
+        turns = (index for index, turn in enumerate(self.turns) if _words(turn.prompt) == words)
+        return next(turns, None)
 
 
 @cache
 def script() -> Script:
-    """The conversation, read from its file."""
     text = (files("refold.cli.demo") / "script.toml").read_text("utf-8")
     return Script.model_validate(tomllib.loads(text))
 
@@ -75,7 +70,6 @@ def _words(text: str) -> list[str]:
 
 PROMPTS: Final = tuple(turn.prompt for turn in script().turns)
 """What the user types, in order."""
-DETAIL: Final = next(at for at, turn in enumerate(script().turns) if turn.detail)
+DETAIL: Final = next(index for index, turn in enumerate(script().turns) if turn.detail)
 """Which turn asks for something that was folded away."""
 INSTRUCTIONS: Final = script().instructions
-"""What the demo's agent is told."""

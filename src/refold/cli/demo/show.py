@@ -1,4 +1,4 @@
-"""The demo in the chat's own screen: first it plays, then whoever watches may play with it."""
+"""The demo, printed as plain text, or played in the chat's own screen, which then stays open."""
 
 import asyncio
 import json
@@ -21,15 +21,9 @@ from rich.text import Text
 from refold.cli.chat.chat import Chat
 from refold.cli.chat.conversation import Conversation, Parts, TurnTracker
 from refold.cli.chat.surface import Surface
-from refold.cli.demo.model import (
-    INSTRUCTIONS,
-    PACE,
-    demo_model,
-    demo_models,
-    demo_profile,
-    demo_tools,
-)
-from refold.cli.demo.play import SESSION, Asked, play
+from refold.cli.demo.model import demo_model, demo_models, demo_profile, demo_tools
+from refold.cli.demo.play import SESSION, Prompt, play
+from refold.cli.demo.script import INSTRUCTIONS, PACE
 from refold.cli.options import store_at
 from refold.errors import InvalidInput, SessionExists, SessionNotFound
 from refold.integrations.pydantic_ai import SessionEvent
@@ -37,34 +31,34 @@ from refold.log import Store
 from refold.settings import Settings, load_settings
 from refold.stores import MemoryStore
 
-# The demo as plain text, while it plays: for pipes, and for terminals that are no screen.
+_GREETING = (
+    "A conversation that is longer than its model's window: no key is needed, and nothing is faked."
+    "\nWatch the line at the bottom. Ctrl-C stops the play, and then everything can be tried."
+)
+_NOW_YOU = "Now you: /context, /unfold, /explain, /history, /help. Ctrl-C twice leaves."
+_PAUSE = 0.25
+"""Seconds between two updates of how full the window is."""
 
 
-class Printing:
-    """Prints what it hears.
-
-    Args:
-        out: Where the text goes, piece by piece.
-    """
+class Printer:
+    """Prints events as plain text, for pipes and simple terminals; `out` receives the pieces."""
 
     def __init__(self, out: Callable[[str], None]) -> None:
         self._out = out
         self._open = False
-        """Whether a line is begun and not ended."""
+        """Whether a line is incomplete."""
 
-    def __call__(self, event: Asked | AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
-        """Print what there is to see of it."""
+    def __call__(self, event: Prompt | AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
         match event:
-            case Asked(prompt=prompt):
+            case Prompt(prompt=prompt):
                 self._line(f"\n> {prompt}")
             case PartStartEvent(part=TextPart(content=text)):
                 self._say(text)
             case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 self._say(text)
             case FunctionToolCallEvent():
-                called = event.part
-                values = json.loads(called.args_as_json_str()).values()
-                self._line("  " + " ".join([called.tool_name, *map(str, values)]))
+                values = json.loads(event.part.args_as_json_str()).values()
+                self._line("  " + " ".join([event.part.tool_name, *map(str, values)]))
             case SessionEvent(name="session.compaction_complete", details=details):
                 before, after = details["preCompactionTokens"], details["postCompactionTokens"]
                 removed = f"{details['messagesRemoved']} messages"
@@ -73,7 +67,6 @@ class Printing:
                 pass
 
     def end(self) -> None:
-        """End the line that is begun."""
         if self._open:
             self._out("\n")
             self._open = False
@@ -87,14 +80,12 @@ class Printing:
         self._out(f"{text}\n")
 
 
-# Where the demo's session is kept: nowhere, unless it is asked for.
-
-
 @asynccontextmanager
-async def kept(address: str, session: str) -> AsyncGenerator[Store]:
-    """The store at the address, without that session so far; without an address, in memory."""
+async def demo_store(address: str, session: str) -> AsyncGenerator[Store]:
+    """The store at the address, which must not have the session; without an address, in memory."""
     async with store_at(address, create=True) if address else MemoryStore() as store:
-        if await _has(store, session):
+        with suppress(SessionNotFound):
+            await store.log().info(session)
             raise SessionExists(
                 f"{address} has a session {session!r} already.",
                 f"Read it (refold show {session} --store {address}), or name another store.",
@@ -102,37 +93,17 @@ async def kept(address: str, session: str) -> AsyncGenerator[Store]:
         yield store
 
 
-async def _has(store: Store, session: str) -> bool:
-    try:
-        await store.log().info(session)
-    except SessionNotFound:
-        return False
-    return True
-
-
-_GREETING = (
-    "A conversation that is longer than its model's window: no key is needed, and nothing is faked."
-    "\nWatch the line at the bottom. Ctrl-C stops the play, and then everything can be tried."
-)
-_NOW_YOU = "Now you: /context, /unfold, /explain, /history, /help. Ctrl-C twice leaves."
-_PAUSE = 0.25
-"""Seconds between two looks at how full the window is."""
-
-
 async def on_screen(surface: Surface, address: str = "") -> int:
-    """Play it, and stay for whatever is typed then; the exit code."""
-    async with kept(address, SESSION) as store:
-        conversation = Conversation(_parts(store), SESSION, surface.on_event, surface.refresh)
+    """Play the demo, then chat; the exit code."""
+    async with demo_store(address, SESSION) as store:
+        agent: Agent[None, str] = Agent(instructions=INSTRUCTIONS, toolsets=[demo_tools()])
+        parts = Parts(store, agent, demo_model(), _settings, _no_other_model)
+        conversation = Conversation(parts, SESSION, surface.hear, surface.refresh)
         try:
             surface.show(_GREETING, gap=False)
             return await Chat(conversation, surface).run(lambda: _play(conversation, surface))
         finally:
             await conversation.close()
-
-
-def _parts(store: Store) -> Parts:
-    agent: Agent[None, str] = Agent(instructions=INSTRUCTIONS, toolsets=[demo_tools()])
-    return Parts(store, agent, demo_model(), _settings, _no_other_model)
 
 
 def _settings() -> Settings:
@@ -149,28 +120,27 @@ def _no_other_model(name: str) -> Model:
 async def _play(conversation: Conversation, surface: Surface) -> None:
     tracker = TurnTracker()
 
-    def hear(event: Asked | AgentStreamEvent | AgentRunResultEvent[str]) -> None:
-        if isinstance(event, Asked):
+    def hear(event: Prompt | AgentStreamEvent | AgentRunResultEvent[str]) -> None:
+        if isinstance(event, Prompt):
             surface.settle()
             surface.show(Text(f"› {event.prompt}", style="bold"))  # noqa: RUF001 - the input's mark
         elif (translated := tracker.translate(event)) is not None:
             surface.on_event(translated)
 
-    looking = asyncio.create_task(_look(conversation))
+    refreshing = asyncio.create_task(_refresh_status(conversation))
     try:
         played = await play(pace=PACE, hear=hear, memory=conversation.memory)
     finally:
-        looking.cancel()
+        refreshing.cancel()
         with suppress(asyncio.CancelledError):
-            await looking
+            await refreshing
         surface.settle()
         await conversation.look()
     surface.show(played.as_text())
     surface.show(Text(_NOW_YOU, style="bold"))
 
 
-async def _look(conversation: Conversation) -> None:
-    """Keep the status line up to date."""
+async def _refresh_status(conversation: Conversation) -> None:
     while True:
         await conversation.look()
         await asyncio.sleep(_PAUSE)

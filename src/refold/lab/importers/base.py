@@ -1,7 +1,7 @@
-"""Messages as an importer finds them, put in order and in pairs.
+"""What importers share: building a recording message by message, and reading untrusted JSON.
 
-A result stands only where its call came before it, and one call has one result: so a broken pair
-in a replay is always the doing of a policy, never of a file.
+A result is accepted only after its call, and a call has one result: so a broken pair in a replay is
+always a policy's fault, never the file's.
 """
 
 from collections import Counter
@@ -14,72 +14,68 @@ from pydantic import JsonValue
 
 from refold.lab import messages as make
 from refold.lab.messages import Json
-from refold.lab.recording import Recorded, Recording, Usage
+from refold.lab.recording import RecordedMessage, Recording
+from refold.models import Usage
+
+_MAX_TIME = 4_102_444_800_000  # the year 2100, in milliseconds
+_MAX_TOKENS = 10**9
+_MAX_NAME = 100
+_DOT: Final = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="  # a GIF of one pixel
 
 
 @dataclass(slots=True)
-class Gathered:
+class DraftMessage:
     """One message that may still grow."""
 
     parts: list[Json]
     at: int | None
-    said: bool
-    """Whether the model said it."""
+    answer: bool
+    """Whether it is the model's."""
     prompt: bool = False
-    """Whether the user did."""
+    """Whether it is the user's."""
     usage: Usage | None = None
     model: str = ""
 
-    def recorded(self) -> Recorded:
-        """The message as it is kept."""
-        if not self.said:
-            return Recorded(make.request(self.parts, at=self.at), self.at)
+    def recorded(self) -> RecordedMessage:
+        if not self.answer:
+            return RecordedMessage(make.request(self.parts, at=self.at), self.at)
         more: Json = {"model_name": self.model} if self.model else {}
         if self.usage is not None:
-            more["usage"] = {
-                "input_tokens": self.usage.input,
-                "output_tokens": self.usage.output,
-                "cache_read_tokens": self.usage.cache_read,
-                "cache_write_tokens": self.usage.cache_write,
-            }
+            more["usage"] = usage_fields(self.usage)
         payload = make.response(self.parts, at=self.at, more=more)
-        return Recorded(payload, self.at, self.usage, self.model or None)
+        return RecordedMessage(payload, self.at, self.usage, self.model or None)
 
 
 @dataclass
-class Gathering:
-    """What was found so far."""
-
-    messages: list[Gathered] = field(default_factory=list[Gathered])
+class TranscriptBuilder:
+    messages: list[DraftMessage] = field(default_factory=list[DraftMessage])
     skipped: Counter[str] = field(default_factory=Counter[str])
     _open: dict[str, str] = field(default_factory=dict[str, str])
     _closed: set[str] = field(default_factory=set[str])
 
     def prompt(self, content: JsonValue, at: int | None, *, system: bool = False) -> None:
-        """What the user said, or the developer."""
+        """Add a prompt of the user, or of the developer."""
         if not content:
             self.skipped["empty message"] += 1
             return
         part = make.system_prompt(str(content)) if system else make.user_prompt(content)
-        self.messages.append(Gathered([part], at, said=False, prompt=not system))
+        self.messages.append(DraftMessage([part], at, answer=False, prompt=not system))
 
-    def answer(self, parts: Sequence[Json], at: int | None, model: str = "") -> Gathered | None:
-        """What the model said; None where that is nothing."""
-        sound = [part for part in parts if self._sound(part)]
-        if not sound:
+    def answer(self, parts: Sequence[Json], at: int | None, model: str = "") -> DraftMessage | None:
+        """Add an answer of the model; None where it is empty."""
+        valid = [part for part in parts if self._accept(part)]
+        if not valid:
             self.skipped["empty message"] += 1
             return None
-        self.messages.append(Gathered(sound, at, said=True, model=model))
+        self.messages.append(DraftMessage(valid, at, answer=True, model=model))
         return self.messages[-1]
 
-    def more(self, message: Gathered, parts: Sequence[Json]) -> None:
-        """The same message goes on."""
-        message.parts += [part for part in parts if self._sound(part)]
+    def extend(self, message: DraftMessage, parts: Sequence[Json]) -> None:
+        message.parts += [part for part in parts if self._accept(part)]
 
-    def returned(
+    def tool_return(
         self, call: str, content: JsonValue, at: int | None, *, failed: bool = False
     ) -> None:
-        """What a tool answered."""
         tool = self._open.pop(call, None)
         if tool is None:
             why = "second result of a call" if call in self._closed else "result without its call"
@@ -87,14 +83,14 @@ class Gathering:
             return
         self._closed.add(call)
         part = make.tool_return(tool, call, content, failed=failed)
-        self.messages.append(Gathered([part], at, said=False))
+        self.messages.append(DraftMessage([part], at, answer=False))
 
     def take_back(self, first: int) -> None:
-        """Forget the messages from this one on: the user went back to before it."""
-        gone = self.messages[first:]
+        """Drop the messages from this index on: the user went back to before it."""
+        dropped = self.messages[first:]
         del self.messages[first:]
-        self.skipped["taken back"] += len(gone)
-        for part in (part for message in gone for part in message.parts):
+        self.skipped["taken back"] += len(dropped)
+        for part in (part for message in dropped for part in message.parts):
             call = str(part.get("tool_call_id", ""))
             if part.get("part_kind") == "tool-call":
                 self._open.pop(call, None)
@@ -104,11 +100,11 @@ class Gathering:
                 self._open[call] = str(part["tool_name"])
 
     def recording(self, name: str) -> Recording:
-        """All of it."""
-        return Recording(name, tuple(one.recorded() for one in self.messages), dict(self.skipped))
+        messages = tuple(message.recorded() for message in self.messages)
+        return Recording(name, messages, dict(self.skipped))
 
-    def _sound(self, part: Json) -> bool:
-        """Whether a part of an answer can stand; a call is noted as one that awaits its result."""
+    def _accept(self, part: Json) -> bool:
+        """Whether a part of an answer is valid; a call then awaits its result."""
         if part.get("part_kind") != "tool-call":
             return bool(part.get("content"))
         call = str(part["tool_call_id"])
@@ -119,45 +115,42 @@ class Gathering:
         return True
 
 
-# Values as others wrote them: taken where they make sense, else nothing.
-#
-# Nothing here raises an error, whatever it is given.
-
-_LAST_MOMENT = 4_102_444_800_000  # the year 2100, in milliseconds
-_MOST_TOKENS = 10**9
-_LONGEST_NAME = 100
-_DOT: Final = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="  # a GIF of one pixel
+def usage_fields(usage: Usage) -> Json:
+    """The usage as Pydantic AI writes it."""
+    return {f"{name}_tokens": count for name, count in usage._asdict().items()}
 
 
-def string(of: JsonValue, name: str) -> str:
-    """The text of that name in an object, or none."""
-    value = of.get(name) if isinstance(of, dict) else None
+# Fields of untrusted JSON: a value of the wrong type reads as an empty one; nothing raises.
+
+
+def _field(record: JsonValue, name: str) -> JsonValue:
+    return record.get(name) if isinstance(record, dict) else None
+
+
+def string(record: JsonValue, name: str) -> str:
+    value = _field(record, name)
     return value if isinstance(value, str) else ""
 
 
-def name_of(of: JsonValue, name: str) -> str:
-    """The same, as short as a name is."""
-    return string(of, name)[:_LONGEST_NAME]
+def name_of(record: JsonValue, name: str) -> str:
+    return string(record, name)[:_MAX_NAME]
 
 
-def child(of: JsonValue, name: str) -> Json:
-    """The object of that name in an object, or an empty one."""
-    value = of.get(name) if isinstance(of, dict) else None
+def child(record: JsonValue, name: str) -> Json:
+    value = _field(record, name)
     return value if isinstance(value, dict) else {}
 
 
-def items(of: JsonValue, name: str) -> list[JsonValue]:
-    """The list of that name in an object, or an empty one."""
-    value = of.get(name) if isinstance(of, dict) else None
+def items(record: JsonValue, name: str) -> list[JsonValue]:
+    value = _field(record, name)
     return value if isinstance(value, list) else []
 
 
-def tokens(of: JsonValue, name: str) -> int:
-    """A count of tokens that can be one, else 0."""
-    value = of.get(name) if isinstance(of, dict) else None
+def tokens(record: JsonValue, name: str) -> int:
+    value = _field(record, name)
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
-    return value if 0 <= value <= _MOST_TOKENS else 0
+    return value if 0 <= value <= _MAX_TOKENS else 0
 
 
 def moment(value: JsonValue) -> int | None:
@@ -169,16 +162,16 @@ def moment(value: JsonValue) -> int | None:
             return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 < value < _LAST_MOMENT else None
+    return int(value) if 0 < value < _MAX_TIME else None
 
 
 def picture() -> Json:
-    """A dot for a picture: pictures are not measured, and a session may hold very many."""
+    """A dot, because pictures are not measured and a session may hold very many."""
     return make.image(_DOT, "image/gif")
 
 
 def content(parts: Iterator[JsonValue]) -> JsonValue:
-    """What was said: one text where there are only texts."""
-    found: list[JsonValue] = [part for part in parts if part not in ("", None)]
-    texts = [part for part in found if isinstance(part, str)]
-    return "\n".join(texts) if len(texts) == len(found) else found
+    """One text where there are only texts."""
+    present: list[JsonValue] = [part for part in parts if part not in ("", None)]
+    texts = [part for part in present if isinstance(part, str)]
+    return "\n".join(texts) if len(texts) == len(present) else present

@@ -1,6 +1,6 @@
 """Sessions of Claude Code: files `~/.claude/projects/…/*.jsonl`, one JSON record on a line.
 
-What is decided:
+Decisions:
 
 - One answer of the model is written as several lines, one for each block, with the same
   `message.id`; results may come between them. They are one message here.
@@ -15,14 +15,14 @@ What is decided:
 - A picture is a dot; the details of a result beside its text (`toolUseResult`) are not shown.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
 from refold.lab import messages as make
 from refold.lab.importers.base import (
-    Gathered,
-    Gathering,
+    DraftMessage,
+    TranscriptBuilder,
     child,
     content,
     moment,
@@ -32,42 +32,42 @@ from refold.lab.importers.base import (
     tokens,
 )
 from refold.lab.messages import Json
-from refold.lab.recording import Recording, Usage
+from refold.lab.recording import Recording
+from refold.models import Usage
 
 NAME = "Claude Code"
 
-_OF_THEIRS = ("uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid")
+_FIELDS = ("uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid")
 _TYPES = frozenset({"user", "assistant", "system", "summary", "file-history-snapshot", "progress"})
 
 
 def knows(record: Json) -> bool:
-    """Whether Claude Code wrote the record."""
-    return string(record, "type") in _TYPES and any(name in record for name in _OF_THEIRS)
+    return string(record, "type") in _TYPES and any(name in record for name in _FIELDS)
 
 
 def parse_claude_code(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    every = list(records)
-    shown = [one for one in every if not one.get("isSidechain")]
-    reading = _Reading()
-    if any(one.get("type") == "assistant" for one in shown):
-        reading.gathering.skipped["side chain"] = len(every) - len(shown)
-        every = shown
-    for record in every:
-        reading.take(record)
-    found = reading.gathering.recording(name)
-    return Recording(name, found.messages, {why: n for why, n in found.skipped.items() if n})
+    records = list(records)
+    main = [record for record in records if not record.get("isSidechain")]
+    parser = _Parser()
+    if any(record.get("type") == "assistant" for record in main):
+        if len(main) < len(records):
+            parser.builder.skipped["side chain"] = len(records) - len(main)
+        records = main
+    for record in records:
+        parser.take(record)
+    return parser.builder.recording(name)
 
 
-class _Reading:
+class _Parser:
     def __init__(self) -> None:
-        self.gathering = Gathering()
+        self.builder = TranscriptBuilder()
         self._seen: set[str] = set()
-        self._answers: dict[str, Gathered] = {}
-        self._prompts: dict[str, Gathered] = {}
+        self._answers: dict[str, DraftMessage] = {}
+        self._prompts: dict[str, DraftMessage] = {}
 
     def take(self, record: Json) -> None:
-        skipped = self.gathering.skipped
+        skipped = self.builder.skipped
         kind, uuid = name_of(record, "type"), string(record, "uuid")
         message = child(record, "message")
         if kind not in ("user", "assistant"):
@@ -76,7 +76,7 @@ class _Reading:
             skipped["empty message"] += 1
         elif uuid and uuid in self._seen:
             skipped["line that was there already"] += 1
-        elif record.get("isCompactSummary") is True and self.gathering.messages:
+        elif record.get("isCompactSummary") is True and self.builder.messages:
             skipped["compact summary"] += 1
         elif kind == "user":
             self._user(record, message)
@@ -88,51 +88,55 @@ class _Reading:
 
     def _user(self, record: Json, message: Json) -> None:
         at = moment(record.get("timestamp"))
-        said = message.get("content")
-        blocks: Sequence[JsonValue] = said if isinstance(said, list) else [said]
-        results = [one for one in blocks if isinstance(one, dict) and "tool_use_id" in one]
+        blocks = _blocks(message.get("content"))
+        results = [block for block in blocks if isinstance(block, dict) and "tool_use_id" in block]
         for block in results:
-            self.gathering.returned(
+            self.builder.tool_return(
                 string(block, "tool_use_id"),
-                content(_shown(block.get("content"))),
+                content(_contents(block.get("content"))),
                 at,
                 failed=block.get("is_error") is True,
             )
         if len(results) < len(blocks):
-            self._went_back(string(record, "parentUuid"))
-            before = len(self.gathering.messages)
-            rest = [one for one in blocks if one not in results]
-            self.gathering.prompt(content(_shown(rest)), at)
-            if len(self.gathering.messages) > before and not results:
-                self._prompts[string(record, "parentUuid")] = self.gathering.messages[-1]
+            parent = string(record, "parentUuid")
+            self._drop_abandoned_branch(parent)
+            before = len(self.builder.messages)
+            rest = [block for block in blocks if block not in results]
+            self.builder.prompt(content(_contents(rest)), at)
+            if len(self.builder.messages) > before and not results:
+                self._prompts[parent] = self.builder.messages[-1]
 
-    def _went_back(self, parent: str) -> None:
+    def _drop_abandoned_branch(self, parent: str) -> None:
         earlier = self._prompts.get(parent) if parent else None
         if earlier is None:
             return
-        messages = self.gathering.messages
-        first = next((at for at, one in enumerate(messages) if one is earlier), len(messages))
-        if any(one.said for one in messages[first:]):
-            self.gathering.take_back(first)
+        messages = self.builder.messages
+        places = (index for index, message in enumerate(messages) if message is earlier)
+        first = next(places, len(messages))
+        if any(message.answer for message in messages[first:]):
+            self.builder.take_back(first)
 
     def _assistant(self, record: Json, message: Json) -> None:
-        said = message.get("content")
-        blocks = said if isinstance(said, list) else [said]
-        parts = [part for part in map(_said, blocks) if part]
-        known = self._answers.get(string(message, "id"))
-        if known is not None:
-            self.gathering.more(known, parts)
-            known.usage = _usage(message) or known.usage
+        parts = [part for part in map(_answer_part, _blocks(message.get("content"))) if part]
+        id_ = string(message, "id")
+        answer = self._answers.get(id_)
+        if answer is not None:
+            self.builder.extend(answer, parts)
+            answer.usage = _usage(message) or answer.usage
             return
         model = name_of(message, "model")
-        found = self.gathering.answer(parts, moment(record.get("timestamp")), model)
-        if found is not None:
-            found.usage = _usage(message)
-            if one := string(message, "id"):
-                self._answers[one] = found
+        answer = self.builder.answer(parts, moment(record.get("timestamp")), model)
+        if answer is not None:
+            answer.usage = _usage(message)
+            if id_:
+                self._answers[id_] = answer
 
 
-def _said(block: JsonValue) -> Json:
+def _blocks(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else [value]
+
+
+def _answer_part(block: JsonValue) -> Json:
     match block:
         case str(text) | {"type": "text", "text": str(text)}:
             return make.text(text)
@@ -144,8 +148,8 @@ def _said(block: JsonValue) -> Json:
             return {}
 
 
-def _shown(blocks: JsonValue) -> Iterator[JsonValue]:
-    for block in blocks if isinstance(blocks, list) else [blocks]:
+def _contents(blocks: JsonValue) -> Iterator[JsonValue]:
+    for block in _blocks(blocks):
         match block:
             case str(text) | {"type": "text", "text": str(text)}:
                 yield text

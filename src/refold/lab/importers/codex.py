@@ -1,7 +1,7 @@
 """Sessions of Codex: files `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, one record on a line.
 
 A record is an envelope: `type`, `timestamp`, `payload`. Older files hold the items bare, and the
-oldest are one JSON object with `items`. What is decided:
+oldest are one JSON object with `items`. Decisions:
 
 - `response_item` is what the model was shown or said; those it said one after another are one
   message. `event_msg` repeats them for the screen and is left out, but for the usage
@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from refold.lab import messages as make
 from refold.lab.importers.base import (
-    Gathered,
-    Gathering,
+    DraftMessage,
+    TranscriptBuilder,
     child,
     content,
     items,
@@ -29,7 +29,8 @@ from refold.lab.importers.base import (
     tokens,
 )
 from refold.lab.messages import Json
-from refold.lab.recording import Recording, Usage
+from refold.lab.recording import Recording
+from refold.models import Usage
 
 NAME = "Codex"
 
@@ -42,7 +43,6 @@ _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reason
 
 
 def knows(record: Json) -> bool:
-    """Whether Codex wrote the record."""
     match record:
         case {"type": str(kind), "payload": dict()}:
             return kind in _ENVELOPES
@@ -56,24 +56,24 @@ def knows(record: Json) -> bool:
 
 def items_of(value: JsonValue) -> list[Json] | None:
     """The items of a file that is one object; None where it is none of Codex."""
-    found = [one for one in items(value, "items") if isinstance(one, dict)]
-    return found if found and any(map(knows, found)) else None
+    records = [item for item in items(value, "items") if isinstance(item, dict)]
+    return records if any(map(knows, records)) else None
 
 
 def parse_codex(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    reading = _Reading()
+    parser = _Parser()
     for record in records:
-        reading.take(record)
-    return reading.gathering.recording(name)
+        parser.take(record)
+    return parser.builder.recording(name)
 
 
-class _Reading:
+class _Parser:
     def __init__(self) -> None:
-        self.gathering = Gathering()
+        self.builder = TranscriptBuilder()
         self._model = ""
-        self._answer: Gathered | None = None
-        self._last: Gathered | None = None
+        self._answer: DraftMessage | None = None
+        self._last: DraftMessage | None = None
 
     def take(self, record: Json) -> None:
         payload = child(record, "payload")
@@ -86,38 +86,31 @@ class _Reading:
             case "turn_context":
                 self._model = name_of(payload, "model") or self._model
             case kind if kind in _ENVELOPES or not kind:
-                self.gathering.skipped[kind or "unknown"] += 1
+                self.builder.skipped[kind or "unknown"] += 1
             case _:
                 self._item(record, at)
 
     def _item(self, item: Json, at: int | None) -> None:
         kind = name_of(item, "type")
-        parts = list(_said(item))
-        if parts:
-            self._says(parts, at)
+        parts = list(_answer_parts(item))
+        if parts and self._answer is not None:
+            self.builder.extend(self._answer, parts)
+        elif parts:
+            self._answer = self.builder.answer(parts, at, self._model)
+            self._last = self._answer or self._last
         elif kind == "message" and string(item, "role") != "assistant":
             self._answer = None
             system = string(item, "role") in ("system", "developer")
-            shown = content(_shown(item.get("content")))
-            self.gathering.prompt(shown, at, system=system)
+            self.builder.prompt(content(_contents(item.get("content"))), at, system=system)
         elif kind.endswith("_output"):
             self._answer = None
-            self._result(item, at)
+            output = item.get("output")
+            failed = isinstance(output, dict) and output.get("success") is False
+            blocks = output.get("content") if isinstance(output, dict) else output
+            result = content(_contents(blocks))
+            self.builder.tool_return(string(item, "call_id"), result, at, failed=failed)
         else:
-            self.gathering.skipped[kind or "unknown"] += 1
-
-    def _says(self, parts: list[Json], at: int | None) -> None:
-        if self._answer is not None:
-            self.gathering.more(self._answer, parts)
-        else:
-            self._answer = self.gathering.answer(parts, at, self._model)
-            self._last = self._answer or self._last
-
-    def _result(self, item: Json, at: int | None) -> None:
-        output = item.get("output")
-        failed = isinstance(output, dict) and output.get("success") is False
-        shown = output.get("content") if isinstance(output, dict) else output
-        self.gathering.returned(string(item, "call_id"), content(_shown(shown)), at, failed=failed)
+            self.builder.skipped[kind or "unknown"] += 1
 
     def _event(self, payload: Json) -> None:
         match string(payload, "type"):
@@ -129,21 +122,21 @@ class _Reading:
             case "thread_rolled_back":
                 self._take_back(tokens(payload, "num_turns"))
             case kind:
-                self.gathering.skipped[f"event: {kind[:40]}"] += 1
+                self.builder.skipped[f"event: {kind[:40]}"] += 1
 
     def _take_back(self, turns: int) -> None:
         prompts = [
-            at
-            for at, one in enumerate(self.gathering.messages)
-            if one.prompt and not str(one.parts[0].get("content")).startswith("<")
+            index
+            for index, message in enumerate(self.builder.messages)
+            if message.prompt and not str(message.parts[0].get("content")).startswith("<")
         ]
         if turns:
-            self.gathering.take_back(prompts[-min(turns, len(prompts))] if prompts else 0)
+            self.builder.take_back(prompts[-min(turns, len(prompts))] if prompts else 0)
         self._answer = self._last = None
 
 
-def _said(item: Json) -> Iterator[Json]:
-    """What the model said with the item: nothing where it did not."""
+def _answer_parts(item: Json) -> Iterator[Json]:
+    """What the model said with the item, if it is the model's."""
     match item:
         case {"type": "message", "role": "assistant"}:
             yield make.text("\n".join(_texts(item.get("content"))))
@@ -162,10 +155,10 @@ def _said(item: Json) -> Iterator[Json]:
 
 
 def _texts(blocks: JsonValue) -> Iterator[str]:
-    return (one for one in _shown(blocks) if isinstance(one, str))
+    return (text for text in _contents(blocks) if isinstance(text, str))
 
 
-def _shown(blocks: JsonValue) -> Iterator[JsonValue]:
+def _contents(blocks: JsonValue) -> Iterator[JsonValue]:
     for block in blocks if isinstance(blocks, list) else [blocks]:
         match block:
             case str(text):

@@ -1,25 +1,31 @@
 """Our own sessions, as `refold export` writes them: one entry on a line.
 
-Only messages are read: a replay makes folds of its own. What was taken back is left out. Sessions
-of the gateway hold messages in their clients' own formats, which are read by what their wires say.
+Only messages are read, because a replay folds by itself. Messages that were rewound are left out.
+Sessions of the gateway hold messages in their clients' formats, which are read through their wires.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from refold.errors import InvalidMessage
 from refold.lab import messages as make
-from refold.lab.importers.base import Gathered, Gathering, child, moment, name_of, string
+from refold.lab.importers.base import (
+    DraftMessage,
+    TranscriptBuilder,
+    child,
+    moment,
+    name_of,
+    string,
+)
 from refold.lab.messages import Json
-from refold.lab.recording import FORMAT, Recorded, Recording
+from refold.lab.recording import FORMAT, RecordedMessage, Recording
 from refold.wire import Shape, Wire, wire_for
 
 NAME = "Refold"
-_OF_CLIENTS = frozenset({"anthropic-messages", "openai-chat", "openai-responses"})
+_CLIENT_FORMATS = frozenset({"anthropic-messages", "openai-chat", "openai-responses"})
 
 
 def knows(record: Json) -> bool:
-    """Whether Refold wrote the record."""
     match record:
         case {"refold": int(), "session": str()}:
             return True
@@ -31,15 +37,15 @@ def knows(record: Json) -> bool:
 
 def parse_exported(records: Iterable[Json], name: str) -> Recording:
     """The session that the lines of an export hold."""
-    every = list(records)
-    begun = next((one for one in every if one.get("kind") == "session"), Json())
-    if (format_ := string(child(begun, "body"), "format")) in _OF_CLIENTS:
-        return _ClientsOwn(wire_for(format_)).recording(every, name)
-    return _parsed(every, name)
+    records = list(records)
+    opening = next((record for record in records if record.get("kind") == "session"), Json())
+    if (format_ := string(child(opening, "body"), "format")) in _CLIENT_FORMATS:
+        return _ClientFormatParser(wire_for(format_)).recording(records, name)
+    return _parse_native(records, name)
 
 
-def _parsed(records: Iterable[Json], name: str) -> Recording:
-    kept: dict[int, Recorded] = {}
+def _parse_native(records: Iterable[Json], name: str) -> Recording:
+    messages: dict[int, RecordedMessage] = {}
     skipped = Counter[str]()
     for record in records:
         body, seq = child(record, "body"), record.get("seq")
@@ -47,44 +53,40 @@ def _parsed(records: Iterable[Json], name: str) -> Recording:
             case _ if "scope" in record:
                 skipped["delegated work"] += 1
             case "message" if body.get("kind") in ("request", "response") and isinstance(seq, int):
-                kept[seq] = _recorded(body, moment(record.get("at")))
+                model = name_of(body, "model_name") or None
+                at = moment(record.get("at"))
+                messages[seq] = RecordedMessage(make.dump(body), at, model=model)
             case "rewind" if isinstance(to := body.get("to"), int):
-                gone = [one for one in kept if one > to]
-                skipped["taken back"] += len(gone)
-                for one in gone:
-                    del kept[one]
+                rewound = [seq for seq in messages if seq > to]
+                skipped["taken back"] += len(rewound)
+                for seq in rewound:
+                    del messages[seq]
             case "session" if string(body, "format") not in (FORMAT, ""):
                 skipped[f"format {string(body, 'format')}"] += 1
             case str():
                 skipped[name_of(record, "kind")] += 1
             case _:
                 skipped["frame"] += 1
-    return Recording(name, tuple(kept.values()), dict(skipped))
+    return Recording(name, tuple(messages.values()), dict(skipped))
 
 
-def _recorded(body: Json, at: int | None) -> Recorded:
-    return Recorded(make.dump(body), at, None, name_of(body, "model_name") or None)
-
-
-class _ClientsOwn:
-    """Reads messages in a client's format."""
-
+class _ClientFormatParser:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._gathering = Gathering()
-        self._answer: Gathered | None = None
-        self._begun: list[tuple[int, int]] = []
+        self._builder = TranscriptBuilder()
+        self._answer: DraftMessage | None = None
+        self._starts: list[tuple[int, int]] = []
         """The seq of each message that was read, and how many there were before it."""
 
     def recording(self, records: Iterable[Json], name: str) -> Recording:
-        skipped = self._gathering.skipped
+        skipped = self._builder.skipped
         for record in records:
             body, seq = child(record, "body"), record.get("seq")
             match record.get("kind"):
                 case _ if "scope" in record:
                     skipped["delegated work"] += 1
                 case "message" if isinstance(seq, int):
-                    self._begun.append((seq, len(self._gathering.messages)))
+                    self._starts.append((seq, len(self._builder.messages)))
                     self._message(body, moment(record.get("at")))
                 case "rewind" if isinstance(to := body.get("to"), int):
                     self._rewind(to)
@@ -92,40 +94,38 @@ class _ClientsOwn:
                     skipped[name_of(record, "kind")] += 1
                 case _:
                     skipped["frame"] += 1
-        return self._gathering.recording(name)
+        return self._builder.recording(name)
 
     def _message(self, body: Json, at: int | None) -> None:
         try:
             described = self._wire.describe(make.dump(body))
         except InvalidMessage:
-            self._gathering.skipped["message that its format does not know"] += 1
+            self._builder.skipped["message that its format does not know"] += 1
             return
         if described.role == "assistant":
-            self._says(list(_said(described.shapes)), at)
+            parts = list(_answer_parts(described.shapes))
+            # An answer of several items is one message.
+            if self._answer is not None and self._wire.itemized:
+                self._builder.extend(self._answer, parts)
+            elif parts:
+                self._answer = self._builder.answer(parts, at)
             return
         self._answer = None
         for shape in described.shapes:
             if shape.kind == "return" and shape.call:
-                self._gathering.returned(shape.call, shape.text, at)
+                self._builder.tool_return(shape.call, shape.text, at)
             elif shape.text.strip():
-                self._gathering.prompt(shape.text, at, system=shape.kind == "system")
-
-    def _says(self, parts: Sequence[Json], at: int | None) -> None:
-        """An answer of several items is one message."""
-        if self._answer is not None and self._wire.itemized:
-            self._gathering.more(self._answer, parts)
-        elif parts:
-            self._answer = self._gathering.answer(parts, at)
+                self._builder.prompt(shape.text, at, system=shape.kind == "system")
 
     def _rewind(self, to: int) -> None:
-        gone = [first for seq, first in self._begun if seq > to]
-        self._begun = [one for one in self._begun if one[0] <= to]
+        rewound = [first for seq, first in self._starts if seq > to]
+        self._starts = [(seq, first) for seq, first in self._starts if seq <= to]
         self._answer = None
-        if gone:
-            self._gathering.take_back(min(gone))
+        if rewound:
+            self._builder.take_back(min(rewound))
 
 
-def _said(shapes: Iterable[Shape]) -> Iterator[Json]:
+def _answer_parts(shapes: Iterable[Shape]) -> Iterator[Json]:
     for shape in shapes:
         match shape.kind:
             case "text" if shape.text.strip():

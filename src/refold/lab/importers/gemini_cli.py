@@ -2,7 +2,7 @@
 
 A session is one JSON object with `messages`, or in newer versions JSON lines: a line of metadata,
 then the messages. A chat that was saved with `/chat save` is a list of contents with `role` and
-`parts`, or an object that has it as `history`. What is decided:
+`parts`, or an object that has it as `history`. Decisions:
 
 - In JSON lines, a message that comes again under its id replaces the earlier one; `$rewindTo`
   takes back the message that it names and all after it; `$set` with `messages` replaces them all.
@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from refold.lab import messages as make
 from refold.lab.importers.base import (
-    Gathering,
+    TranscriptBuilder,
     child,
     content,
     items,
@@ -29,7 +29,8 @@ from refold.lab.importers.base import (
     tokens,
 )
 from refold.lab.messages import Json
-from refold.lab.recording import Recording, Usage
+from refold.lab.recording import Recording
+from refold.models import Usage
 
 NAME = "Gemini CLI"
 
@@ -46,139 +47,138 @@ def knows(record: Json) -> bool:
 
 def messages_of(value: JsonValue) -> list[Json] | None:
     """The messages of a session that is one object; None where it is none of Gemini CLI."""
-    found = [one for one in items(value, "messages") if isinstance(one, dict)]
-    return found if any(map(knows, found)) else None
+    messages = [message for message in items(value, "messages") if isinstance(message, dict)]
+    return messages if any(map(knows, messages)) else None
 
 
 def contents_of(value: JsonValue) -> list[Json] | None:
     """The contents of a saved chat; None where it is none."""
-    every = value if isinstance(value, list) else items(value, "history")
-    found = [one for one in every if isinstance(one, dict)]
+    history = value if isinstance(value, list) else items(value, "history")
+    turns = [turn for turn in history if isinstance(turn, dict)]
     chat = any(
-        string(one, "role") in _ROLES and isinstance(one.get("parts"), list) for one in found
+        string(turn, "role") in _ROLES and isinstance(turn.get("parts"), list) for turn in turns
     )
-    return found if chat else None
+    return turns if chat else None
 
 
 def parse_gemini(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    gathering = Gathering()
-    for record in _latest(records, gathering):
-        _take(record, gathering)
-    return gathering.recording(name)
+    builder = TranscriptBuilder()
+    for record in _latest(records, builder):
+        _take(record, builder)
+    return builder.recording(name)
 
 
 def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
-    """The chat that was saved."""
-    gathering = Gathering()
-    names = _Names()
-    for one in contents:
-        parts = [part for part in items(one, "parts") if isinstance(part, dict)]
-        if one.get("role") == "model":
-            gathering.answer([part for part in map(names.said, parts) if part], None)
+    builder = TranscriptBuilder()
+    calls = _OpenCalls()
+    for turn in contents:
+        parts = [part for part in items(turn, "parts") if isinstance(part, dict)]
+        if turn.get("role") == "model":
+            builder.answer([part for part in map(calls.answer_part, parts) if part], None)
             continue
         for part in parts:
-            if answer := child(part, "functionResponse"):
-                gathering.returned(names.answered(answer), _result(answer), None)
-        said = content(_shown([part for part in parts if "functionResponse" not in part]))
-        if said or not parts:
-            gathering.prompt(said, None)
-    return gathering.recording(name)
+            if response := child(part, "functionResponse"):
+                builder.tool_return(calls.close(response), _result(response), None)
+        prompt = content(_contents([part for part in parts if "functionResponse" not in part]))
+        if prompt or not parts:
+            builder.prompt(prompt, None)
+    return builder.recording(name)
 
 
-def _latest(records: Iterable[Json], gathering: Gathering) -> list[Json]:
-    """The messages as they are in the end."""
-    found: dict[str, Json] = {}
+def _latest(records: Iterable[Json], builder: TranscriptBuilder) -> list[Json]:
+    messages: dict[str, Json] = {}
     for number, record in enumerate(records):
-        back, changed = string(record, "$rewindTo"), record.get("$set")
-        if back:
-            gone = [*found][[*found].index(back) :] if back in found else [*found]
-            for one in gone:
-                del found[one]
-            gathering.skipped["taken back"] += len(gone)
+        target, changed = string(record, "$rewindTo"), record.get("$set")
+        if target:
+            ids = [*messages]
+            rewound = ids[ids.index(target) :] if target in messages else ids
+            for id_ in rewound:
+                del messages[id_]
+            builder.skipped["taken back"] += len(rewound)
         elif isinstance(changed, dict):
             if "messages" in changed:
-                found = {string(one, "id") or f"#{at}": one for at, one in _numbered(changed)}
+                messages = {
+                    string(message, "id") or f"#{index}": message
+                    for index, message in enumerate(items(changed, "messages"))
+                    if isinstance(message, dict)
+                }
         elif "type" in record:
-            found[string(record, "id") or f"#{number}"] = record
+            messages[string(record, "id") or f"#{number}"] = record
         else:
-            gathering.skipped["metadata"] += 1
-    return [*found.values()]
+            builder.skipped["metadata"] += 1
+    return [*messages.values()]
 
 
-def _numbered(changed: Json) -> Iterator[tuple[int, Json]]:
-    return ((at, one) for at, one in enumerate(items(changed, "messages")) if isinstance(one, dict))
-
-
-def _take(record: Json, gathering: Gathering) -> None:
+def _take(record: Json, builder: TranscriptBuilder) -> None:
     at = moment(record.get("timestamp"))
     match record.get("type"):
         case "user":
-            gathering.prompt(content(_shown(record.get("content"))), at)
+            builder.prompt(content(_contents(record.get("content"))), at)
         case "gemini":
-            _answer(record, gathering, at)
+            _answer(record, builder, at)
         case _:
-            gathering.skipped[name_of(record, "type") or "unknown"] += 1
+            builder.skipped[name_of(record, "type") or "unknown"] += 1
 
 
-def _answer(record: Json, gathering: Gathering, at: int | None) -> None:
+def _answer(record: Json, builder: TranscriptBuilder, at: int | None) -> None:
     thoughts = (
-        make.thinking(f"{string(one, 'subject')}\n{string(one, 'description')}".strip())
-        for one in items(record, "thoughts")
+        make.thinking(f"{string(thought, 'subject')}\n{string(thought, 'description')}".strip())
+        for thought in items(record, "thoughts")
     )
-    texts = (one for one in _shown(record.get("content")) if isinstance(one, str))
+    texts = (text for text in _contents(record.get("content")) if isinstance(text, str))
     calls = [
-        one
-        for one in items(record, "toolCalls")
-        if isinstance(one, dict) and string(one, "id") and string(one, "name")
+        call
+        for call in items(record, "toolCalls")
+        if isinstance(call, dict) and string(call, "id") and string(call, "name")
     ]
     parts = [
         *thoughts,
         make.text("\n".join(texts)),
         *(make.tool_call(string(c, "name"), string(c, "id"), child(c, "args")) for c in calls),
     ]
-    found = gathering.answer(parts, at, name_of(record, "model"))
-    if found is not None:
-        found.usage = _usage(child(record, "tokens"))
+    answer = builder.answer(parts, at, name_of(record, "model"))
+    if answer is not None:
+        answer.usage = _usage(child(record, "tokens"))
     for call in calls:
         if call.get("result") is not None:
-            shown = content(_shown(call["result"]))
+            result = content(_contents(call["result"]))
             failed = call.get("status") == "error"
-            gathering.returned(string(call, "id"), shown, at, failed=failed)
+            builder.tool_return(string(call, "id"), result, at, failed=failed)
 
 
-class _Names:
-    """Names for calls that have none."""
+class _OpenCalls:
+    """Gives calls that have no id one, and results the call that they answer."""
 
     def __init__(self) -> None:
         self._open: defaultdict[str, list[str]] = defaultdict(list)
         self._calls = 0
 
-    def said(self, part: Json) -> Json:
+    def answer_part(self, part: Json) -> Json:
         call = child(part, "functionCall")
         if tool := string(call, "name"):
             self._calls += 1
-            one = string(call, "id") or f"call-{self._calls}"
-            self._open[tool].append(one)
-            return make.tool_call(tool, one, child(call, "args"))
+            id_ = string(call, "id") or f"call-{self._calls}"
+            self._open[tool].append(id_)
+            return make.tool_call(tool, id_, child(call, "args"))
         text = string(part, "text")
         return make.thinking(text) if part.get("thought") is True else make.text(text)
 
-    def answered(self, answer: Json) -> str:
-        waiting = self._open[string(answer, "name")]
-        one = string(answer, "id") or (waiting[0] if waiting else "")
-        if one in waiting:
-            waiting.remove(one)
-        return one
+    def close(self, response: Json) -> str:
+        waiting = self._open[string(response, "name")]
+        id_ = string(response, "id") or (waiting[0] if waiting else "")
+        if id_ in waiting:
+            waiting.remove(id_)
+        return id_
 
 
-def _shown(parts: JsonValue) -> Iterator[JsonValue]:
+def _contents(parts: JsonValue) -> Iterator[JsonValue]:
     for part in parts if isinstance(parts, list) else [parts]:
         match part:
             case str(text) | {"text": str(text)}:
                 yield text
-            case {"functionResponse": dict(answer)}:
-                yield _result(answer)
+            case {"functionResponse": dict(response)}:
+                yield _result(response)
             case {"inlineData": dict()}:
                 yield picture()
             case dict():
@@ -187,13 +187,13 @@ def _shown(parts: JsonValue) -> Iterator[JsonValue]:
                 pass
 
 
-def _result(answer: Json) -> str:
-    response = child(answer, "response")
-    text = string(response, "output") or string(response, "error")
-    return text or make.dump(response).decode()
+def _result(response: Json) -> str:
+    body = child(response, "response")
+    text = string(body, "output") or string(body, "error")
+    return text or make.dump(body).decode()
 
 
-def _usage(of: Json) -> Usage | None:
-    sent = tokens(of, "input")
-    output = tokens(of, "output") + tokens(of, "thoughts")
-    return Usage(sent, output, tokens(of, "cached")) if sent else None
+def _usage(counts: Json) -> Usage | None:
+    sent = tokens(counts, "input")
+    output = tokens(counts, "output") + tokens(counts, "thoughts")
+    return Usage(sent, output, tokens(counts, "cached")) if sent else None

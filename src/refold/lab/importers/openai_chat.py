@@ -13,8 +13,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
 from refold.lab import messages as make
+from refold.lab.importers.base import items
 from refold.lab.messages import Json
-from refold.lab.recording import Recorded, Recording
+from refold.lab.recording import RecordedMessage, Recording
 
 _FILE = TypeAdapter[JsonValue](JsonValue)
 NAME = "OpenAI chat"
@@ -32,19 +33,19 @@ def parse_openai_chat(data: bytes, name: str) -> tuple[Recording, ...]:
         value = _FILE.validate_json(data)
     except ValidationError as error:
         raise InvalidInput(f"{name} is not JSON.", _FIX) from error
-    found = tuple(_recording(label, messages) for label, messages in _conversations(value, name))
-    if not found:
+    chats = tuple(_recording(label, messages) for label, messages in _conversations(value, name))
+    if not chats:
         raise InvalidInput(f"{name} holds no conversation.", _FIX)
-    return found
+    return chats
 
 
 def chats_of(value: JsonValue, name: str) -> tuple[Recording, ...]:
     """The conversations that a value holds; what is no message is left out."""
     try:
-        every = list(_conversations(value, name))
+        chats = list(_conversations(value, name))
     except InvalidInput:
         return ()
-    return tuple(_recording(label, messages, strict=False) for label, messages in every)
+    return tuple(_recording(label, messages, strict=False) for label, messages in chats)
 
 
 def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[JsonValue]]]:
@@ -66,7 +67,7 @@ def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[
 
 def _recording(name: str, messages: Sequence[JsonValue], *, strict: bool = True) -> Recording:
     tools: dict[str, str] = {}
-    kept: list[Recorded] = []
+    recorded: list[RecordedMessage] = []
     skipped = Counter[str]()
     for message in messages:
         try:
@@ -79,8 +80,8 @@ def _recording(name: str, messages: Sequence[JsonValue], *, strict: bool = True)
         if payload is None:
             skipped["assistant without content"] += 1
         else:
-            kept.append(Recorded(payload))
-    return Recording(name, tuple(kept), dict(skipped))
+            recorded.append(RecordedMessage(payload))
+    return Recording(name, tuple(recorded), dict(skipped))
 
 
 def _payload(message: JsonValue, tools: dict[str, str]) -> bytes | None:
@@ -90,31 +91,28 @@ def _payload(message: JsonValue, tools: dict[str, str]) -> bytes | None:
         case {"role": "user", "content": content}:
             return make.request([make.user_prompt(_content(content))])
         case {"role": "tool", "tool_call_id": str(call), "content": content}:
-            named = message.get("name")
-            tool = named if isinstance(named, str) else tools.get(call, "unknown")
+            name = message.get("name")
+            tool = name if isinstance(name, str) else tools.get(call, "unknown")
             return make.request([make.tool_return(tool, call, _text(content))])
         case {"role": "assistant"}:
-            said = _said(message)
+            parts = _answer_parts(message)
             tools.update(
                 (str(part["tool_call_id"]), str(part["tool_name"]))
-                for part in said
+                for part in parts
                 if "tool_call_id" in part
             )
-            return make.response(said) if said else None
+            return make.response(parts) if parts else None
         case _:
             raise InvalidInput(f"No chat message: {make.dump(message)[:80].decode()!r}.", _FIX)
 
 
-def _said(message: Json) -> list[Json]:
-    parts: list[Json] = []
-    words = _text(message.get("content"))
-    if words:
-        parts.append(make.text(words))
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
+def _answer_parts(message: Json) -> list[Json]:
+    text = _text(message.get("content"))
+    parts = [make.text(text)] if text else []
+    for call in items(message, "tool_calls"):
         match call:
-            case {"id": str(one), "function": {"name": str(tool), "arguments": arguments}}:
-                parts.append(make.tool_call(tool, one, arguments))
+            case {"id": str(id_), "function": {"name": str(tool), "arguments": arguments}}:
+                parts.append(make.tool_call(tool, id_, arguments))
             case _:
                 raise InvalidInput(f"No tool call: {make.dump(call)[:80].decode()!r}.", _FIX)
     return parts
@@ -133,8 +131,8 @@ def _text(content: JsonValue) -> str:
 def _content(content: JsonValue) -> JsonValue:
     if not isinstance(content, list):
         return _text(content)
-    items = [_item(block) for block in content]
-    return _text(content) if all(isinstance(item, str) for item in items) else items
+    blocks = [_item(block) for block in content]
+    return _text(content) if all(isinstance(block, str) for block in blocks) else blocks
 
 
 def _item(block: JsonValue) -> JsonValue:

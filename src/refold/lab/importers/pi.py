@@ -1,6 +1,6 @@
 """Sessions of the coding agent pi: one JSON record on a line.
 
-Each message of pi becomes one message here, with pi's time. What is decided:
+Each message of pi becomes one message here, with pi's time. Decisions:
 
 - An assistant message without content (aborted or failed before its first word) is left out: no
   model ever saw it. With content it stays, also when it was cut off; its state is `interrupted`.
@@ -20,19 +20,20 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
 from refold.lab import messages as make
-from refold.lab.importers.base import moment, tokens
+from refold.lab.importers.base import child, moment, string, tokens, usage_fields
 from refold.lab.messages import Json
-from refold.lab.recording import Recorded, Recording, Usage
+from refold.lab.recording import RecordedMessage, Recording
+from refold.models import Usage
 
 _RECORD = TypeAdapter(dict[str, JsonValue])
 _FINISH = {"stop": "stop", "toolUse": "tool_call", "length": "length", "error": "error"}
 _CUT_OFF = frozenset({"aborted", "error"})
+_FIX = "Give a session file of pi (JSONL)."
 
 NAME = "pi"
 
 
 def knows(record: Json) -> bool:
-    """Whether pi wrote the record."""
     match record:
         case {"type": "message", "message": {"role": str()}}:
             return True
@@ -49,54 +50,53 @@ def read_pi(path: Path) -> Recording:
 
 def parse_pi(lines: Iterable[bytes], name: str) -> Recording:
     """The session that the lines of a file of pi hold."""
-    records = [_record(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    records: list[Json] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                records.append(_RECORD.validate_json(line))
+            except ValidationError as error:
+                raise InvalidInput(f"Line {number} is no JSON object.", _FIX) from error
     recording = parse_pi_records(records, name)
     if not recording.messages:
-        raise InvalidInput(f"{name} holds no message of pi.", "Give a session file of pi (JSONL).")
+        raise InvalidInput(f"{name} holds no message of pi.", _FIX)
     return recording
 
 
 def parse_pi_records(records: Sequence[Json], name: str) -> Recording:
     """The session that these records hold; what cannot be one of pi is left out."""
-    kept: list[Recorded] = []
+    messages: list[RecordedMessage] = []
     skipped = Counter[str]()
-    for record in _line(records):
+    for record in _branch(records):
         match record:
             case {"type": "message", "message": dict(message)}:
-                recorded = _recorded(message, _time(message, record))
+                at = moment(message.get("timestamp"))
+                at = moment(record.get("timestamp")) if at is None else at
+                recorded = _recorded(message, at)
                 if recorded is None:
                     skipped[f"{message.get('role')} without content"] += 1
                 else:
-                    kept.append(recorded)
+                    messages.append(recorded)
             case _:
                 skipped[str(record.get("type"))] += 1
-    return Recording(name, tuple(kept), dict(skipped))
+    return Recording(name, tuple(messages), dict(skipped))
 
 
-def _record(number: int, line: bytes) -> Json:
-    try:
-        return _RECORD.validate_json(line)
-    except ValidationError as error:
-        raise InvalidInput(
-            f"Line {number} is no JSON object.", "Give a session file of pi (JSONL)."
-        ) from error
-
-
-def _line(records: Sequence[Json]) -> Sequence[Json]:
-    """The records on the line to the last one; all of them in files without parents."""
+def _branch(records: Sequence[Json]) -> Sequence[Json]:
+    """The records on the branch of the last one; all of them in files without parents."""
     if not records or "parentId" not in records[-1]:
         return records
     by_id = {record["id"]: record for record in records if isinstance(record.get("id"), str)}
-    line: list[Json] = []
-    at: Json | None = records[-1]
-    while at is not None:
-        line.append(at)
-        parent = at.get("parentId")
-        at = by_id.pop(parent, None) if isinstance(parent, str) else None
-    return line[::-1]
+    branch: list[Json] = []
+    record: Json | None = records[-1]
+    while record is not None:
+        branch.append(record)
+        parent = record.get("parentId")
+        record = by_id.pop(parent, None) if isinstance(parent, str) else None
+    return branch[::-1]
 
 
-def _recorded(message: Json, at: int | None) -> Recorded | None:
+def _recorded(message: Json, at: int | None) -> RecordedMessage | None:
     match message:
         case {"role": "assistant", "content": list(content)} if content:
             return _response(message, content, at)
@@ -114,35 +114,39 @@ def _recorded(message: Json, at: int | None) -> Recorded | None:
             part = make.user_prompt(_content(content))
         case _:
             return None
-    return Recorded(make.request([part], at=at), at)
+    return RecordedMessage(make.request([part], at=at), at)
 
 
-def _response(message: Json, content: Sequence[JsonValue], at: int | None) -> Recorded:
-    provider, model = _string(message, "provider"), _string(message, "model")
+def _response(message: Json, content: Sequence[JsonValue], at: int | None) -> RecordedMessage:
+    provider, model = message.get("provider"), message.get("model")
+    provider = provider if isinstance(provider, str) else None
+    model = model if isinstance(model, str) else None
     usage = _usage(message.get("usage"))
-    reason = _string(message, "stopReason")
+    reason = string(message, "stopReason")
     more: Json = {
         "model_name": model,
         "provider_name": provider,
-        "usage": None if usage is None else _usage_fields(usage),
-        "finish_reason": _FINISH.get(reason or ""),
+        "usage": None if usage is None else usage_fields(usage),
+        "finish_reason": _FINISH.get(reason),
         "state": "interrupted" if reason in _CUT_OFF else None,
         "metadata": {"error": message["errorMessage"]} if "errorMessage" in message else None,
     }
     payload = make.response(
-        [_said(block, provider) for block in content],
+        [_answer_part(block, provider) for block in content],
         at=at,
         more={name: value for name, value in more.items() if value is not None},
     )
-    return Recorded(payload, at, usage, model)
+    cost = None if usage is None else child(message, "usage").get("cost")
+    return RecordedMessage(payload, at, usage, model, _total(cost))
 
 
-def _said(block: JsonValue, provider: str | None) -> Json:
+def _answer_part(block: JsonValue, provider: str | None) -> Json:
     match block:
         case {"type": "text", "text": str(text)}:
             return make.text(text)
         case {"type": "thinking", "thinking": str(text)}:
-            signature = _string(block, "thinkingSignature")
+            signature = block.get("thinkingSignature")
+            signature = signature if isinstance(signature, str) else None
             return make.thinking(text, signature=signature, provider=provider)
         case {"type": "toolCall", "id": str(call), "name": str(tool)}:
             return make.tool_call(tool, call, block.get("arguments", {}))
@@ -151,7 +155,6 @@ def _said(block: JsonValue, provider: str | None) -> Json:
 
 
 def _content(content: JsonValue) -> JsonValue:
-    """One text where there are only texts."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     items = [_item(block) for block in content]
@@ -174,33 +177,14 @@ def _usage(usage: JsonValue) -> Usage | None:
         case {"input": int(), "output": int()}:
             names = ("input", "output", "cacheRead", "cacheWrite")
             fresh, output, read, write = (tokens(usage, name) for name in names)
-            return Usage(fresh + read + write, output, read, write, _cost(usage.get("cost")))
+            return Usage(fresh + read + write, output, read, write)
         case _:
             return None
 
 
-def _usage_fields(usage: Usage) -> Json:
-    return {
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "cache_read_tokens": usage.cache_read,
-        "cache_write_tokens": usage.cache_write,
-    }
-
-
-def _cost(cost: JsonValue) -> float | None:
+def _total(cost: JsonValue) -> float | None:
     match cost:
         case {"total": int(total) | float(total)}:
             return float(total)
         case _:
             return None
-
-
-def _string(of: Json, name: str) -> str | None:
-    value = of.get(name)
-    return value if isinstance(value, str) else None
-
-
-def _time(message: Json, record: Json) -> int | None:
-    at = moment(message.get("timestamp"))
-    return moment(record.get("timestamp")) if at is None else at

@@ -21,7 +21,7 @@ from refold.cli.chat.commands.output import (
 )
 from refold.cli.chat.commands.parts import ContextSnapshot, SentPart, context_snapshot, sent_parts
 from refold.cli.chat.commands.undo import clear
-from refold.cli.output import STYLES, coloured
+from refold.cli.output import STYLES, colored
 from refold.view import Explanation
 from refold.view.explanation import PartLine, Piece, Tone
 from refold.wire import Described

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from refold.cli.board import told
+from refold.cli.board import consolidation_lines
 from refold.cli.chat.commands.output import (
     NOTHING_SAID,
     Chat,

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from lab_files import CHAT, CLAUDE, CODEX, FILES, GEMINI_FILE, PI, claude, claude_said, lines
 from project_paths import DATA
 
-from refold.lab import Recorded, Recording, messages
-from refold.lab.finding import look_into, recordings
+from refold.lab import RecordedMessage, Recording, messages
 from refold.lab.recording import newest_lines, trimmed
+from refold.lab.session_files import read_session_file, recordings
 
 
 def look(tmp_path, data):
     path = tmp_path / "some"  # a name that tells nothing
     path.write_bytes(data)
-    return look_into(path)
+    return read_session_file(path)
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -96,7 +96,7 @@ def test_what_cannot_be_opened_says_why(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("missing", "pipe", "loop", "a\0b"):
-        assert look_into(tmp_path / name).why
+        assert read_session_file(tmp_path / name).why
     (tmp_path / "folder").mkdir()
     [nothing] = recordings([tmp_path / "folder"])
     assert "folder" in nothing.why
@@ -107,7 +107,7 @@ def test_what_may_not_be_read_says_why(tmp_path):
     closed = tmp_path / "closed"
     closed.write_bytes(FILES["pi"])
     closed.chmod(0)
-    assert "Permission" in look_into(closed).why
+    assert "Permission" in read_session_file(closed).why
 
 
 def test_folders_are_searched_from_the_newest_file_on(tmp_path):
@@ -126,9 +126,9 @@ def test_folders_are_searched_from_the_newest_file_on(tmp_path):
 def test_the_newest_lines_are_kept_and_long_ones_passed_over(tmp_path):
     path = tmp_path / "some"
     path.write_bytes(b"\n".join([b"one", b"x" * 3_000_000, b"", b"two", b"three", b"y" * 900]))
-    found = newest_lines(path, longest=800, most=8)
+    found = newest_lines(path, max_line=800, max_size=8)
     assert (found.newest, found.long, found.older) == ((b"two", b"three"), 2, 1)
-    assert newest_lines(path, longest=900).newest[-1] == b"y" * 900
+    assert newest_lines(path, max_line=900).newest[-1] == b"y" * 900
 
 
 def test_a_long_session_is_cut_to_its_newest_part_and_its_pairs_stay_whole():
@@ -139,13 +139,13 @@ def test_a_long_session_is_cut_to_its_newest_part_and_its_pairs_stay_whole():
             messages.response([messages.tool_call("read", f"c{turn}", {})]),
             messages.request([messages.tool_return("read", f"c{turn}", "x" * 100)]),
         ]
-    recording = Recording("made", tuple(map(Recorded, made)))
+    recording = Recording("made", tuple(map(RecordedMessage, made)))
     assert trimmed(recording) is recording
     short = trimmed(recording, messages=10)
     assert list(short.payloads) == made[-9:]
     assert list(trimmed(recording, size=500).payloads) == made[-3:]
     late = [made[0], made[1], made[3], made[2], made[4]]
-    cut = trimmed(Recording("late", tuple(map(Recorded, late))), messages=3)
+    cut = trimmed(Recording("late", tuple(map(RecordedMessage, late))), messages=3)
     assert list(cut.payloads) == [made[3], made[4]]
 
 
@@ -225,8 +225,8 @@ def test_any_value_changed(tmp_path, data, kind):
 LIMITED = """
 import sys
 from pathlib import Path
-from refold.lab.finding import look_into
-found = look_into(Path(sys.argv[1]))
+from refold.lab.session_files import read_session_file
+found = read_session_file(Path(sys.argv[1]))
 print(found.format, len(found.recordings), found.messages, found.broken, found.older, found.why)
 """
 

@@ -1,0 +1,100 @@
+"""Whole sessions as a policy: the lab measures what users run, compactions included.
+
+A replay calls no model. Where a profile has a model write its summaries, a placeholder of the same
+length that says nothing takes their place, so the figures are a lower bound of what is retained.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from refold.fold.compactor import Write
+from refold.fold.events import CompactionComplete, FoldEvent
+from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, extractive_summary
+from refold.fold.job import Job, Steps
+from refold.fold.material import Material
+from refold.fold.summary import Summary
+from refold.lab.replay import Mark
+from refold.models import Usage
+from refold.models.experience import Setup
+from refold.session import Session
+from refold.stores import MemoryStore
+from refold.view import Event, Messages
+
+SUMMARY_TOKENS = 1_500
+"""The assumed length of a summary by a model."""
+
+_PART_CHARS = 2_500  # characters of one part that a summarizer is shown
+_CHARS_PER_TOKEN = 4
+_SECTIONS = (EARLIER, CHANGED, OPEN, RESULTS)
+
+
+class SessionPolicy:
+    """A session in memory that is managed as the setup says.
+
+    It waits for its folds, because a replay has no time between requests.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        format: str = "pydantic-ai",  # noqa: A002 - the glossary's word
+        *,
+        write: Write | None = None,
+    ) -> None:
+        """`write` writes the summaries where the profile has a model write them."""
+        fold = setup.profile.fold.model_copy(update={"apply": "inline"})
+        self.setup = replace(setup, profile=setup.profile.model_copy(update={"fold": fold}))
+        self.folds: list[CompactionComplete] = []
+        self.store = MemoryStore()
+        self._runner = asyncio.Runner()
+        self.marks: list[Mark] = []
+        self._received = 0
+        self._folds_before = 0
+        log = self.store.log()
+        self.session = self._runner.run(
+            Session.open(log, "replay", self.setup, format=format, watch=self._watch, write=write)
+        )
+
+    def view(self, messages: Sequence[bytes]) -> Messages:
+        """What the session sends, given all messages so far."""
+        self._folds_before = len(self.folds)
+        return self._runner.run(self._request(messages))
+
+    def usage(self) -> Usage:
+        """What the summaries of the last view would have used."""
+        folds = self.folds[self._folds_before :]
+        usages = [fold.usage for fold in folds if isinstance(fold.usage, dict)]
+        sent, output = (
+            sum(n for usage in usages if isinstance(n := usage.get(name), int))
+            for name in ("input", "output")
+        )
+        return Usage(sent, output, cache_write=sent)
+
+    def close(self) -> None:
+        self._runner.run(self.session.close())
+        self._runner.close()
+
+    async def _request(self, messages: Sequence[bytes]) -> Messages:
+        new = messages[self._received :]
+        self._received = len(messages)
+        if new:
+            await self.session.say(*new)
+        return (await self.session.request()).messages
+
+    def _watch(self, event: Event | FoldEvent) -> None:
+        if isinstance(event, CompactionComplete):
+            self.folds.append(event)
+            if event.success:
+                self.marks.append(Mark(self._received, event.pre_tokens, event.post_tokens))
+
+
+async def placeholder_summary(material: Material, job: Job, steps: Steps) -> Summary:  # noqa: ARG001
+    """As long as a model's summary, and empty of content but for what the log itself adds."""
+    extract = extractive_summary(material)
+    texts = (shape.text for passage in material.passages for shape in passage.shapes)
+    shown = sum(min(len(text), _PART_CHARS) for text in texts) // _CHARS_PER_TOKEN
+    words = "The work goes on." + " the" * (SUMMARY_TOKENS - 4)
+    sections = tuple(section for section in extract.sections if section.heading in _SECTIONS)
+    usage = {"calls": 1, "input": shown, "output": SUMMARY_TOKENS}
+    return replace(extract, by="placeholder", words=words, sections=sections, usage=usage)
