@@ -58,7 +58,7 @@ def _with_keyring(
         try:
             async with store_at(store, create=create) as opened:
                 keyring = keyring_of(opened)
-                await keyring.look()
+                await keyring.refresh()
                 return await work(keyring, opened)
         except StoreNotFound as error:
             raise where_to_look(error) from error
@@ -175,7 +175,7 @@ def create(  # noqa: PLR0913 - an option each
     Example: refold keys create --tenant acme --role use --name "the support agent"
     """
 
-    async def create_key(keyring: "Keyring", _: Store) -> "Made":
+    async def create_key(keyring: "Keyring", _: Store) -> "IssuedKey":
         until = None if days is None else time.time_ns() // 1_000_000 + round(days * _DAY)
         return await keyring.create(tenant, _roles(role), name=name, until=until)
 
@@ -324,7 +324,7 @@ def _roles(names: list[str] | None) -> "list[Role]":
     return [role for role in ROLES if role in names]
 
 
-def _print_secret(made: "Made", *, as_json: bool) -> None:
+def _print_secret(made: "IssuedKey", *, as_json: bool) -> None:
     key = made.key
     if as_json:
         row = _as_json(key, "active") | {"secret": made.secret}

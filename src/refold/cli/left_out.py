@@ -40,7 +40,7 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     """The part of `refold config` about left out settings."""
     yield "\nLeft out: these need your own file, the environment, or a folder that you trust"
     rows = [
-        (printable(setting.key), clip(shown(setting.value), _MAX_VALUE), _origin(setting))
+        (printable(setting.key), clip(short_repr(setting.value), _MAX_VALUE), _origin(setting))
         for setting in left_out
     ]
     yield from aligned(rows)

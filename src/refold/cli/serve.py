@@ -44,7 +44,7 @@ def metrics_at(where: str | None) -> Generator[str | None]:
     if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
         raise InvalidInput(f"{where!r} is no HOST:PORT.", "For example 127.0.0.1:9464.")
     host, port = host.strip("[]"), int(digits)
-    provider = measured()
+    provider = export_to_prometheus()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
 
     try:
@@ -154,7 +154,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
 
     service.log_to_standard_error()
     service.raise_file_limit()
-    sock = service.bound(host, port)
+    sock = service.listen(host, port)
     try:
         keys = await service.check_keys(store_at(address, create=True), sock)
         local = service.is_local(sock)
@@ -289,7 +289,7 @@ async def _work(
         loop.add_signal_handler(signal_, stop.set)
     async with (
         PostgresStore(address) as store,
-        making_beside(store, settings) as make,
+        worker_fold_maker(store, settings) as make,
         Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as worker,
     ):
         typer.echo(f"{worker.executor} takes folds.", err=True)

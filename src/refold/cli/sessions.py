@@ -239,7 +239,7 @@ def search_(  # noqa: PLR0913 - an option each
     """
     width = terminal_width()
 
-    async def find() -> list[Found]:
+    async def find() -> list[SearchHit]:
         async with log_to_read(store, tenant, gone="There is nothing left to search.") as log:
             excerpt = max(80, (width - 2) * _EXCERPT_LINES)
             # Neighbors of a match are for models; people look for the words themselves.
@@ -261,7 +261,7 @@ def search_(  # noqa: PLR0913 - an option each
             typer.echo(f"Nothing in {where} answers {text!r}.", err=True)
 
 
-def _hit_lines(found: Sequence[Found], words: frozenset[str], width: int) -> Iterator[Line]:
+def _hit_lines(found: Sequence[SearchHit], words: frozenset[str], width: int) -> Iterator[Line]:
     now = int(time.time() * 1000)
     for nth, hit in enumerate(found):
         if nth:

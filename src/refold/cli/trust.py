@@ -13,8 +13,8 @@ from refold.cli.outcome import exit_on_error
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
 from refold.settings import Trust
-from refold.settings.files import File, given_in, project_files
-from refold.settings.names import printable, shown
+from refold.settings.files import File, project_files, values_in
+from refold.settings.names import printable, short_repr
 from refold.settings.trust import right_of
 from refold.stores.sqlite.ownership import claim, disown, is_own_store
 from refold.view.profiles import ProjectRight
@@ -74,12 +74,12 @@ def grant(
             return
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
-                "There is no terminal to ask on.", "Read what is shown, then add --yes."
+                "There is no terminal to ask on.", "Read what is short_repr, then add --yes."
             )
         if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")
             raise typer.Exit(1)
-        # The bytes that were shown are the ones that are trusted: nothing is read again.
+        # The bytes that were short_repr are the ones that are trusted: nothing is read again.
         Trust.load().grant(project.files)
         if project.store:
             claim(project.store)
@@ -167,9 +167,9 @@ def _lines(project: _Project) -> Iterator[str]:
             (
                 f"  {printable(setting.key)}",
                 "needs trust" if _needs_trust(setting.key) else "applies always",
-                shown(setting.value, max_chars=_MAX_VALUE),
+                short_repr(setting.value, max_chars=_MAX_VALUE),
             )
-            for setting in given_in(file)
+            for setting in values_in(file)
         ]
         yield from aligned(rows) if rows else ()
     if project.store:
@@ -189,7 +189,7 @@ def _as_json(project: _Project) -> dict[str, object]:
                 "sha256": file.sha256,
                 "verdict": project.trust.verdict(file),
                 "needs_trust": [
-                    setting.key for setting in given_in(file) if _needs_trust(setting.key)
+                    setting.key for setting in values_in(file) if _needs_trust(setting.key)
                 ],
             }
             for file in project.files

@@ -84,3 +84,37 @@ def _import_clients() -> None:
 def _resolve(upstreams: "Upstreams", tenant: str, name: str, job: Job) -> Model:
     """The model of a name.
 
+    The operator may name a summarizer of any provider. The name of a session's model comes from the
+    client: it must not choose which key of this process is used.
+    """
+    trusted = name == read_context(job.context).summarizer
+    if trusted and ":" in name:
+        return by_name(name, job)
+    for dialect in (_CHAT, _MESSAGES):
+        try:
+            upstream = upstreams.choose(name, dialect)
+        except InvalidInput:
+            continue
+        key = upstreams.key(upstream, tenant, {})
+        if key is None:
+            raise NoModel(f"No key of the upstream {upstream.name!r} is known for summaries.")
+        return _model(dialect, name, upstream, key)
+    if trusted:
+        return by_name(name, job)
+    raise NoModel(f"No upstream serves the model {name[:100]!r}.")
+
+
+@lru_cache(_MAX_MODELS)
+def _model(dialect: str, name: str, upstream: "Upstream", key: str) -> Model:
+    base = upstream.v1_url
+    if dialect == _MESSAGES:
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
+
+        return AnthropicModel(
+            name, provider=AnthropicProvider(base_url=base.removesuffix("/v1"), api_key=key)
+        )
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - slow
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
+
+    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base, api_key=key))

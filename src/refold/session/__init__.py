@@ -3,7 +3,7 @@
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
 from refold.session.compaction import Compacted
-from refold.session.explain import Filled, Forecast, Spent, spent
+from refold.session.explain import Filled, Forecast, SessionCost, session_cost
 from refold.session.session import Session
 
 __all__ = [

@@ -246,7 +246,7 @@ def filled(live: LiveView) -> Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SessionCost:
     """What a session has cost, up to one of its entries."""
 
     upto: int = 0
@@ -264,11 +264,11 @@ class Spent:
         return self.unmanaged - self.cost
 
 
-async def spent(
-    log: Log, session: str, before: Spent | None = None, models: Overrides = NONE
-) -> Spent:
+async def session_cost(
+    log: Log, session: str, before: SessionCost | None = None, models: Overrides = NONE
+) -> SessionCost:
     """What a session has cost, reading on from an earlier result."""
-    so_far = before or Spent()
+    so_far = before or SessionCost()
     head = await log.head(session)
     while so_far.upto < head:
         span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_WITHOUT_BODIES))
@@ -282,7 +282,7 @@ async def spent(
     return so_far
 
 
-def _add_cost(so_far: Spent, entry: Entry, models: Overrides) -> Spent:
+def _add_cost(so_far: SessionCost, entry: Entry, models: Overrides) -> SessionCost:
     match CODEC.decode(entry) if entry.kind in _COSTING else None:
         case Used(cost=cost, unmanaged={"cost": instead}):
             other = float(instead) if isinstance(instead, int | float) else None

@@ -116,7 +116,7 @@ class Conversation:
         self._compaction: asyncio.Task[Compacted] | None = None
         self._tracker: TurnTracker | None = None
         self._folding_since: float | None = None
-        self._spent: Spent | None = None
+        self._spent: SessionCost | None = None
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
 
@@ -307,7 +307,7 @@ class Conversation:
                 self._folding_since = None
             elif self._folding_since is None:
                 self._folding_since = monotonic()
-        sums = self._spent or Spent()
+        sums = self._spent or SessionCost()
         return Status(
             self.name,
             self.model.model_id,

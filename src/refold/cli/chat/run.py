@@ -202,7 +202,7 @@ def chat(  # noqa: PLR0913 - an option each
         if prompt is not None or as_json:
             code = run_prompt(options, _with_input(prompt), as_json=as_json)
         else:
-            code = run_chat(options, plain=plain or not _streams() or not able())
+            code = run_chat(options, plain=plain or not _streams() or not full_terminal())
     raise typer.Exit(code)
 
 

@@ -199,7 +199,7 @@ async def play(
         )
         for turn, prompt in enumerate(PROMPTS):
             if turn == DETAIL:
-                shown = await (await memory.session(session, model)).shown()
+                shown = await (await memory.session(session, model)).next_messages()
                 recorder.shown_when_asked = b"\n".join(shown)
             recorder.start_turn(prompt)
             async with agent.run_stream_events(prompt, conversation_id=session) as events:

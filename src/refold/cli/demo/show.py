@@ -98,7 +98,7 @@ async def on_screen(surface: Surface, address: str = "") -> int:
     async with demo_store(address, SESSION) as store:
         agent: Agent[None, str] = Agent(instructions=INSTRUCTIONS, toolsets=[demo_tools()])
         parts = Parts(store, agent, demo_model(), _settings, _no_other_model)
-        conversation = Conversation(parts, SESSION, surface.hear, surface.refresh)
+        conversation = Conversation(parts, SESSION, surface.on_event, surface.refresh)
         try:
             surface.show(_GREETING, gap=False)
             return await Chat(conversation, surface).run(lambda: _play(conversation, surface))

@@ -115,7 +115,7 @@ def _grid_and_legend(chat: Chat, snapshot: ContextSnapshot) -> list[RenderableTy
     shares = shares_of(snapshot.explanation)
     if draws_nothing(chat):
         return [f"{one.name}: {counted(one.tokens, 'token')}" for one in shares]
-    cells = Text("\n").join(map(coloured, grid(shares)))
+    cells = Text("\n").join(map(colored, grid(shares)))
     legend = Table.grid(padding=(0, 1, 0, 0))
     for side in ("left", "left", "right", "right"):
         legend.add_column(justify=side, no_wrap=True)

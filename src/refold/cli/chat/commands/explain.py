@@ -18,7 +18,7 @@ from refold.cli.chat.commands.output import (
     words,
 )
 from refold.cli.chat.commands.parts import context_snapshot
-from refold.cli.output import coloured
+from refold.cli.output import colored
 from refold.cli.transfer import writing
 from refold.errors import InvalidInput
 from refold.log import export_session
@@ -49,7 +49,7 @@ async def explain(chat: Chat, typed: str) -> None:
         say(chat, NOTHING_SAID, faint("Your first message will be sent as it is."))
         return
     lines = pieces(snapshot.explanation, chat.surface.width, every=typed == "all")
-    say(chat, *map(coloured, lines))
+    say(chat, *map(colored, lines))
 
 
 async def export(chat: Chat, typed: str) -> None:
@@ -145,4 +145,4 @@ async def subconscious(chat: Chat, typed: str) -> None:
         return
     result = await chat.conversation.consolidate()
     later = [faint(_LATER)] if result.added or result.pruned else []
-    say(chat, *map(clean, told(result)), *later)
+    say(chat, *map(clean, consolidation_lines(result)), *later)
