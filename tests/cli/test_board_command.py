@@ -17,7 +17,7 @@ from refold.cli.app import app
 from refold.cli.chat import assembly
 from refold.cli.chat.assembly import consolidate_in_background
 from refold.cli.chat.models import providers
-from refold.cli.chat.run import ChatOptions
+from refold.cli.chat.surface import ChatOptions
 from refold.stores import open_store
 from refold.view import PROFILES
 

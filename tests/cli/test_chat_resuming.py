@@ -14,7 +14,7 @@ from refold.cli.chat.assembly import resume_command, session_from_options, sessi
 from refold.cli.chat.commands.sessions import session_names
 from refold.cli.chat.endpoint import Endpoint, EndpointNotes, endpoint_of, stored_endpoint
 from refold.cli.chat.models.providers import Choice, model_of
-from refold.cli.chat.run import ChatOptions
+from refold.cli.chat.surface import ChatOptions
 from refold.cli.options import where_is
 from refold.errors import InvalidInput, SessionNotFound
 from refold.log import Author, Opened

@@ -1,5 +1,3 @@
-"""The commands, put together."""
-
 import io
 import sys
 from collections.abc import Mapping

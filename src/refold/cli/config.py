@@ -1,5 +1,3 @@
-"""`refold config`."""
-
 import json
 from dataclasses import asdict
 from itertools import groupby

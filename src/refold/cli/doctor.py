@@ -1,5 +1,3 @@
-"""`refold doctor`."""
-
 import asyncio
 import json
 import os

@@ -1,5 +1,3 @@
-"""`refold explain`."""
-
 import asyncio
 import json
 import shutil

@@ -1,5 +1,3 @@
-"""`refold models`."""
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -129,7 +129,6 @@ class LocalSteps:
     """Steps that run when called and are stored nowhere: for previews, and for tests."""
 
     async def step(self, name: str, work: Work) -> JsonValue:
-        """The result of `work`."""
         check_name(name, "step")
         return await work()
 

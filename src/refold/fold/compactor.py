@@ -126,7 +126,6 @@ def context(  # noqa: PLR0913 - all that it carries
 
 
 def read_context(value: JsonValue) -> Context:
-    """Read what `context` built."""
     match value:
         case {"fold": values, "host": dict(host), "tokens": int(tokens)}:
             try:

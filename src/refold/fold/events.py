@@ -42,7 +42,6 @@ class CompactionStart:
         }
 
     def telemetry(self) -> dict[str, JsonValue]:
-        """The telemetry record."""
         return self.as_json() | {"type": self.TELEMETRY}
 
 
@@ -169,7 +168,6 @@ class CompactionHeld:
         return {"type": self.NAME, "guard": self.guard, "why": self.why, "remedy": self.remedy}
 
     def telemetry(self) -> dict[str, JsonValue]:
-        """The telemetry record."""
         return {"type": self.TELEMETRY, "guard": self.guard}
 
 

@@ -16,8 +16,6 @@ from refold.wire import Role, Shape, Wire
 
 
 class Passage(NamedTuple):
-    """One folded message."""
-
     seq: int
     role: Role
     shapes: tuple[Shape, ...]

@@ -100,8 +100,6 @@ whatever else is too long for a word."""
 
 
 class Detector(Protocol):
-    """A detector of `bc-detect-secrets`."""
-
     def analyze_string(self, string: str) -> Iterable[str]: ...
 
 

@@ -1,1 +1,1 @@
-"""Refold inside other frameworks."""
+"""Refold inside agent frameworks: Pydantic AI and co-cli."""

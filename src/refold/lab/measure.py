@@ -188,7 +188,6 @@ class Totals:
 
     @property
     def leading(self) -> Total:
-        """The first profile."""
         return next(total for total in self.every if total.ours)
 
     @property

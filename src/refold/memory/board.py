@@ -286,7 +286,6 @@ class ContextBoard:
 
     @property
     def change(self) -> Change:
-        """The changes so far."""
         return self._change
 
     def add(self, text: str, entries: Sequence[int]) -> str:

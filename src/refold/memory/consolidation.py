@@ -39,14 +39,10 @@ class Rem(Protocol):
     """A model that reads a record and changes the board with its tool."""
 
     @property
-    def name(self) -> str:
-        """The model."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def counter(self) -> TokenCounter:
-        """Counts its tokens."""
-        ...
+    def counter(self) -> TokenCounter: ...
 
     @property
     def room(self) -> int:

@@ -76,7 +76,6 @@ class DailyFiles:
         return self._folder / FOLDER / self._name(note)
 
     async def write(self, note: Note) -> None:
-        """See `MemorySink.write`. Raises NotRemembered."""
         await asyncio.to_thread(self._write, note)
 
     def _write(self, note: Note) -> None:

@@ -157,8 +157,6 @@ class Key:
 
 
 class Sealed(NamedTuple):
-    """A provider's key, encrypted."""
-
     tenant: str
     upstream: str
     sealed: str

@@ -69,8 +69,6 @@ class PoolCounts(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What `SessionPool.close` did."""
-
     sessions: int
     in_use: tuple[SessionKey, ...]
     """Sessions still in use when the wait was over; their users get errors from now on."""

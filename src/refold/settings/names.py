@@ -109,7 +109,6 @@ def leaves(values: Mapping[str, object], above: str = "") -> Iterator[tuple[str,
 
 
 def nested(values: Mapping[str, object]) -> dict[str, object]:
-    """The inverse of `leaves`."""
     tables: dict[str, object] = {}
     for key, value in values.items():
         *path, name = key.split(".")

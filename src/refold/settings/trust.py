@@ -64,6 +64,8 @@ def right_of(key: str) -> ProjectRight:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
+    """The files that the user trusts."""
+
     files: Mapping[Path, TrustedFile]
 
     @classmethod

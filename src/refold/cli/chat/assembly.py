@@ -27,8 +27,7 @@ from refold.cli.chat.conversation import Conversation, Parts
 from refold.cli.chat.endpoint import Endpoint, endpoint_of, server_of, stored_endpoint
 from refold.cli.chat.models.agents import agent_at, has_refold, plain_agent
 from refold.cli.chat.models.providers import LOCAL, Choice, chosen_model, model_of
-from refold.cli.chat.run import ChatOptions
-from refold.cli.chat.surface import Surface
+from refold.cli.chat.surface import ChatOptions, Surface
 from refold.cli.chat.tools.files import file_tools
 from refold.cli.left_out import left_out_notice
 from refold.cli.options import store_at, where_is

@@ -4,14 +4,13 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TextIO, cast
 
 import typer
 
-from refold.cli.chat.surface import Surface
+from refold.cli.chat.surface import ChatOptions, Surface
 from refold.cli.options import (
     STORE,
     ProfileChoice,
@@ -25,21 +24,6 @@ from refold.cli.outcome import exit_on_error, require_extra
 from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.user_files import state_folder
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    store: str
-    tenant: str
-    session: str | None = None
-    resume: bool = False  # resume the session; without one, pick it
-    model: str | None = None
-    base_url: str | None = None
-    agent: str | None = None
-    mcp: Path | None = None
-    files: Path | None = None
-    profile: str | None = None
-    board: bool = True  # give new sessions the facts on this branch's board
 
 
 def run_chat(options: ChatOptions, *, plain: bool) -> int:

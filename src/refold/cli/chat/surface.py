@@ -5,6 +5,7 @@ A chat hands its surface the events of each turn, in the order they happen.
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from rich.console import RenderableType
@@ -12,6 +13,21 @@ from rich.console import RenderableType
 from refold.cli.chat.status import Status
 from refold.fold.events import FoldEvent
 from refold.view import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    store: str
+    tenant: str
+    session: str | None = None
+    resume: bool = False  # resume the session; without one, pick it
+    model: str | None = None
+    base_url: str | None = None
+    agent: str | None = None
+    mcp: Path | None = None
+    files: Path | None = None
+    profile: str | None = None
+    board: bool = True  # give new sessions the facts on this branch's board
 
 
 @dataclass(frozen=True, slots=True)

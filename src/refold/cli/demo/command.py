@@ -1,5 +1,3 @@
-"""`refold demo`."""
-
 import asyncio
 import json
 import sys

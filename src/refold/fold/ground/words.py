@@ -51,7 +51,6 @@ def clauses(sentence: str) -> list[Clause]:
 
 
 def asides(sentence: str) -> list[re.Match[str]]:
-    """What stands in brackets."""
     return list(_ASIDE.finditer(sentence))
 
 

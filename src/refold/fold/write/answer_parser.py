@@ -301,7 +301,6 @@ class _MarkdownParser:
         return self._levels[-1][1] if self._levels else "notes"
 
     def _end(self) -> None:
-        """Complete the open claim."""
         head, self._head = self._head, ""
         text, self._open = " ".join(self._open), []
         if head:

@@ -100,8 +100,6 @@ class Breaker:
 
 
 class SummarizerAnswer(NamedTuple):
-    """What a summarizer answered."""
-
     text: str
     form: Form | None = None
     """The filled-in form, if it was asked for one and gave one."""
@@ -112,14 +110,10 @@ class Summarizer(Protocol):
     """A model that writes summaries, and can do nothing else."""
 
     @property
-    def name(self) -> str:
-        """The model."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def counter(self) -> Counter:
-        """Counts its tokens."""
-        ...
+    def counter(self) -> Counter: ...
 
     @property
     def room(self) -> int:

@@ -236,6 +236,7 @@ async def run_command(line: str, ctx: CommandContext) -> list[ModelMessage] | No
 
 
 def cmd_clear(ctx: CommandContext) -> list[ModelMessage]:  # noqa: ARG001 - as every command
+    """`/clear`: start with an empty history."""
     return []
 
 

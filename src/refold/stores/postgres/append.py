@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from refold.errors import InvalidEntry, InvalidInput, LogError, SessionExists, StoreBusy
 from refold.log.admit import Facts, Write, admit, admit_plain, needs_controls
@@ -22,6 +22,7 @@ from refold.log.outline import CONTROL_KINDS, Segment, dump, plan_fork, replay
 from refold.log.protocol import Appended, SessionInfo
 from refold.stores.postgres.connection import Reading, Values, Writing
 from refold.stores.postgres.read import (
+    Database,
     Name,
     SessionRow,
     columns,
@@ -38,9 +39,6 @@ from refold.stores.postgres.read import (
 )
 from refold.stores.sql import dump_artifacts, dump_rests_on, load_artifacts, statements
 
-if TYPE_CHECKING:
-    from refold.stores.postgres.store import PostgresStore
-
 SQL_MARKS = statements("refold.stores.postgres", "sql/marks.sql")
 _SQL = statements("refold.stores.postgres", "sql/append.sql")
 _SQL_FORK = statements("refold.stores.postgres", "sql/fork.sql")
@@ -54,7 +52,7 @@ class _Basis(NamedTuple):
 
 
 class Append:
-    def __init__(self, store: "PostgresStore", name: Name, mark: Mark | None = None) -> None:
+    def __init__(self, store: Database, name: Name, mark: Mark | None = None) -> None:
         self._store = store
         self._name = name
         self._mark = mark

@@ -1,10 +1,10 @@
 """Rows, packed statements, and reading sessions through forks' segments or by single calls."""
 
 from asyncio import Lock, timeout
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
 from struct import Struct
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -19,7 +19,15 @@ from refold.log.artifact import Artifact
 from refold.log.entry import Entry, Span, restore, spans_of, subtract
 from refold.log.outline import Outline, Segment, chain_of, load, replay, within
 from refold.log.protocol import SessionInfo, State, Visible
-from refold.stores.postgres.connection import Connection, Reading, Row, Values, execute
+from refold.stores.postgres.connection import (
+    Connection,
+    Reading,
+    Row,
+    Values,
+    Writing,
+    execute,
+)
+from refold.stores.postgres.metrics import Measuring
 from refold.stores.sql import load_artifacts, load_rests_on, statements
 
 SQL = statements("refold.stores.postgres", "sql/read.sql")
@@ -31,6 +39,7 @@ _MAX_ENTRIES: Final = 1_000
 _KEY, _OWN_FROM, _REVISION = 0, 9, 11  # the columns of a session's row
 _ALL: Final = Span(1, LAST_SEQ)
 
+T = TypeVar("T")
 Name = tuple[str, str]
 """A tenant and the name of one of its sessions."""
 
@@ -175,6 +184,24 @@ class SessionCache:
 
     def clear(self) -> None:
         self._rows.clear()
+
+
+class Database(Protocol):
+    """What appends and the index need of a store."""
+
+    cache: SessionCache
+    measuring: Measuring
+    wait: float
+
+    def now(self) -> int: ...
+
+    async def call(self, sql: str, values: Values) -> object: ...
+
+    async def call_packed(self, what: Statement, values: Sequence[bytes | None]) -> int | None: ...
+
+    async def read(self, tenant: str, work: Callable[[Reading], Awaitable[T]]) -> T: ...
+
+    async def write(self, tenant: str, work: Callable[[Writing], Awaitable[T]]) -> T: ...
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:

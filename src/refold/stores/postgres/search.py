@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from refold.errors import WrittenByNewer
@@ -34,6 +34,7 @@ from refold.log.text import (
 from refold.stores.postgres.connection import Reading, Row, Writing
 from refold.stores.postgres.read import (
     MINUTE,
+    Database,
     columns,
     entry_of,
     require_session,
@@ -43,9 +44,6 @@ from refold.stores.postgres.read import (
     whole,
 )
 from refold.stores.sql import statements
-
-if TYPE_CHECKING:
-    from refold.stores.postgres.store import PostgresStore
 
 SQL = statements("refold.stores.postgres", "sql/search.sql")
 SQL_INDEX = statements("refold.stores.postgres", "sql/index.sql")
@@ -186,7 +184,7 @@ class _Batch(NamedTuple):
     words: _Words
 
 
-async def index(store: "PostgresStore", tenant: str) -> None:
+async def index(store: Database, tenant: str) -> None:
     """Index what was appended up to now, a little at a time, so that appends go on."""
     waiting = await _unindexed(store, tenant)
     while waiting:
@@ -211,7 +209,7 @@ async def unindexed(tx: Reading) -> list[Unindexed] | None:
     return [Unindexed(*row) for row in found] if _are_ours(facts) else None
 
 
-async def _unindexed(store: "PostgresStore", tenant: str) -> list[Unindexed]:
+async def _unindexed(store: Database, tenant: str) -> list[Unindexed]:
     while (waiting := await store.read(tenant, unindexed)) is None:
         after: int | None = 0
         while after is not None:

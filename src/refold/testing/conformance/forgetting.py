@@ -1,5 +1,3 @@
-"""What forgetting leaves."""
-
 from uuid import uuid4
 
 import pytest

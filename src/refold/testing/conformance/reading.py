@@ -1,5 +1,3 @@
-"""What a search finds."""
-
 import json
 from uuid import uuid4
 

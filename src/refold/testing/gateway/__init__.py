@@ -38,5 +38,4 @@ def requests(name: str) -> st.SearchStrategy[bytes]:
 
 
 def conversations(name: str) -> st.SearchStrategy[list[Object]]:
-    """Messages in a format."""
     return randoms().map(lambda random: conversation(name, random))

@@ -221,7 +221,6 @@ def split(said: Sequence[Said], index: int) -> list[Said]:
 
 @_answer_fault
 def answered_twice(said: Sequence[Said], index: int) -> list[Said]:
-    """The returns come twice."""
     return [*said[: index + 1], *said[index:]]
 
 
@@ -262,13 +261,11 @@ def cut(said: Sequence[Said], position: int) -> list[Said]:
 
 
 def repeated(said: Sequence[Said], position: int) -> list[Said]:
-    """Something is said twice."""
     index = position % max(1, len(said))
     return [*said[: index + 1], *said[index:]]
 
 
 def lost(said: Sequence[Said], position: int) -> list[Said]:
-    """Something was not stored."""
     if len(said) <= 1:
         return list(said)
     index = position % len(said)
