@@ -13,9 +13,9 @@ pytestmark = pytest.mark.skipif(
 )
 PAGES = {page.stem: page for page in sorted((ROOT / "docs" / "contributing").glob("add-a-*.md"))}
 NEEDED = {
-    "add-a-policy": "reasons.py",
+    "add-a-policy": "view/plan.py",
     "add-a-store": "stores/__init__.py",
-    "add-a-wire": "formats.py",
+    "add-a-wire": "wire/__init__.py",
 }
 """Of each recipe a step that is left out, to see that its commands notice."""
 EDITS = [
