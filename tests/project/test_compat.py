@@ -96,7 +96,7 @@ async def test_uvicorn_says_whether_a_request_is_under_way():
     async with server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n")
-        await until(lambda: getattr(protocol, "_came", 0))
+        await until(lambda: getattr(protocol, "_header_bytes", 0))
         assert not uvicorn_compat.request_is_under_way(protocol)
         writer.write(b"\r\n")
         await until(lambda: uvicorn_compat.request_is_under_way(protocol))

@@ -6,6 +6,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from project_paths import ROOT
 from shuffling import is_left_out, place_in_order
 
 TESTS = [f"test_{file}.py::test_{at}" for file in "abcdef" for at in range(9)]
@@ -50,13 +51,13 @@ def test_pytest_runs_them_in_that_order_and_tells_the_seed():
     options = ["--collect-only", "--shuffle=4", "-p", "no:cacheprovider"]
     told = subprocess.run(
         [sys.executable, "-m", "pytest", *options, here],
-        cwd=here.parent.parent,
+        cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     ).stdout
     assert "--shuffle=4" in told
-    names = [f"tests/{here.name}::{name}" for name in re.findall("<Function (.*)>", told)]
+    names = [f"tests/project/{here.name}::{name}" for name in re.findall("<Function (.*)>", told)]
     assert names == shuffled(names, 4) != sorted(names)
     assert len(names) == 6
 

@@ -134,13 +134,13 @@ async def test_what_was_forgotten_is_in_no_session_begun_anew_by_its_name(servic
     await api.post(f"{API}/sessions", json=new)
     await api.post(at("s", "/messages"), json=old)
     async with other.state.sessions.using("acme", "s") as talk:
-        assert b"the old secret" in talk.said[0]
+        assert b"the old secret" in talk.messages[0]
     await api.delete(at("s"))
     await api.post(f"{API}/sessions", json=new)
     await api.post(at("s", "/messages"), json={"messages": [said("user", "hello")] * 3})
     for one in (service, other):
         async with one.state.sessions.using("acme", "s") as talk:
-            assert [json.loads(message)["content"] for message in talk.said] == ["hello"] * 3
+            assert [json.loads(message)["content"] for message in talk.messages] == ["hello"] * 3
     await other.state.sessions.close()
 
 

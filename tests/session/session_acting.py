@@ -243,7 +243,7 @@ class Acting:
         self.asked.clear()
         for thread in self.threads:
             for session in filter(None, (thread.session, thread.other)):
-                while works := self.engines[session]._at_work:
+                while works := self.engines[session]._active:
                     await asyncio.wait({work.task for work in works.values()})
                 await session._live.catch_up()
         await self.read_on()

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from refold.errors import InvalidInput
-from refold.log.protocol import Store
+from refold.errors import InvalidInput as _InvalidInput
+from refold.log.protocol import Store as _Store
 from refold.stores.memory import MemoryStore
-from refold.stores.sql import without_password
+from refold.stores.sql import without_password as _without_password
 from refold.stores.sqlite import SqliteStore
 
 __all__ = ["MemoryStore", "SqliteStore", "open_store"]
@@ -16,7 +16,7 @@ _POSTGRES = ("postgresql://", "postgres://")
 
 def open_store(
     address: str = "memory:", *, create: bool = True, connect: float | None = None
-) -> Store:
+) -> _Store:
     """Find the store at an address; `async with` opens it.
 
     `memory:` keeps nothing; `sqlite:///refold.db` is a file beside the program, and
@@ -32,11 +32,11 @@ def open_store(
         try:
             from refold.stores.postgres import Pool, PostgresStore  # noqa: PLC0415 - an extra
         except ImportError as error:
-            raise InvalidInput(
+            raise _InvalidInput(
                 "The driver for PostgreSQL is not installed.", 'Run: pip install "refold[postgres]"'
             ) from error
         return PostgresStore(address, pool=Pool(connect=connect))
-    raise InvalidInput(
-        f"{without_password(address)!r} is no store's address.",
+    raise _InvalidInput(
+        f"{_without_password(address)!r} is no store's address.",
         "Use 'memory:', 'sqlite:///path/to/file.db' or 'postgresql://user@host/database'.",
     )

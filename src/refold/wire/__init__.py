@@ -5,7 +5,7 @@ A wire is pure. What no edit touches goes out byte for byte as it came in.
 
 from typing import Final
 
-from refold.errors import UnknownFormat
+from refold.errors import UnknownFormat as _UnknownFormat
 from refold.wire.anthropic_messages import AnthropicMessages
 from refold.wire.openai_chat import OpenAIChat
 from refold.wire.openai_responses import OpenAIResponses
@@ -69,4 +69,4 @@ def wire_for(name: str) -> Wire:
     try:
         return WIRES[name]
     except KeyError:
-        raise UnknownFormat(f"No wire knows the format {name!r}: {', '.join(WIRES)}.") from None
+        raise _UnknownFormat(f"No wire knows the format {name!r}: {', '.join(WIRES)}.") from None
