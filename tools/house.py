@@ -35,7 +35,20 @@ PARTICIPLES: Final = frozenset(
 )
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
-CEILINGS: Final[dict[str, int]] = {}
+CEILINGS: Final = {
+    "files": 340,
+    "files without testing": 300,
+    "lines": 73_000,
+    "lines without testing": 67_000,
+    "modules under 100 lines": 40,
+    "modules with one neighbor as importer": 20,
+    "names that are participles": 30,
+    "docstrings of four words": 25,
+    "import cycles": 0,
+    "private imports": 1,
+    "files of a request, capability": 45,
+    "files of a request, gateway": 55,
+}
 """Measure -> the most that is allowed."""
 
 
