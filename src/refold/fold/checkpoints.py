@@ -57,7 +57,6 @@ class Checkpoint:
         return datetime.fromtimestamp(self.at / 1000, UTC).date().isoformat()
 
     def markdown(self) -> str:
-        """What its file holds."""
         facts = f"{self.day} · {self.messages:,} messages · {self.tokens:,} tokens"
         mark = _MARK.format(fold=self.fold)
         return f"{mark}\n# {self.number}. {_plain(self.title)}\n\n{facts}\n\n{self.text}\n"

@@ -96,8 +96,6 @@ def _record(entry: Entry) -> schemas.RequestRecord:
 
 @dataclass(slots=True)
 class Tally:
-    """The sums of `schemas.Usage`."""
-
     requests: int = 0
     input: int = 0
     output: int = 0
