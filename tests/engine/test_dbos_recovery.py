@@ -36,7 +36,7 @@ from refold.engine.dbos import recovery as leases
 from refold.engine.dbos.database import POOL, VERSION
 from refold.engine.dbos.metrics import FoldMetrics
 from refold.engine.dbos.queue import LOCK, FoldQueue, WorkerState
-from refold.engine.dbos.recovery import Lease, Sweeper
+from refold.engine.dbos.recovery import Sweeper, WorkerLease
 from refold.log import Author, FoldFailed
 from refold.testing.engine import Maker
 
@@ -108,7 +108,7 @@ async def test_a_worker_that_stood_still_goes_on(dbos_address, store):
 async def test_a_lease_that_was_not_known_is_known_again(dbos_address):
     """Whoever waits for that goes on by itself, and it was lost once."""
     lost = []
-    lease = Lease(
+    lease = WorkerLease(
         dbos_address, "me", grace=4.0, lost=lambda: lost.append(None), stop=lambda _: None
     )
     await lease.begin()
@@ -126,7 +126,7 @@ async def test_a_lease_that_was_not_known_is_known_again(dbos_address):
 async def test_a_loop_that_was_blocked_for_a_while_loses_nothing(dbos_address):
     """Its connection was there all the time, and so was the lock."""
     lost = []
-    lease = Lease(
+    lease = WorkerLease(
         dbos_address, "me", grace=4.0, lost=lambda: lost.append(None), stop=lambda _: None
     )
     await lease.begin()
@@ -276,7 +276,7 @@ async def test_a_queue_that_was_lost_loses_no_fold(dbos, dbos_address, store):
 
 
 async def test_what_has_ended_is_removed_after_a_while(dbos_address, store, link, monkeypatch):
-    monkeypatch.setattr("refold.engine.dbos.recovery.KEPT", 0.0)
+    monkeypatch.setattr("refold.engine.dbos.recovery.RETENTION_SECONDS", 0.0)
     log, one = store.log(), job()
     await begin(log)
     async with asking(dbos_address, log) as engine:

@@ -12,7 +12,7 @@ from refold.fold.events import FoldEvent
 from refold.fold.material import Passage
 from refold.fold.summary import Read, Summary, parse
 from refold.fold.watchdog import (
-    KEPT,
+    KEPT_IN_VIEW,
     MAX_READS,
     Pins,
     ReadAgain,
@@ -304,7 +304,7 @@ def test_a_pin_of_a_person_is_written_as_ever():
 
 
 def test_the_event_has_words_and_its_telemetry_none():
-    event: FoldEvent = ReadAgain("read", "src/secret.py", 3, 120, True, KEPT)  # noqa: FBT003
+    event: FoldEvent = ReadAgain("read", "src/secret.py", 3, 120, True, KEPT_IN_VIEW)  # noqa: FBT003
     assert event.as_json() == {
         "type": "session.reread",
         "tool": "read",
@@ -312,7 +312,7 @@ def test_the_event_has_words_and_its_telemetry_none():
         "times": 3,
         "tokens": 120,
         "pinned": True,
-        "remedy": KEPT,
+        "remedy": KEPT_IN_VIEW,
     }
     assert event.telemetry() == {
         "type": "session_reread",

@@ -9,7 +9,7 @@ from refold.fold.material import Passage
 from refold.fold.summary import parse
 from refold.fold.watchdog import (
     COUNTED,
-    KEPT,
+    KEPT_IN_VIEW,
     MAX_PIN_SHARE,
     OTHER,
     TOO_LARGE,
@@ -62,7 +62,7 @@ async def test_a_result_read_again_is_told_pinned_and_kept_through_the_next_fold
     await talk.go(*reading("c2"))
     (event,) = talk.events("session.reread")
     assert (event.tool, event.what, event.times) == ("read", "src/a.py", 2)
-    assert (event.pinned, event.remedy) == (True, KEPT)
+    assert (event.pinned, event.remedy) == (True, KEPT_IN_VIEW)
     assert event.tokens >= len(FILE) // 4
     pinned, watched = await state(talk)
     assert pinned == watched

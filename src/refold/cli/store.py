@@ -29,7 +29,14 @@ from refold.errors import InvalidInput
 from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Erased, Span
 from refold.log.entry import check_name
-from refold.log.forgotten import Forgotten, ForgottenAgain, dump, dump_header, forget_again, parse
+from refold.log.erasure_list import (
+    Forgotten,
+    ForgottenAgain,
+    dump,
+    dump_header,
+    forget_again,
+    parse,
+)
 from refold.memory.memory import forget as forget_with_facts
 from refold.memory.memory import forgotten_words, shares_words
 from refold.stores.sqlite import SqliteStore

@@ -37,7 +37,7 @@ MAX_PIN_SHARE = 0.25
 reading it again."""
 PIN_FOLDS = 1
 """For how many folds a result stays pinned, unless it is read again."""
-KEPT = "The result stays in the view through the next fold."
+KEPT_IN_VIEW = "The result stays in the view through the next fold."
 OTHER = "It is another piece of what was read before. Nothing is kept in the view for that."
 TOO_LARGE = (
     "The result is too large to stay in the view. Read less of it at once, or raise `watch.share`."

@@ -48,7 +48,7 @@ from refold.gateway.upstream import (
     target_of,
     with_headers,
 )
-from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of
+from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts_of
 from refold.models.experience import Experiences, Setup
 
 _MAX_TENANTS: Final = 1_000
@@ -100,7 +100,7 @@ class Gateway:
         caller_of: Callable[[Request], Awaitable[Caller]],
         refuse: Refuse,
         charge: Charge = lambda _caller, _used, _cost: None,
-        models: Overrides = NONE,
+        models: Overrides = NO_OVERRIDES,
         outages: OutagePolicy | None = None,
         large: LargeRequests | None = None,
         may_use: MayUse | None = None,

@@ -321,7 +321,7 @@ class ManagedRequest:
         if usage is not None and usage.input and self._sent_tokens:
             experiences.answered(model, self._sent_tokens, usage.input)
         elif self._sent_tokens:
-            experiences.took(model, self._sent_tokens)
+            experiences.record_accepted(model, self._sent_tokens)
         used = usage or Usage(self._sent_tokens)
         if not used.output:  # not reported, or the stream broke off before it was
             used = used._replace(output=size // _BYTES_PER_TOKEN)

@@ -130,7 +130,7 @@ class SessionResolver:
             except BaseException:
                 await resources.aclose()
                 raise
-        raise SessionBusy("Others ask in the same conversation all the time.")
+        raise SessionBusy("There are too many concurrent requests in this conversation.")
 
     def remember_answer(
         self, lease: SessionLease, key: bytes, seq: int, payloads: Sequence[bytes]

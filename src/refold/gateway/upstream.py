@@ -65,9 +65,9 @@ _QUERY: Final = re.compile(r"[!\x22\x24-\x7e]*")
 _MAX_DECODINGS: Final = 3
 """How often a path may be decoded on its way."""
 _MAX_PATH: Final = 8_192
-PASSED: Final = "pass"
+CLIENT_KEY: Final = "pass"
 """The key of an upstream that takes whatever key the client sent."""
-STORED: Final = "stored"
+STORED_KEY: Final = "stored"
 """The key of an upstream for which each tenant has stored one."""
 OURS: Final = "rfk_"
 """How our own keys begin: they never leave."""
@@ -327,7 +327,7 @@ class Upstream:
     """Which models it has: names, or patterns such as `gpt-*`."""
     dialects: tuple[str, ...] = ()
     """Which formats it speaks; all of them if none is named."""
-    key: str = field(default=PASSED, repr=False)
+    key: str = field(default=CLIENT_KEY, repr=False)
     """`pass`: the client's own; `stored`: the tenant's; else the key itself."""
     paths: tuple[str, ...] = ()
     """What else may be asked with a key that is not the client's own: `GET /v1/files/*`."""
@@ -451,16 +451,16 @@ class Upstreams:
 
     def key(self, upstream: Upstream, tenant: str, headers: Mapping[str, str]) -> str | None:
         """The key that a tenant uses there; None if none is known."""
-        if upstream.key == STORED:
+        if upstream.key == STORED_KEY:
             return self._key_of(tenant, upstream.name)
-        if upstream.key != PASSED:
+        if upstream.key != CLIENT_KEY:
             return upstream.key
         keys = (headers.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)
         return next((key for key in keys if key and not key.startswith(OURS)), None)
 
     def _own_key(self, upstream: Upstream, proxied: ProxiedRequest) -> str | None:
         """The key that is sent instead of the client's; None where the client's is."""
-        if upstream.key == PASSED:
+        if upstream.key == CLIENT_KEY:
             return None
         check_allowed(proxied.method, proxied.path, upstream.paths)
         key = self.key(upstream, proxied.tenant, {})

@@ -53,7 +53,7 @@ class ModelSettings(BaseModel):
 Overrides = Mapping[str, ModelSettings]
 """Settings for models by name, with the provider in front ("openai:gpt-4o") or without."""
 
-NONE: Final[Overrides] = MappingProxyType({})
+NO_OVERRIDES: Final[Overrides] = MappingProxyType({})
 
 
 class Prices(NamedTuple):
@@ -100,7 +100,7 @@ WELL_KNOWN: Final = (
 """Models to show as examples."""
 
 
-def facts_of(model: str, overrides: Overrides = NONE) -> ModelFacts:
+def facts_of(model: str, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
     """What is known of a model, named with its provider ("openai:gpt-4o") or without."""
     # The settings for the full name override those for the bare one.
     bare = model.partition(":")[2] or model
@@ -119,7 +119,7 @@ def facts_of(model: str, overrides: Overrides = NONE) -> ModelFacts:
     )
 
 
-def model_names(overrides: Overrides = NONE) -> list[str]:
+def model_names(overrides: Overrides = NO_OVERRIDES) -> list[str]:
     """Every known model, sorted."""
     collection = _collection()
     providers = collection.providers if collection else []
@@ -256,7 +256,7 @@ def cost_of(usage: Usage, prices: Prices) -> float | None:
     return (total + usage.output * (prices.output or 0)) / _MILLION
 
 
-def unmanaged(usage: Usage, counted: int, whole: int, before: int) -> Usage:
+def usage_with_full_history(usage: Usage, counted: int, whole: int, before: int) -> Usage:
     """What the request would have used with the full history.
 
     All counts are ours: `counted` of what was sent, `whole` of the full history, `before` of the

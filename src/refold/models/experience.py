@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from refold.models.catalog import (
-    NONE,
+    NO_OVERRIDES,
     ModelSettings,
     Overrides,
     Prices,
@@ -41,7 +41,7 @@ def budget_for(  # noqa: PLR0913 - all that a budget depends on
     tools: Iterable[str] = (),
     counter: Counter | None = None,
     learned: int | None = None,
-    models: Overrides = NONE,
+    models: Overrides = NO_OVERRIDES,
 ) -> Budget:
     """The budget of a request to a model.
 
@@ -89,7 +89,7 @@ class Setup:
         *,
         instructions: str = "",
         tools: Iterable[str] = (),
-        models: Overrides = NONE,
+        models: Overrides = NO_OVERRIDES,
     ) -> "Setup":
         """The setup for a model, from published figures and the settings for it."""
         counter = counter_for(model)
@@ -153,7 +153,7 @@ class Experiences:
 
     def answered(self, name: str, counted: int, reported: int) -> None:
         """Record an answered request with our count of its tokens and the provider's."""
-        self.took(name, counted)
+        self.record_accepted(name, counted)
         known = self.of(name)
         plain = round(counted / known.factor)
         calibration = known.calibration.observed(plain, reported)
@@ -163,7 +163,7 @@ class Experiences:
             known = replace(known, counter=counter, factor=calibration.factor)
         self._learned[name] = known
 
-    def took(self, name: str, counted: int) -> None:
+    def record_accepted(self, name: str, counted: int) -> None:
         """Record that a request of so many tokens, by our count, was accepted."""
         known = self.of(name)
         plain = round(counted / known.factor)

@@ -22,7 +22,7 @@ from refold.fold.write.by_model import ByModel, Summarizer, SummarizerAnswer
 from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
 from refold.memory.board import ContextBoard
-from refold.models.catalog import NONE, Overrides, counter_for, facts_of
+from refold.models.catalog import NO_OVERRIDES, Overrides, counter_for, facts_of
 from refold.models.overflow_errors import overflow_in
 from refold.view import Counter
 from refold.view.budget import ASSUMED_WINDOW
@@ -49,7 +49,7 @@ def inferred(name: str) -> Model:
 class ModelSummarizer:
     """A model that writes summaries, without tools and without a history."""
 
-    def __init__(self, model: Model, models: Overrides = NONE) -> None:
+    def __init__(self, model: Model, models: Overrides = NO_OVERRIDES) -> None:
         self._model = model
         self._counter = counter_for(model.model_id)
         facts = facts_of(model.model_id, models)
@@ -139,7 +139,7 @@ class Summarizers:
     `resolve` gives the model of a name; by default, Pydantic AI infers it.
     """
 
-    def __init__(self, resolve: Resolve = by_name, models: Overrides = NONE) -> None:
+    def __init__(self, resolve: Resolve = by_name, models: Overrides = NO_OVERRIDES) -> None:
         self._resolve = resolve
         self._models = models
         self._cache: OrderedDict[int, tuple[Model, ModelSummarizer]] = OrderedDict()
@@ -162,7 +162,7 @@ class Summarizers:
         return entry[1]
 
 
-def by_model(resolve: Resolve = by_name, models: Overrides = NONE) -> ByModel:
+def by_model(resolve: Resolve = by_name, models: Overrides = NO_OVERRIDES) -> ByModel:
     """A writer of summaries for `Session.open`, with the models that settings and folds name."""
     return ByModel(Summarizers(resolve, models))
 
@@ -178,7 +178,7 @@ def _figures(usage: RunUsage) -> Mapping[str, int]:
 class RemAgent:
     """Consolidates records with one model, whose only tool is `context_board`."""
 
-    def __init__(self, model: Model, models: Overrides = NONE) -> None:
+    def __init__(self, model: Model, models: Overrides = NO_OVERRIDES) -> None:
         self._model = model
         self._summarizer = ModelSummarizer(model, models)
 

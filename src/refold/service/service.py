@@ -14,7 +14,7 @@ from refold.gateway.dialects.dialect import Bounds
 from refold.gateway.gateway import Gateway
 from refold.gateway.sessions import GatewaySessions, Origin
 from refold.gateway.unmanaged import OutagePolicy
-from refold.gateway.upstream import PASSED, STORED, Upstream, Upstreams
+from refold.gateway.upstream import CLIENT_KEY, STORED_KEY, Upstream, Upstreams
 from refold.log import Store
 from refold.models.catalog import Usage
 from refold.service.callers import Caller, Limits, gateway_caller
@@ -57,7 +57,7 @@ def upstreams(settings: tuple[UpstreamSettings, ...]) -> list[Upstream]:
 
 
 def _upstream_key(upstream: UpstreamSettings) -> str:
-    if upstream.key in (PASSED, STORED):
+    if upstream.key in (CLIENT_KEY, STORED_KEY):
         return upstream.key
     key = os.environ.get(upstream.key, "").strip()
     if not key:

@@ -26,7 +26,7 @@ from refold.log.entry import placed, seqs, spans_of, subtract, union, up_to
 from refold.log.kinds import KINDS
 from refold.log.outline import replay
 from refold.models import ModelSettings, budget_for, counter_for
-from refold.models.catalog import NONE, Overrides, Usage, cost_of, facts_of
+from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts_of
 from refold.recall.text import last_record, plan_of
 from refold.session.live_view import LiveView
 from refold.settings import load_settings
@@ -265,7 +265,7 @@ class SessionCost:
 
 
 async def session_cost(
-    log: Log, session: str, before: SessionCost | None = None, models: Overrides = NONE
+    log: Log, session: str, before: SessionCost | None = None, models: Overrides = NO_OVERRIDES
 ) -> SessionCost:
     """What a session has cost, reading on from an earlier result."""
     so_far = before or SessionCost()

@@ -19,7 +19,7 @@ from refold.fold.summary import Read, Summary, parse
 from refold.fold.trigger import Decision
 from refold.fold.watchdog import (
     COUNTED,
-    KEPT,
+    KEPT_IN_VIEW,
     OTHER,
     TOO_LARGE,
     Pins,
@@ -233,7 +233,15 @@ class RereadGuard:
         tokens = row.parts[part.index].tokens if row else 0
         pinned = part in inputs.outline.pins
         share = self._live.setup.profile.watch.share
-        remedy = KEPT if pinned else OTHER if not reread.same else TOO_LARGE if share else COUNTED
+        remedy = (
+            KEPT_IN_VIEW
+            if pinned
+            else OTHER
+            if not reread.same
+            else TOO_LARGE
+            if share
+            else COUNTED
+        )
         return ReadAgain(reread.tool, reread.what, reread.times, tokens, pinned, remedy)
 
 

@@ -38,7 +38,7 @@ from refold.log import (
     Used,
 )
 from refold.memory.memory import forget
-from refold.models.catalog import Usage, cost_of, unmanaged
+from refold.models.catalog import Usage, cost_of, usage_with_full_history
 from refold.models.experience import Setup
 from refold.session.compaction import LAST_REFUSAL, Compacted, Emergencies, Folds, Hook, Host
 from refold.session.events import CompactionEvents, Watch
@@ -272,7 +272,7 @@ class Session:
         # A cache would hold all but what is new since the request before.
         new = sum(map(weight, inputs.rows[inputs.at(self._earlier_head + 1) :]))
         cached = whole - new if self._earlier_head else 0
-        instead = unmanaged(usage, account.sent, whole, cached)
+        instead = usage_with_full_history(usage, account.sent, whole, cached)
         other = {**instead._asdict(), "cost": cost_of(instead, prices)}
         estimated = {} if reported else {"estimated": True}
         return Used(request.seq, {**usage._asdict(), **estimated}, cost_of(usage, prices), other)

@@ -10,7 +10,7 @@ from refold.view.profiles import Values
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MEGABYTE: Final = 1 << 20
 
-Speaks = Literal["openai-chat", "openai-responses", "anthropic-messages"]
+DialectName = Literal["openai-chat", "openai-responses", "anthropic-messages"]
 
 
 class UpstreamSettings(Values):
@@ -19,7 +19,7 @@ class UpstreamSettings(Values):
     name: str = Field(min_length=1, max_length=200)
     base_url: str = Field(pattern=r"^https?://[^\s/]+")
     models: tuple[str, ...] = ("*",)
-    dialects: tuple[Speaks, ...] = ()
+    dialects: tuple[DialectName, ...] = ()
     key: str = "pass"
     paths: tuple[str, ...] = ()
     """What else may be asked with a key that is not the client's own, such as
@@ -139,7 +139,7 @@ class TimeSettings(Values):
     )
 
 
-_USUAL: Final = (
+_DEFAULT_UPSTREAMS: Final = (
     UpstreamSettings(
         name="anthropic",
         base_url="https://api.anthropic.com",
@@ -164,7 +164,7 @@ class Serve(Values):
     host: str = Field(default="127.0.0.1", min_length=1, description="The address it listens on.")
     port: int = Field(default=8790, ge=0, le=65_535, description="The port; 0 is any free one.")
     upstreams: tuple[UpstreamSettings, ...] = Field(
-        default=_USUAL,
+        default=_DEFAULT_UPSTREAMS,
         description="The servers that have models, the first that fits is asked: `name`, "
         "`base_url`, `models` (patterns), `dialects` (formats), and `key`: `pass` the client's, "
         "one `stored` for the tenant, or the name of an environment variable. With a key that is "

@@ -3,6 +3,14 @@
 `project` is pure: the same input, profile, budget and earlier plan give the same plan. With a
 sticky profile it either adds what is new to the plan before, or rewrites; the others follow their
 rule literally on each request.
+
+The order, in each plan:
+
+1. what the plan before decided, as far as it lasts (`_carry_over`): emergency, oversized, folds,
+   pins, scope;
+2. in a rewrite (`_compact_to`, `_apply_rules`): trim, dedupe, archive, arguments;
+3. window and pair (`_plan_sticky`, `_rewrite`);
+4. fit, and the markers for what is left out (`_fit`, `_insert_markers`).
 """
 
 from collections.abc import Iterator

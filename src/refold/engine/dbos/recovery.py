@@ -39,17 +39,19 @@ _WITHOUT_GRACE: Final = 5.0  # without a grace, a free lock means death at once
 _PAUSE: Final = 0.1
 _SILENT: Final = 3
 """How many grace periods a worker may be connected without a beat. It beats eight times in each."""
-_STILL: Final = 4  # halves of the grace: less than others wait for a beat
+_STILL: Final = 4
+"""Halves of the grace: suspended for longer, a worker assumes that others took over (they wait for
+three times the grace)."""
 STRAY: Final = 10.0
 """Seconds until a fold that DBOS delivered, and that no worker claimed, is queued again."""
-KEPT: Final = 600.0
+RETENTION_SECONDS: Final = 600.0
 """Seconds that a workflow is kept after its end. The log has the end; a rate limit counts what
 started in its period, so no period may be longer."""
 _MEASURE_EVERY: Final = 5
 _LOGGER: Final = logging.getLogger("refold.engine")
 
 
-class Lease:
+class WorkerLease:
     """A worker's proof that it is alive, renewed until it ends.
 
     Others treat a worker as dead when its lock was free for `grace` seconds. So a worker that could
@@ -279,7 +281,7 @@ class Sweeper:
                 await self.sweep()
                 if turn % _MEASURE_EVERY == 0:
                     await self.measure()
-                if monotonic() - self._ended_at >= KEPT:
+                if monotonic() - self._ended_at >= RETENTION_SECONDS:
                     await self._remove_ended()
             except Exception as error:  # noqa: BLE001 - what is not swept now is swept later
                 cause = error.what if isinstance(error, RefoldError) else type(error).__name__

@@ -27,7 +27,7 @@ from refold.engine.dbos.database import (
 from refold.engine.dbos.limits import Limits
 from refold.engine.dbos.metrics import FoldMetrics, Making
 from refold.engine.dbos.queue import FoldQueue, QueuedFold
-from refold.engine.dbos.recovery import Lease, Sweeper
+from refold.engine.dbos.recovery import Sweeper, WorkerLease
 from refold.engine.fold_runner import FoldRunner
 from refold.engine.local import MAX_ATTEMPTS, TIME_LIMIT
 from refold.engine.locks import TRANSIENT, retry_shielded
@@ -110,7 +110,7 @@ class Worker:
         self._reach = reach
         self._metrics = metrics or FoldMetrics()
         self._queue = FoldQueue(address, limits or Limits(), pool, version)
-        self._lease = Lease(
+        self._lease = WorkerLease(
             address, self.executor, grace=grace, lost=self._on_lease_lost, stop=self._stop_fold
         )
         self._sweeper = Sweeper(

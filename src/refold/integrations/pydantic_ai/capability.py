@@ -30,7 +30,7 @@ from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated, MemorySink, consolidate, remembering
 from refold.models import ModelSettings, Overrides
-from refold.models.catalog import NONE
+from refold.models.catalog import NO_OVERRIDES
 from refold.session import Session, Setup
 from refold.session.compaction import Hook, Host
 from refold.view import Profile
@@ -55,7 +55,7 @@ class Refold(AbstractCapability[Any]):
         summarizer: Model | str | None = None,
         memory: MemorySink | None = None,
         board: Branch | None = None,
-        models: Overrides = NONE,
+        models: Overrides = NO_OVERRIDES,
         tenant: str = DEFAULT_TENANT,
         recall: bool = True,
         everywhere: bool = False,

@@ -20,7 +20,7 @@ from refold.integrations.pydantic_ai.scopes import Place
 from refold.log import Author, Log, Store, wall_clock
 from refold.log.protocol import DEFAULT_TENANT, LockHandle, Locks
 from refold.models import ModelSettings, Overrides
-from refold.models.catalog import NONE
+from refold.models.catalog import NO_OVERRIDES
 from refold.models.experience import Experiences, Setup
 from refold.models.summarizer import inferred
 from refold.session import Session
@@ -64,7 +64,7 @@ class Models:
     """Makes the setup of each request, and learns from how it went."""
 
     def __init__(
-        self, profile: Profile, overrides: Overrides = NONE, summarizer: Model | None = None
+        self, profile: Profile, overrides: Overrides = NO_OVERRIDES, summarizer: Model | None = None
     ) -> None:
         self._profile = profile
         self._overrides = overrides

@@ -80,7 +80,7 @@ async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     return schemas.Folded.of(await task)
 
 
-@router.post("/sessions/{session}/folds/{fold}/cancel", summary="Give a fold up")
+@router.post("/sessions/{session}/folds/{fold}/cancel", summary="Cancel a fold")
 async def cancel_fold(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
 ) -> schemas.Cancelled:
@@ -96,7 +96,7 @@ async def cancel_fold(
 async def undo_fold(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, fold: FoldId
 ) -> SessionState:
-    """What it stood for is seen again."""
+    """The messages that it replaced are in the context again."""
     outline = (await log.outlined(session)).outline
     if all(each.fold != fold for each in outline.folds):
         raise InvalidInput("No such fold stands.", _LIST)

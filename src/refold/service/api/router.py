@@ -11,17 +11,17 @@ from refold.service.api.schemas import Problem
 PREFIX: Final = "/api/v1"
 _CONTENT: Final = {problem.MEDIA_TYPE: {"schema": Problem.model_json_schema()}}
 _ERRORS: Final = {
-    400: "The body is no JSON.",
+    400: "The body is not valid JSON.",
     401: "A valid key is needed.",
-    403: "The key has not the role that this needs.",
-    404: "There is no such thing; another tenant's is as if it never was.",
-    409: "It does not go with how things stand.",
-    410: "What it was made of was forgotten.",
+    403: "The key lacks the required role.",
+    404: "Not found, or it belongs to another tenant.",
+    409: "Conflicts with the session's current state.",
+    410: "Something it was made of was forgotten.",
     413: "The body is too large.",
-    422: "What was asked cannot be.",
-    429: "Too much at once; `Retry-After` says when to ask again.",
-    500: "The service failed at this.",
-    503: "The service is about to stop, or cannot reach its store.",
+    422: "The request is not valid.",
+    429: "Too many requests; `Retry-After` says when to try again.",
+    500: "The service failed.",
+    503: "The service is stopping, or cannot reach its store.",
 }
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"description": words, "content": _CONTENT} for status, words in _ERRORS.items()

@@ -20,7 +20,7 @@ from psycopg.errors import Diagnostic, InsufficientPrivilege, LockNotAvailable
 from psycopg.sql import Identifier
 
 from refold.errors import ErasureUnfinished, StoreFailed
-from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
+from refold.log.erasure_list import Forgotten, ForgottenEntries, ForgottenSession
 from refold.stores.postgres.connection import Address, Connection, execute, with_connection
 from refold.stores.postgres.forget import TO_SCRUB
 from refold.stores.postgres.migrate import SQL as SQL_MIGRATE

@@ -13,7 +13,7 @@ from uuid import UUID
 from refold.errors import ErasureUnfinished, StoreCorrupt
 from refold.log.admit import dependents, tombstone
 from refold.log.entry import Entry, Span, intersect, spans_of, subtract
-from refold.log.forgotten import Forgotten, ForgottenEntries, ForgottenSession
+from refold.log.erasure_list import Forgotten, ForgottenEntries, ForgottenSession
 from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
 from refold.stores.sql import Reach, SessionSpans, statements

@@ -26,7 +26,7 @@ from refold.log.admit import check_drafts, lift_large
 from refold.log.artifact import Artifact
 from refold.log.codec import Clock, wall_clock
 from refold.log.entry import Draft, Entry, Mark, Marked, Span, check_mark, check_name, valid_keys
-from refold.log.forgotten import Forgotten
+from refold.log.erasure_list import Forgotten
 from refold.log.protocol import (
     DEFAULT_TENANT,
     Appended,
