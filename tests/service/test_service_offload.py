@@ -10,7 +10,7 @@ from dbos_servers import dbos, dbos_address  # noqa: F401 - fixtures
 from gateway_world import served
 from serve_process import parents, serve_process
 
-from refold.gateway.incoming import MAX_BYTES, MAX_VALUES
+from refold.gateway.large_requests import MAX_BYTES, MAX_VALUES
 from refold.log import CODEC, Message, Span
 from refold.stores import open_store
 from refold.testing.upstream import Call, Reply, ScriptedUpstream

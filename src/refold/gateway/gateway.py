@@ -24,13 +24,12 @@ from starlette.routing import Match, Route
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
-from refold.gateway.incoming import (
-    IncomingRequest,
+from refold.gateway.incoming import IncomingRequest, chain_of
+from refold.gateway.large_requests import (
     LargeRequests,
     LoggedAnswer,
     ThreadOffload,
     UnloggedAnswer,
-    chain_of,
     partial_body,
 )
 from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest

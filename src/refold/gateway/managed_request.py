@@ -15,14 +15,8 @@ from starlette.responses import Response
 from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.gateway.dialects.dialect import Answer
 from refold.gateway.history import HistoryMismatch, check_history, render
-from refold.gateway.incoming import (
-    IncomingRequest,
-    LargeRequests,
-    SessionLease,
-    ThreadOffload,
-    UnloggedAnswer,
-    is_large,
-)
+from refold.gateway.incoming import IncomingRequest, SessionLease
+from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import (

@@ -25,18 +25,17 @@ from refold.gateway.incoming import (
     Continue,
     IncomingRequest,
     Location,
-    LoggedAnswer,
     New,
     Retry,
     Rewritten,
     SessionLease,
-    UnloggedAnswer,
     extend_chain,
     key_of,
     last_answer,
     locate,
     locate_pending,
 )
+from refold.gateway.large_requests import LoggedAnswer, UnloggedAnswer
 from refold.gateway.recent_answers import History, RecentAnswer, RecentAnswers, Share, quotable
 from refold.gateway.sessions import GatewaySession, GatewaySessions, Opening
 from refold.log import CODEC, Author, Log, Mark, Marked, Message, Note, Span

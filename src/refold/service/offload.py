@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from refold.errors import LimitReached, OffloadLost
-from refold.gateway.incoming import LoggedAnswer, PartialBody, UnloggedAnswer
+from refold.gateway.large_requests import LoggedAnswer, PartialBody, UnloggedAnswer
 from refold.gateway.upstream import BrokenOff, ProxiedStream
 from refold.models.catalog import Usage
 from refold.service.callers import Caller

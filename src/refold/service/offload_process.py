@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.types import Message, Scope
 
 from refold.gateway import gateway
-from refold.gateway.incoming import UnloggedAnswer
+from refold.gateway.large_requests import UnloggedAnswer
 from refold.gateway.upstream import BrokenOff
 from refold.models.catalog import Usage
 from refold.service.app import calm_garbage_collection, log_to_standard_error

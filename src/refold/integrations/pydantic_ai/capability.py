@@ -71,8 +71,7 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are stored: an address, or a store that is open already.
             profile: How they are managed; `load_settings()` reads one from files and variables.
-            summarizer: Writes the summaries; "primary" is the agent's model. By default, summaries
-                are extracted from the log.
+            summarizer: Writes the summaries; "primary" is the agent's model. By default, code does.
             memory: Where summaries are stored for other conversations.
             board: The branch of a repository whose facts are shown to new conversations.
             models: Corrections to the published windows and prices of models.
