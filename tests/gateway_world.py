@@ -80,7 +80,7 @@ class World:
     async def said(self, session):
         """The messages that stand on the session's line."""
         async with self.gateway.sessions.using("default", session) as one:
-            return [json.loads(payload) for payload in one.said]
+            return [json.loads(payload) for payload in one.messages]
 
     async def quiet(self):
         """Whatever is still to be written is written."""

@@ -6,7 +6,7 @@ import threading
 import pytest
 from gateway_world import CHAT, PATHS, World, body_of
 
-from refold.gateway import incoming
+from refold.gateway import incoming, large_requests
 from refold.gateway.dialects import dialect
 from refold.testing.upstream import Reply
 
@@ -26,13 +26,13 @@ async def test_others_are_answered_while_a_huge_body_is_read(world, path, monkey
     loop, answered = asyncio.get_running_loop(), threading.Event()
 
     def slowly(raw, max_objects):
-        if len(raw) > incoming.LARGE:
+        if len(raw) > large_requests.LARGE:
             loop.call_soon_threadsafe(begun.set)
             assert answered.wait(SECONDS), "nobody was answered meanwhile"
         return read(raw, max_objects)
 
     monkeypatch.setattr(dialect, "bounded_json", slowly)
-    huge = asyncio.create_task(world.ask(path, body_of(path, "x" * incoming.LARGE)))
+    huge = asyncio.create_task(world.ask(path, body_of(path, "x" * large_requests.LARGE)))
     async with asyncio.timeout(SECONDS):
         await begun.wait()
     assert (await world.ask(path, body_of(path, "hi"))).status_code == 200
@@ -47,12 +47,12 @@ async def test_others_are_answered_while_the_model_of_a_huge_body_is_looked_for(
     look = world.gateway.pass_on.__globals__["_model_in"]
 
     def slowly(proxied):
-        if len(proxied.body) > incoming.LARGE:
+        if len(proxied.body) > large_requests.LARGE:
             assert answered.wait(SECONDS), "nobody was answered meanwhile"
         return look(proxied)
 
     monkeypatch.setattr("refold.gateway.gateway._model_in", slowly)
-    body = {"model": "some-model", "input": "x" * incoming.LARGE}
+    body = {"model": "some-model", "input": "x" * large_requests.LARGE}
     huge = asyncio.create_task(world.ask("/v1/embeddings", body))
     await asyncio.sleep(0)
     assert (await world.ask(CHAT, body_of(CHAT, "hi"))).status_code == 200
@@ -96,9 +96,9 @@ async def test_a_long_past_that_came_in_pieces_is_one_session(world, path, bound
 
 async def test_small_bodies_need_no_thread():
     where = []
-    work = incoming.ThreadOffload()
-    await work(incoming.LARGE, lambda: where.append(threading.current_thread()))
-    await work(incoming.LARGE + 1, lambda: where.append(threading.current_thread()))
+    work = large_requests.ThreadOffload()
+    await work(large_requests.LARGE, lambda: where.append(threading.current_thread()))
+    await work(large_requests.LARGE + 1, lambda: where.append(threading.current_thread()))
     work.close()
     assert where[0] is threading.current_thread()
     assert where[1] is not threading.current_thread()
