@@ -254,7 +254,7 @@ async def test_another_process_goes_on(log):
     assert len(first.events("session.reread")) == 1  # what others said is theirs to tell
 
 
-@pytest.mark.parametrize("asks", ["request", "shown"])
+@pytest.mark.parametrize("asks", ["request", "next_messages"])
 async def test_pins_give_way_where_a_request_would_not_fit(log, asks):
     talk = await folded(log, *reading("c1"), share=0.5, window=4_000)
     await talk.go(*reading("c2"))
