@@ -20,10 +20,10 @@ LOWEST = --resolution lowest-direct
 # Where bytecode is not kept, each worker and each command compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check lint format types imports house test shuffled thorough local-model agent-soak agents \
+.PHONY: help setup check lint format types imports house test shuffled nightly thorough local-model agent-soak agents \
 	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
 	target-fuzz import-fuzz \
-	coverage mutants docs seeds bench \
+	coverage mutants docs seeds seeds-mutants bench \
 	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
 
@@ -57,16 +57,18 @@ house: ## the shape of the code: files, lines, names, what one request passes; w
 	$(PYTHON) tools/house.py --check
 
 test: ## the tests; more options in ARGS, e.g. make test ARGS="-k fork"
-	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(ARGS)
+	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal --durations=40 $(ARGS)
 
 shuffled: ## the suite TIMES times, in another order each time; the first failure tells its seed
 	@for seed in $$(seq $(SEED) $$(($(SEED) + $(TIMES) - 1))); do \
 		HYPOTHESIS_PROFILE=few \
 		REFOLD_LOCAL_MODEL=required REFOLD_POSTGRES=required REFOLD_TMUX=required \
-		REFOLD_KILLS=20 REFOLD_FOLD_KILLS=8 REFOLD_STEP_KILLS=4 \
 			$(MAKE) --no-print-directory test ARGS="-q --shuffle=$$seed $(ARGS)" \
 			|| { echo "Failed in the order of --shuffle=$$seed" >&2; exit 1; }; \
 	done
+
+nightly: ## everything at its full size, within four hours; one step with ARGS="--only kills"
+	$(PYTHON) tools/nightly.py $(ARGS)
 
 thorough: ## 50,000 histories of stores, 200,000 of views, 20,000 of sessions, a world of faults; hours
 	HYPOTHESIS_PROFILE=thorough $(PYTHON) -m pytest tests/log/test_machine.py tests/session/test_fault_world.py \
@@ -114,8 +116,8 @@ gateway-chaos: ## gateways, workers and their server killed at random under traf
 		$(PYTHON) -m pytest tests/faults/test_gateway_chaos.py --timeout=0 -s $(ARGS)
 
 target-fuzz: ## 20,000 raw request targets to a gateway: none may reach another host; takes ten minutes
-	REFOLD_TARGETS=$(TARGETS) REFOLD_TARGETS_SEED=$(SEED) \
-		$(PYTHON) -m pytest tests/gateway/test_raw_targets.py -k "another_host and sqlite" --timeout=0 -s $(ARGS)
+	REFOLD_TARGETS=$(TARGETS) \
+		$(PYTHON) -m pytest tests/gateway/test_raw_targets.py --hypothesis-seed=$(SEED) -k "another_host and sqlite" --timeout=0 -s $(ARGS)
 
 import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a traceback; takes half an hour
 	REFOLD_IMPORTS=$(IMPORTS) HYPOTHESIS_PROFILE=thorough \
@@ -137,9 +139,12 @@ seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	HYPOTHESIS_PROFILE=quick $(MAKE) test ARGS="--requirements-report=$(REPORT)"
 	$(PYTHON) tools/seeds.py --report $(REPORT)
 
+seeds-mutants: ## tests on surfaces without the behavior they hold, after `make seeds`; ARGS="copilot"; takes long
+	$(PYTHON) tools/seed_mutants.py --report $(REPORT) $(ARGS)
+
 bench: ## the benchmarks of what everything else costs, quickly; ratios, not times
-	$(PYTHON) -m benchmarks log --quick --tries 10
-	$(PYTHON) -m benchmarks view --quick --tries 3
+	$(PYTHON) -m benchmarks log --quick --tries 10 --only-show "in one call" --only-show "ours ÷ bare, 1 session"
+	$(PYTHON) -m benchmarks view --quick --tries 3 --only-show "bounded mean"
 
 recipes: ## the recipes of docs/contributing, also with each step left out in turn
 	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/project/test_recipes.py -n $(WORKERS) $(ARGS)

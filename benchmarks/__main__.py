@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from benchmarks import (
     agent,
@@ -20,8 +21,9 @@ from benchmarks import (
     start,
     summaries,
     view,
+    warm,
 )
-from benchmarks.figures import as_json, as_table
+from benchmarks.figures import Figure, as_json, as_table
 
 BENCHMARKS = {
     "agent": agent.figures,
@@ -40,6 +42,7 @@ BENCHMARKS = {
     "start": start.figures,
     "summaries": summaries.figures,
     "view": view.figures,
+    "warm": warm.figures,
 }
 
 
@@ -53,14 +56,25 @@ def main() -> int:
         default=1,
         help="measure again, so often at most, while a figure falls short: machines are noisy",
     )
+    parser.add_argument(
+        "--only-show",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="figures with TEXT in their names may fall short of their bars; repeatable",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     options = parser.parse_args()
     for _ in range(options.tries):
         figures = BENCHMARKS[options.name](quick=options.quick)
         print(as_json(figures) if options.json else as_table(figures))
-        if all(figure.holds for figure in figures):
+        if all(figure.holds or _only_shown(figure, options.only_show) for figure in figures):
             return 0
     return 1
+
+
+def _only_shown(figure: Figure, texts: Sequence[str]) -> bool:
+    return any(text in figure.name for text in texts)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from benchmarks.chat_ground import MODEL, Ground, ground
 from benchmarks.chat_memory import memory
 from benchmarks.figures import Figure
 
-MOST = 3.0
+MOST = 1.0
 _PROMPT = "›"  # noqa: RUF001 - as the chat has it
 
 

@@ -19,6 +19,7 @@ from refold.engine import LocalEngine
 from refold.fold.compactor import from_the_log
 from refold.gateway.dialects.dialect import Dialect
 from refold.gateway.gateway import Gateway, routes
+from refold.gateway.outcome import Outcome
 from refold.gateway.sessions import GatewaySessions
 from refold.gateway.upstream import Upstream, Upstreams
 from refold.gateway.upstream_stream import client
@@ -81,7 +82,7 @@ def gateway(upstream: str, store: str, most: int, ready: Connection) -> None:
     async def caller_of(_: Request) -> Caller:
         return Caller()
 
-    def refuse(error: Exception, _: Dialect | None) -> Response:
+    def refuse(error: Exception, _: Dialect | None, __: Outcome) -> Response:
         return Response(f"{type(error).__name__}: {error}", 500)
 
     made = Gateway(

@@ -17,6 +17,18 @@ _HEAD: Final = (
     b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 _AT_ONCE: Final = b"x-at-once: 1"
+_FOR_A_SUMMARY: Final = b"x-interaction-type:"
+SUMMARY_SECONDS: Final = 3.0
+"""How long a summary takes to be written."""
+SUMMARY: Final = {
+    "title": "Files read and tested",
+    "state": [
+        {
+            "text": "Files were read again where the tests disagree with them.",
+            "quote": "is not what the tests say of it",
+        }
+    ],
+}
 
 
 def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
@@ -42,6 +54,29 @@ def _usage(asked: int, bytes_per_token: float) -> bytes:
     return _data({"choices": [], "usage": used})
 
 
+def _summary(asked: int, bytes_per_token: float) -> bytes:
+    """A summary, as a model writes one into a form."""
+    text = json.dumps(SUMMARY)
+    given, made = int(asked / bytes_per_token), int(len(text) / bytes_per_token)
+    message = {"role": "assistant", "content": text}
+    body = json.dumps(
+        {
+            "id": "chatcmpl-summary",
+            "object": "chat.completion",
+            "created": 1_790_000_000,
+            "model": "bench-model",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {
+                "prompt_tokens": given,
+                "completion_tokens": made,
+                "total_tokens": given + made,
+            },
+        }
+    ).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + b"\r\n" + body
+
+
 def _chunk(event: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(event), event)
 
@@ -57,8 +92,9 @@ COUNT: Final = EVENTS + 4
 class Answering(asyncio.Protocol):
     """One connection of a client that waits for each answer before it asks again."""
 
-    def __init__(self, bytes_per_token: float = 4) -> None:
+    def __init__(self, bytes_per_token: float = 4, speed: float = 1.0) -> None:
         self._bytes_per_token = bytes_per_token
+        self._speed = speed
         self._taken = bytearray()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport
@@ -79,9 +115,16 @@ class Answering(asyncio.Protocol):
         if len(self._taken) >= head + 4 + length:
             self._taken.clear()
             self._asked = length
+            if _FOR_A_SUMMARY in lower:
+                self._loop.call_later(SUMMARY_SECONDS / self._speed, self._write_summary)
+                return
             self._pause = 0.0 if _AT_ONCE in lower else PAUSE
             self._transport.write(_FIRST)
             self._later(0)
+
+    def _write_summary(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(_summary(self._asked, self._bytes_per_token))
 
     def _later(self, at: int) -> None:
         if self._pause:
@@ -101,16 +144,16 @@ class Answering(asyncio.Protocol):
 
 def serve(ready: Connection) -> None:
     """Answer until killed."""
-    serve_counting(4, ready)
+    serve_counting(4, 1.0, ready)
 
 
-def serve_counting(bytes_per_token: float, ready: Connection) -> None:
-    """The same, reporting a token for so many bytes of a request."""
+def serve_counting(bytes_per_token: float, speed: float, ready: Connection) -> None:
+    """The same, reporting a token for so many bytes; summaries are so much faster."""
 
     async def live() -> None:
         sock = socket.create_server(("127.0.0.1", 0), backlog=2_048)
         server = await asyncio.get_running_loop().create_server(
-            lambda: Answering(bytes_per_token), sock=sock
+            lambda: Answering(bytes_per_token, speed), sock=sock
         )
         ready.send(sock.getsockname()[1])
         await server.serve_forever()

@@ -2,9 +2,9 @@
 
 Twenty conversations of one tenant talk through two `refold serve` processes, turn and turn about,
 over one PostgreSQL server with one `refold worker`. Nothing holds a model's key, so no compaction
-calls a model. The tokens are estimated (nobody knows the model), the limit is 12,000 of them, and
-every conversation grows past the mark at which a fold starts. The upstream answers at once: what is
-timed is the gateway.
+calls a model; and once more with a model that takes three seconds to write a summary. The tokens
+are estimated (nobody knows the model), the limit is 12,000 of them, and every conversation grows
+past the mark at which a fold starts. The upstream answers at once: what is timed is the gateway.
 
 The pace is that of recorded coding sessions: how long after one request the next one comes, and how
 many tokens it adds. `REFOLD_DATA` names the folder of the recordings (`pi_*.jsonl`), which are not
@@ -12,10 +12,10 @@ part of the project; without it the deciles below are used, which were read from
 recordings. `--quick` plays short rounds, eight times as fast: all bars apply but that on the p99,
 which belongs to the recorded pace and takes more requests than a minute has.
 
-Rounds with compaction and without take turns on one machine, so the ratios are what counts. The
-marks are read from the log afterwards: which requests were cut to fit, which conversations passed
-the soft mark, and which of these were folded. How many requests waited for a fold is the service's
-own metric, `refold.fold.wait.duration`.
+Rounds of all three kinds take turns on one machine, so the ratios are what counts. The marks are
+read from the log afterwards: which requests were cut to fit, which conversations passed the soft
+mark, and which of these were folded. How many requests waited for a fold is the service's own
+metric, `refold.fold.wait.duration`.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ from benchmarks.figures import Figure
 from benchmarks.gateway import running
 from benchmarks.gateway_load import Client
 from refold.engine.dbos import prepare
+from refold.fold.summary import parse
 from refold.lab import read_pi
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, Log, Requested, Span
 from refold.models import counter_for
@@ -62,6 +63,7 @@ _LONGEST_GAP: Final = 30.0
 _HISTORY: Final = 8_400
 """Tokens of a conversation when it begins, so that each one passes the soft mark soon."""
 _FOLDS: Final = {"REFOLD_BUDGET": str(LIMIT)}
+_UPSTREAMS: Final = "REFOLD_SERVE__UPSTREAMS"
 _NO_FOLDS: Final = {f"REFOLD_TRIGGER__{mark}": "0" for mark in ("SOFT", "HARD", "TOKENS")}
 _BYTES_PER_TOKEN: Final = 3.25
 """As the estimate counts these texts, so that what the upstream reports changes no count."""
@@ -98,12 +100,22 @@ class Outcome:
     folded: int = 0
     started: int = 0
     failed: int = 0
+    completed: int = 0
+    by_model: int = 0
     cut: int = 0
     waits: dict[str, int] = field(default_factory=dict[str, int])
 
     def percentile(self, share: float) -> float:
         times = sorted(self.seconds)
         return times[min(len(times) - 1, int(share * len(times)))]
+
+    @property
+    def waits_below_hard(self) -> int:
+        return sum(count for mark, count in self.waits.items() if mark not in {"hard", "forced"})
+
+    @property
+    def folded_share(self) -> float:
+        return self.folded / max(1, self.past_soft)
 
 
 def figures(*, quick: bool) -> list[Figure]:
@@ -114,31 +126,43 @@ def figures(*, quick: bool) -> list[Figure]:
     pace = _recorded_pace()
     with Cluster(durable=True) as cluster, ExitStack() as stack:
         cluster.execute(f"CREATE ROLE {ROLE} LOGIN")
-        upstream = stack.enter_context(running(gateway_upstream.serve_counting, _BYTES_PER_TOKEN))
+        counting = gateway_upstream.serve_counting
+        upstream = stack.enter_context(running(counting, _BYTES_PER_TOKEN, plan.speed))
         off = stack.enter_context(_service(cluster, "off", upstream.port, _NO_FOLDS))
         on = stack.enter_context(_service(cluster, "on", upstream.port, _FOLDS))
-        for service in (off, on):
+        model = stack.enter_context(
+            _service(cluster, "model", upstream.port, _by_model(upstream.port))
+        )
+        services = (off, on, model)
+        for service in services:
             service.ready()
         for index in range(plan.rounds):
             # In turns, each first as often: a machine that slows down favors neither.
-            for service in (off, on) if index % 2 == 0 else (on, off):
+            for service in services if index % 2 == 0 else reversed(services):
                 service.play(f"round-{index}", plan, pace)
-        for service in (off, on):
+        for service in services:
             service.read()
-    return _compared(on.outcome, off.outcome, at_pace=not quick)
+    found = _compared(on.outcome, off.outcome, at_pace=not quick)
+    return found + _with_a_model(model.outcome, off.outcome, at_pace=not quick)
+
+
+def _by_model(upstream: int) -> dict[str, str]:
+    """The server needs no key, so its model may be asked for summaries."""
+    server = {"name": "bench", "base_url": f"http://127.0.0.1:{upstream}/v1", "key": "none"}
+    return {**_FOLDS, _UPSTREAMS: json.dumps([server])}
 
 
 def _compared(on: Outcome, off: Outcome, *, at_pace: bool) -> list[Figure]:
     label = f"{CONVERSATIONS} conversations, 2 gateways, 1 worker"
     bar = MAX_RATIO if at_pace else None
-    below_hard = sum(count for mark, count in on.waits.items() if mark not in {"hard", "forced"})
+    below_hard = on.waits_below_hard
     return [
         Figure(f"p99, folds ÷ no folds, {label}", _ratio(on, off, 0.99), bar, "at most"),
         Figure("p50, folds ÷ no folds", _ratio(on, off, 0.5)),
         Figure("slowest, folds ÷ no folds", max(on.seconds) / max(off.seconds)),
         Figure("requests that waited below the hard mark", below_hard, 0, "at most"),
         Figure("requests that waited at the hard mark", sum(on.waits.values()) - below_hard),
-        Figure("folded, of the conversations past soft", on.folded / max(1, on.past_soft), 1),
+        Figure("folded, of the conversations past soft", on.folded_share, 1),
         Figure("past soft, of all conversations", on.past_soft / max(1, on.conversations), 1),
         Figure("folds that failed", on.failed, 0, "at most"),
         Figure("folds for each conversation past soft", on.started / max(1, on.past_soft)),
@@ -146,6 +170,21 @@ def _compared(on: Outcome, off: Outcome, *, at_pace: bool) -> list[Figure]:
         Figure("requests, with folds and without", len(on.seconds) + len(off.seconds)),
         Figure("p99 in ms, folds", 1e3 * on.percentile(0.99)),
         Figure("p99 in ms, no folds", 1e3 * off.percentile(0.99)),
+    ]
+
+
+def _with_a_model(model: Outcome, off: Outcome, *, at_pace: bool) -> list[Figure]:
+    label = f"summaries of {gateway_upstream.SUMMARY_SECONDS:.0f} s"
+    bar = MAX_RATIO if at_pace else None
+    below_hard, all_waits = model.waits_below_hard, sum(model.waits.values())
+    return [
+        Figure(f"p99, folds ÷ no folds, {label}", _ratio(model, off, 0.99), bar, "at most"),
+        Figure(f"requests that waited below the hard mark, {label}", below_hard, 0, "at most"),
+        Figure(f"requests that waited at the hard mark, {label}", all_waits - below_hard),
+        Figure(f"folded, of the conversations past soft, {label}", model.folded_share, 1),
+        Figure(f"folds that failed, {label}", model.failed, 0, "at most"),
+        Figure(f"requests that were cut to fit, {label}", model.cut, 0, "at most"),
+        Figure("summaries by the model", model.by_model / max(1, model.completed), 0.5),
     ]
 
 
@@ -241,8 +280,8 @@ class _Processes:
 
     def gateway(self, upstream: int) -> AbstractContextManager[subprocess.Popen[str]]:
         address = f"http://127.0.0.1:{upstream}/v1"
-        arguments = ("--port", "0", "--json", "--no-worker", "--upstream", address)
-        return self._running("serve", *arguments)
+        named = () if _UPSTREAMS in self._environment else ("--upstream", address)
+        return self._running("serve", "--port", "0", "--json", "--no-worker", *named)
 
     def worker(self) -> AbstractContextManager[subprocess.Popen[str]]:
         return self._running("worker")
@@ -402,8 +441,10 @@ async def _read_log(log: Log, name: str, outcome: Outcome) -> None:
                 # Whatever starts a fold here is a mark at or above the soft one.
                 outcome.started += 1
                 past_soft = True
-            case FoldCompleted():
+            case FoldCompleted(summary=summary):
                 folded = True
+                outcome.completed += 1
+                outcome.by_model += parse(summary).by.endswith(MODEL)
             case FoldFailed():
                 outcome.failed += 1
             case _:

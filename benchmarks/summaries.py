@@ -19,10 +19,10 @@ from benchmarks.figures import Figure
 from benchmarks.replay import DATA, PI
 from refold.engine import LocalSteps
 from refold.fold.compactor import Compactor, context
-from refold.fold.extractive import identifiers
+from refold.fold.identifiers import identifiers
 from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, SummarizerAnswer
+from refold.fold.write.by_model import ByModel, SummarizerAnswer, always
 from refold.lab import Reader, o200k
 from refold.lab.importers.pi import parse_pi
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
@@ -41,7 +41,7 @@ ROOM = 2_500
 
 
 def figures(*, quick: bool) -> list[Figure]:
-    sys.path.insert(0, str(TESTS))
+    sys.path[:0] = [str(TESTS), *(str(TESTS / name) for name in ("fold", "session"))]
     found = [*_world(quick=quick), *_huge(quick=quick)]
     if not DATA.is_dir():
         print(f"No recordings in {DATA}: name their folder in REFOLD_DATA.", file=sys.stderr)
@@ -95,12 +95,19 @@ class _Recorded:
     text: str
     name: str = "recorded"
     structured: bool = False
+    warm: bool = False
     room: int = 110_000
 
     def __post_init__(self) -> None:
         self.counter = counter_for(MODEL)
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:  # noqa: ARG002 - as asked
+    async def ask(
+        self,
+        guard: str,  # noqa: ARG002 - as asked
+        prompt: str,
+        job: Job,  # noqa: ARG002 - as asked
+        history: object = (),  # noqa: ARG002 - as asked
+    ) -> SummarizerAnswer:
         head = prompt.partition("This is part ")[2].partition(",")[0]
         number, _, of = head.partition(" of ")
         last = number == of.partition(".")[0]
@@ -175,9 +182,7 @@ async def _fold(log: Log, author: Author, one: _Compaction, span: Span) -> Summa
         update={"max_tokens": ROOM, "ledger_tokens": ROOM}
     )
     job = Job("s", uuid4(), (span,), "soft", context=context(values, {}, 0))
-    made = await Compactor(log, summarizer.counter, ByModel(lambda _: summarizer))(
-        job, LocalSteps()
-    )
+    made = await Compactor(log, summarizer.counter, ByModel(always(summarizer)))(job, LocalSteps())
     completed = FoldCompleted(job.fold, job.spans, made)
     await log.append("s", [author.draft(job.started())], expected=None)
     await log.append("s", [author.draft(completed)], expected=None)

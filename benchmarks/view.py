@@ -3,7 +3,8 @@
 A view is open while its session goes on: each request takes in a step of two messages, plans, and
 renders. The same steps follow every session. They are timed for all lengths in turns, so that what
 else the machine does meets them alike. `whole` is a window so large that every message stays in the
-view; `bounded` is one of 200,000 tokens, which an open view rewrites from time to time.
+view; `bounded` has room for as many tokens as the peers are given, and an open view rewrites itself
+from time to time to stay within them.
 """
 
 import tracemalloc
@@ -15,7 +16,7 @@ from uuid import UUID
 
 from benchmarks import peers
 from benchmarks.figures import Figure
-from benchmarks.peers.timing import GIVE_UP, timed
+from benchmarks.peers.timing import GIVE_UP, LIMIT, timed
 from benchmarks.sessions import session
 from refold.log import CODEC, Entry, Message, Opened, Outline, SessionInfo, Visible
 from refold.models import counter_for
@@ -29,10 +30,12 @@ from refold.wire import wire_for
 FORMAT = "pydantic-ai"
 PROFILE = PROFILES["balanced"]
 MODEL = "openai:gpt-4o"
-WINDOWS = {"whole": 100_000_000, "bounded": 200_000}
+WINDOWS = {"whole": 100_000_000, "bounded": LIMIT + PROFILE.reserve}
 SHORT, LONG, LONGEST = 100, 10_000, 100_000
+STEPS = 300
 GROWTH, LEAD, MEMORY = 2, 20, 2
-"""The bars: 10,000 messages beside 100, peers beside us, the open view beside its raw JSON."""
+"""The bars: 10,000 messages beside 100; peers at work beside our next request, and beside the mean
+of ours at their limit, with our rewrites; the open view beside its raw JSON."""
 WORKING = ("ClearToolResults(", "SlidingWindowCompaction(", "trim_messages(")
 """The peers that must be seen at work: what has nothing to do proves nothing."""
 
@@ -41,15 +44,14 @@ def figures(*, quick: bool) -> list[Figure]:
     found: list[Figure] = []
     exact, estimate = counter_for(MODEL), Estimate()
     sizes = (SHORT, 1_000, LONG)
-    steps = 100 if quick else 300
     ours: dict[str, Case] = {}
     for view in WINDOWS:
-        ours[view] = Case(view, exact, "exact", sizes, steps)
+        ours[view] = Case(view, exact, "exact", sizes)
         found += ours[view].figures()
         if quick and view == "bounded":  # which takes longest, and the counter matters least
             continue
         longer = sizes if quick else (*sizes, LONGEST)
-        found += Case(view, estimate, "estimate", longer, steps).figures()
+        found += Case(view, estimate, "estimate", longer).figures()
         found.append(_memory(view))
     rows = peers.measure([LONG] if quick else sizes, quick=quick)
     return [*found, *_passed(ours["whole"]), *_beside(rows, ours)]
@@ -92,13 +94,11 @@ class Session:
 class Case:
     """Sessions of several lengths that go on in turns, with one window and one counter."""
 
-    def __init__(
-        self, view: str, counter: Counter, counts: str, sizes: Sequence[int], steps: int
-    ) -> None:
+    def __init__(self, view: str, counter: Counter, counts: str, sizes: Sequence[int]) -> None:
         self.name = f"{view}, {counts}"
         self.bounded = view == "bounded"
         self.sessions = {size: Session(size, counter, WINDOWS[view]) for size in sizes}
-        for step in _steps(steps):
+        for step in _steps():
             for one in self.sessions.values():
                 one.go_on(step)
         # A figure about rewrites, or about none, must be about what its name says.
@@ -177,7 +177,7 @@ def _beside(rows: Sequence[dict[str, Any]], ours: dict[str, Case]) -> Iterator[F
         bar = LEAD if at_work and size == LONG else None
         yield Figure(f"{what} ÷ our next", seconds / whole.usual(size), bar)
         if at_work:
-            yield Figure(f"{what} ÷ our bounded mean", seconds / bounded.average(size))
+            yield Figure(f"{what} ÷ our bounded mean", seconds / bounded.average(size), bar)
             yield Figure(f"{what} ÷ our bounded first", seconds / bounded.sessions[size].first)
 
 
@@ -191,10 +191,10 @@ def _prompt() -> list[bytes]:
     return _continuation()[:1]
 
 
-def _steps(count: int) -> Iterator[list[bytes]]:
+def _steps() -> Iterator[list[bytes]]:
     """Steps of two messages: a call and its return, or a reply and the next prompt."""
     told = _continuation()
-    for at in range(count):
+    for at in range(STEPS):
         yield told[1 + 2 * at : 3 + 2 * at]
 
 

@@ -78,6 +78,11 @@ def said(messages: Sequence[ModelMessage]) -> list[str]:
     ]
 
 
+def is_summarizer(messages) -> bool:
+    """Whether a summary is asked for."""
+    return "write summaries" in (messages[0].instructions or "")
+
+
 def last(messages) -> str:
     """The last words."""
     return said(messages)[-1]
@@ -138,11 +143,24 @@ def with_look_up(agent: Agent, size=10) -> Agent:
     return agent
 
 
+EXTRACTIVE = PROFILES["balanced"].model_copy(update={"summarizer": ""})
+"""Without a model that writes summaries: a script is for what a model answers in a conversation."""
+
+
 def small(name="balanced", **values) -> Any:
-    """A profile that folds in windows of a few thousand tokens."""
+    """A profile that folds in windows of a few thousand tokens.
+
+    In `balanced` the log writes the summaries, unless a test wants somebody else to: a scripted
+    model is asked for nothing but what the script is for.
+    """
     base = PROFILES[name]
     trigger = base.trigger.model_copy(update={"at_least": 0})
-    return base.model_copy(update={"trigger": trigger, "reserve": 200, **values})
+    own = {
+        "trigger": trigger,
+        "reserve": 200,
+        "summarizer": "" if name == "balanced" else base.summarizer,
+    }
+    return base.model_copy(update={**own, **values})
 
 
 async def folds(memory, session="c"):

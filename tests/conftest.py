@@ -1,21 +1,21 @@
-"""Hypothesis profiles, `--shuffle`, and which tests hold which requirement (`@pytest.mark.req`)."""
+"""Hypothesis profiles, seeds, `--shuffle`, and which tests hold which requirement."""
 
 import asyncio
 import gc
-import json
 import os
 import ssl
 import tempfile
 import tomllib
-from collections import defaultdict
 from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
 
 import pytest
-from amounts import PROFILE
-from hypothesis import HealthCheck, settings
+import requirement_report
+from amounts import PROFILE, SEED, run_seed, seed_of
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import seed as seeded
 from needed import APP_ROLE, EMPTY_STORE, need_postgres
 from project_paths import DOCS
 from shuffling import is_left_out, place_in_order
@@ -25,15 +25,20 @@ from refold.stores import MemoryStore
 SEEDS = DOCS / "seeds.toml"
 REQUIREMENTS = tomllib.loads(SEEDS.read_text(encoding="utf-8"))["requirements"].keys()
 
-for name, examples in {"few": 5, "quick": 20, "ci": 25, "thorough": 2_000}.items():
+for name, examples in {
+    "few": 5,
+    "quick": 20,
+    "ci": 25,
+    "nightly": 200,
+    "thorough": 2_000,
+}.items():
     settings.register_profile(
         name,
         max_examples=examples,
         stateful_step_count=30,
         deadline=None,
-        # The same examples each time, so that a change is judged by what it changed; `thorough`
-        # looks for new ones.
-        derandomize=name != "thorough",
+        # All examples follow from the seed of the run (`amounts`), and from nothing else.
+        database=None,
         print_blob=True,
         # A busy machine is no fault of the code.
         suppress_health_check=[HealthCheck.too_slow],
@@ -42,6 +47,7 @@ NUMBERS = count(1)
 
 # No test writes into the state of whoever runs it; the processes of one run share theirs.
 os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="refold-tests-"))
+os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="refold-tests-"))
 
 settings.load_profile(PROFILE)
 
@@ -141,7 +147,8 @@ def pytest_addoption(parser):
 
 def pytest_report_header(config):
     seed = config.getoption("--shuffle")
-    return [] if seed is None else f"shuffled: --shuffle={seed}"
+    examples = f"examples: {PROFILE}, --hypothesis-seed={run_seed()}"
+    return [examples] if seed is None else [examples, f"shuffled: --shuffle={seed}"]
 
 
 @pytest.hookimpl(trylast=True)
@@ -157,17 +164,32 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=[*left_out])
         items[:] = [item for item in items if item not in left_out]
     if seed is not None:
-        items.sort(key=lambda item: place_in_order(item.nodeid, seed))
+        items.sort(key=lambda item: place_in_order(item.nodeid, seed, _played(item)))
 
 
+def _played(item):
+    """Which of the conversations that its file plays once a test looks at."""
+    return item.callspec.params.get("played", "") if hasattr(item, "callspec") else ""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    given = config.getoption("--hypothesis-seed") or config.getoption("--shuffle")
+    if given is not None:
+        os.environ[SEED] = str(int(given))
+    # For what hypothesis draws outside of a test that has a seed of its own. The workers of this
+    # run are given it too.
+    config.option.hypothesis_seed = os.environ[SEED] = str(run_seed())
     # pytest-asyncio would else make a loop to restore later, which the next asyncio.run() in a
     # test loses unclosed: a warning, and so an error, in whichever test comes then.
     asyncio.set_event_loop(None)
     target = config.getoption("--requirements-report")
     on_worker = hasattr(config, "workerinput")
+    if target:
+        requirement_report.watch_surfaces()
+        config.pluginmanager.register(requirement_report)
     if target and not on_worker:
-        config.pluginmanager.register(RequirementsReport(target))
+        config.pluginmanager.register(requirement_report.RequirementsReport(target))
 
 
 def pytest_collection():
@@ -181,6 +203,29 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def _settings_in_environment():
+    """What decides which settings a test reads, unless it says otherwise."""
+    return {name: one for name, one in os.environ.items() if name.startswith(("REFOLD_", "XDG_"))}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment():
+    return _settings_in_environment()
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_environment(environment):
+    # A fixture that serves a whole file is still there when a test of another file is run.
+    assert _settings_in_environment() == environment
+
+
+def pytest_runtest_setup(item):
+    # Each test, and each set of its parameters, has other examples.
+    test = getattr(item, "obj", None)
+    if test is not None and is_hypothesis_test(test):
+        seeded(seed_of(item.nodeid))(getattr(test, "__func__", test))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report():
     report = yield
@@ -192,26 +237,3 @@ def pytest_make_collect_report():
                 report.outcome = "failed"
                 report.longrepr = f"{item.nodeid} names {unknown}: not in {SEEDS.name}"
     return report
-
-
-class RequirementsReport:
-    """Gathers from the reports, because with xdist the tests run in other processes."""
-
-    def __init__(self, target: Path):
-        self.target = target
-        self.passed: dict[str, set[str]] = defaultdict(set)
-        self.failed: set[str] = set()
-
-    def pytest_runtest_logreport(self, report):
-        test = report.nodeid.partition("[")[0]
-        if report.failed:
-            self.failed.add(test)
-        elif report.passed and report.when == "call":
-            for key, value in report.user_properties:
-                if key == "req":
-                    self.passed[value].add(test)
-
-    def pytest_sessionfinish(self):
-        held = {number: sorted(tests - self.failed) for number, tests in self.passed.items()}
-        held = {number: tests for number, tests in sorted(held.items()) if tests}
-        self.target.write_text(json.dumps(held, indent=1) + "\n")

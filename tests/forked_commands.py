@@ -15,11 +15,18 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 _LONGEST = 1 << 20
+_LATER = (
+    *("refold.cli.chat.assembly", "refold.cli.chat.chat", "refold.cli.chat.plain"),
+    *("refold.fold.acceptance", "refold.settings.environment"),
+    *("genai_prices.data", "openai.resources.chat.completions", "pydantic_ai.models.openai"),
+)
+"""What a chat imports once it has begun: most of its time, where it answers a prompt or two."""
 _HAND_OVER = """\
 #!{python} -IS
 import json, os, socket, sys
@@ -74,6 +81,9 @@ def _command(address: str) -> _Asked:
     for name in app.COMMANDS:
         with suppress(ModuleNotFoundError):  # an extra that is not installed
             app.import_command(name)
+    for name in _LATER:
+        with suppress(ModuleNotFoundError):
+            import_module(name)
     gc.freeze()  # a fork's end would else look at, and so copy, all of it
 
     with socket.socket(socket.AF_UNIX) as requests:

@@ -14,6 +14,8 @@ from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
 
+from requirement_report import ran
+
 _PRELOADED = [
     *("refold.cli.app", "refold.cli.serve", "refold.service.app", "refold.service.app"),
     *("refold.engine.dbos", "refold.stores.postgres", "refold.stores.sqlite", "uvicorn"),
@@ -49,6 +51,7 @@ class ForkedProcess:
 
 async def start_serve(*arguments, cwd, env, stderr=None):
     """Start `refold serve`; its standard output can be read."""
+    ran("service")
     ours, theirs = os.pipe()
     try:
         errors = stderr.fileno() if stderr is not None else 2

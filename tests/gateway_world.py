@@ -48,7 +48,7 @@ class World:
         async def caller_of(request):
             return Caller(request.headers.get("x-tenant", "default"))
 
-        def refuse(error, dialect):
+        def refuse(error, dialect, _outcome):
             name = dialect.name if dialect else None
             return Response(f"{name}: {error}", 500)
 

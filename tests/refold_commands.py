@@ -58,7 +58,11 @@ class Terminal:
         if given is not None:
             options["stdin"] = subprocess.PIPE
         with self.start(*arguments, **options) as process:
-            out, err = process.communicate(given, timeout=240)
+            try:
+                out, err = process.communicate(given, timeout=240)
+            except BaseException:
+                process.kill()  # else leaving the block waits for it without end
+                raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def does(self, *arguments: str, **options) -> str:

@@ -1,6 +1,8 @@
 """The order of `pytest --shuffle=SEED`: of the files, and of the tests within each.
 
-The tests of a file stay together, for what is made once for a file would else be made for each.
+The tests of a file stay together, for what is made once for a file would else be made for each; and
+so do those of one conversation that a whole file of tests looks at.
+Files whose tests take minutes come first: what begins last keeps the other processes waiting.
 The place of a test follows from its name and the seed alone. So a few tests are run in the order
 that they have among all, and a failure can be looked into without the whole suite.
 """
@@ -9,6 +11,7 @@ from hashlib import sha256
 
 LONG = (
     *("durability/", "terminal/", "cli/test_chat_mcp.py", "cli/test_doctor_stores.py"),
+    *("docs/test_runbook.py", "faults/test_agent_kills.py"),
     *(
         "cli/test_hostile_imports.py",
         "cli/test_hostile_mcp_servers.py",
@@ -23,11 +26,17 @@ LONG = (
 """Tests that start many processes: a third of the whole suite's time in a thirtieth of its tests.
 `--one-in=N` runs one in N of them, and others with another `--shuffle`."""
 
+_FIRST = (
+    *("docs/test_runbook.py", "faults/", "integrations/test_many_conversations.py"),
+    *("local_model/", "project/test_recipes.py", "terminal/test_chat_local_model.py"),
+)
 
-def place_in_order(name: str, seed: int) -> tuple[bytes, bytes]:
+
+def place_in_order(name: str, seed: int, played: str = "") -> tuple[bool, bytes, bytes, bytes]:
     """What to sort a test by; its name begins with its file."""
     file = name.partition("::")[0]
-    return _drawn(file, seed), _drawn(name, seed)
+    later = not file.removeprefix("tests/").startswith(_FIRST)
+    return later, _drawn(file, seed), _drawn(played, seed), _drawn(name, seed)
 
 
 def _drawn(name: str, seed: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 from sessions import Quarter
 
 from refold.errors import WindowExceeded
-from refold.fold.write.by_model import ByModel, SummarizerAnswer
+from refold.fold.write.by_model import ByModel, SummarizerAnswer, always
 
 ENTRY = re.compile(r"^\[entry (\d+)\]", re.MULTILINE)
 
@@ -22,6 +22,7 @@ class Scripted:
     counter: Any = field(default_factory=Quarter)
     window: int = 100_000
     structured: bool = False
+    warm: bool = False
     prompts: list[str] = field(default_factory=list)
     hangs: bool = False
     learns: bool = True
@@ -71,4 +72,4 @@ class Kept:
 
 def writing(summarizer):
     """A writer that always asks this summarizer."""
-    return ByModel(lambda _: summarizer)
+    return ByModel(always(summarizer))

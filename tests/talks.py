@@ -31,8 +31,9 @@ SMALL = changed(
     trigger={"at_least": 0, "tokens": 0},
     rewrite={"at_least": 0},
     fold={"apply": "inline"},
+    summarizer="primary",
 )
-"""Folds in windows of a few thousand tokens, and waits for it."""
+"""Folds in windows of a few thousand tokens, and waits for whoever writes the summary."""
 
 
 def setup(profile=SMALL, window=2_000, prices=PRICES, **budget):

@@ -19,7 +19,7 @@ from simulated_time import now
 from refold.errors import WindowExceeded
 from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart
 from refold.fold.summary import Summary, parse
-from refold.fold.write.by_model import ByModel, SummarizerAnswer
+from refold.fold.write.by_model import ByModel, Choice, SummarizerAnswer
 from refold.log import CODEC, Author, FoldCompleted, FoldFailed
 from refold.models.catalog import Usage
 from refold.models.experience import Setup
@@ -32,7 +32,8 @@ from refold.view.budget import PER_MESSAGE
 
 COUNTER = Quarter()
 SMALL = {"trigger": {"at_least": 0, "tokens": 0}, "rewrite": {"at_least": 0}, "reserve": 0}
-BALANCED = changed(PROFILES["balanced"], **SMALL)
+BALANCED = changed(PROFILES["balanced"], **SMALL, fold={"wait": 60}, summarizer="primary")
+"""Requests wait for a summarizer here, as long as in the other profiles."""
 SEEDS = [one for name, one in PROFILES.items() if name != "balanced"]
 FAULTS = (
     "none",
@@ -72,6 +73,7 @@ class Model:
     random: Random
     calls: list[SummarizerCall]
     structured: bool = False
+    warm: bool = False
     counter: Quarter = COUNTER
 
     def __post_init__(self):
@@ -154,8 +156,11 @@ class Process:
             for nth, fault in enumerate(faults)
         ]
         self.log = MemoryStore().log()
-        self._by_model = ByModel(lambda job: self.models[int(job.session) % models])
+        self._by_model = ByModel(self._choose)
         self._sessions = [self._dice() for _ in range(sessions)]
+
+    async def _choose(self, job, material):  # noqa: ARG002 - by its session alone
+        return Choice((self.models[int(job.session) % len(self.models)],))
 
     def _dice(self):
         return Random(self.random.random())  # noqa: S311 - as above

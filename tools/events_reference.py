@@ -16,6 +16,7 @@ from refold.fold.events import (
     CompactionComplete,
     CompactionHeld,
     CompactionStart,
+    CompactionWait,
     FoldEvent,
     Guard,
 )
@@ -31,9 +32,12 @@ What a session tells to those who watch. Names and fields are those that other t
 
 - A session: `Session.open(…, watch=heard)` calls `heard(event)`; `event.as_json()` is below.
 - An agent of Pydantic AI: `SessionEvent` in the event stream has `name` and `details`, which are
-  the same; or `Refold(watch=…)` ([the guide](../guides/observe-an-agent.md)).
-- The service: `GET /api/v1/sessions/{session}/events` tells of entries, as they are appended
-  ([The HTTP API](http.md)).
+  the same, and `event`, the object; or `Refold(watch=…)`
+  ([the guide](../guides/observe-an-agent.md)).
+- The service: `GET /api/v1/sessions/{session}/events` tells of entries, as they are appended, and
+  has the usage, the truncation, and the start and the end of compactions beside them
+  ([The HTTP API](http.md)). They are read from the log, whichever process wrote it; what a
+  compaction changes is measured by the newest request before it.
 
 Each request tells `session.usage_info`. Each fold that begins ends with one
 `session.compaction_complete`, also where it fails or is given up. The telemetry records have
@@ -41,9 +45,10 @@ figures only, and no one's words.
 """
 
 WHEN = {
-    UsageInfo: "Told at each request.",
+    UsageInfo: "Told at each request, and after a fold that somebody asked for.",
     Truncation: "Told at that request, beside the usage.",
     CompactionStart: "Told before anybody is asked for a summary.",
+    CompactionWait: "A fold in the background has none.",
     CompactionComplete: "Told once for each that began.",
     CompactionHeld: "Told when it begins to, and not at each request.",
     ReadAgain: "Told each time.",
@@ -52,7 +57,15 @@ SAMPLES: tuple[Any, ...] = (
     UsageInfo(1, 1, 1, 1, 1, 1, is_initial=True),
     Truncation(1, 1, 1, 1, 1),
     CompactionStart("", 1, 1, 1),
-    CompactionComplete("", "", checkpoint=1, checkpoint_path="", checkpoint_error="", report={}),
+    CompactionWait(""),
+    CompactionComplete(
+        *("", ""),
+        checkpoint=1,
+        checkpoint_path="",
+        checkpoint_error="",
+        request_id="",
+        report={},
+    ),
     CompactionHeld("no progress", ""),
     ReadAgain("", "", 1, 1, pinned=True, remedy=""),
 )
@@ -62,6 +75,7 @@ OPTIONAL = {
     "checkpointNumber",
     "checkpointPath",
     "checkpointError",
+    "requestId",
     "compactionTokensUsed",
     "report",
 }
@@ -92,7 +106,8 @@ MEANS = {
     "checkpointNumber": "the checkpoint, where a workspace is given",
     "checkpointPath": "its file",
     "checkpointError": "why it could not be written; the fold stands all the same",
-    "requestId": "the fold",
+    "fold": "the fold's id",
+    "requestId": "the provider's id of the summarizer's answer, where a model wrote",
     "compactionTokensUsed": "what the summarizer used, where a model wrote",
     "report": "how many claims of a model were checked, and what came of them",
     "guard": "which guard: see below",

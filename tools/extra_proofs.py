@@ -62,6 +62,12 @@ def pydantic_ai() -> None:
     agent.run_sync("one", conversation_id="c")
     again = agent.run_sync("two", conversation_id="c")
     _is_so(len(again.all_messages()) == 4, "a conversation does not go on")  # noqa: PLR2004
+    # The command is another extra's: it names the one that installs it.
+    for words, extra in (([], "cli"), (["sessions"], "cli"), (["chat", "-p", "hi"], "chat")):
+        done = subprocess.run([REFOLD, *words], capture_output=True, text=True, check=False)  # noqa: S603
+        told = f"refold {' '.join(words)} says {done.stdout}{done.stderr}"
+        _is_so(done.returncode == 1 and not done.stdout, told)
+        _is_so(done.stderr.splitlines()[1:] == [f"pip install 'refold[{extra}]'"], told)
 
 
 def cli() -> None:

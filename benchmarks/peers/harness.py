@@ -28,10 +28,9 @@ from pydantic_ai_harness.compaction import (
     estimate_token_count,
 )
 
-from benchmarks.peers.timing import best_of, show
+from benchmarks.peers.timing import LIMIT, best_of, show
 
 PEER = f"pydantic-ai-harness {version('pydantic-ai-harness')}"
-LIMIT = 100_000
 NEVER = 10**12
 
 Messages = list[ModelMessage]

@@ -22,10 +22,9 @@ from langchain_core.messages import (
     trim_messages,
 )
 
-from benchmarks.peers.timing import best_of, show
+from benchmarks.peers.timing import LIMIT, best_of, show
 
 PEER = f"langchain-core {version('langchain-core')}"
-LIMIT = 100_000
 NEVER = 10**12
 
 

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 
+LIMIT = 100_000
+"""Tokens that a request may have, a peer's or ours."""
 GIVE_UP = 60
 TRIES = 200
 

@@ -1,4 +1,4 @@
-"""OpenTelemetry instruments, created once for each meter provider.
+"""OpenTelemetry instruments, created once for each meter provider, and the tracer of folds.
 
 The extras depend on `opentelemetry-api`, a no-op without an SDK. The library alone does not, and
 records metrics only if a usable version is installed.
@@ -11,10 +11,20 @@ from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
+    from opentelemetry.trace import Tracer
 
-__all__ = ["Instrumented"]
+__all__ = ["Instrumented", "global_tracer"]
 
 _T = TypeVar("_T")
+
+
+def global_tracer() -> "Tracer | None":
+    """The tracer of the program's own provider; None if OpenTelemetry is not installed."""
+    try:
+        from opentelemetry import trace  # noqa: PLC0415 - the library alone does without
+    except ModuleNotFoundError:
+        return None
+    return trace.get_tracer("refold")
 
 
 class Instrumented(Generic[_T]):

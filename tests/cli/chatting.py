@@ -8,6 +8,7 @@ import pytest
 from pydantic_ai import Agent, FunctionToolset
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from requirement_report import ran
 from rich.console import Console
 
 from refold.cli.chat import commands
@@ -40,6 +41,9 @@ class FakeSurface:
     def on_event(self, events):
         self.events.append(events)
 
+    async def queued(self):
+        return []
+
     def settle(self): ...
 
     def refresh(self):
@@ -47,6 +51,8 @@ class FakeSurface:
 
     async def ask(self, question, answers):
         self.questions.append((question, tuple(answers)))
+        if not self.answers and question == "Fold anyway?":
+            return "yes"  # a few short messages are folded in many tests
         return self.answers.pop(0) if self.answers else answers[0]
 
     async def pick(self, title, rows):
@@ -126,12 +132,14 @@ class FakeChat:
     async def note_endpoint(self): ...
 
     async def say(self, *prompts):
+        ran("chat")
         for prompt in prompts:
             end = await self.conversation.turn(prompt, self.surface.on_event)
             assert end.how == "answered", end
 
     async def type(self, line):
         """Type a command; what it shows."""
+        ran("chat")
         before = len(self.surface.shown)
         await commands.run(self, line)
         return "".join(self.surface.shown[before:])
@@ -146,8 +154,10 @@ class FakeChat:
         return [str(getattr(m.parts[-1], "content", m.parts[-1])) for m in messages]
 
 
-def chat_with(models=None, *, profile=None, surface=None, name="talk", board=None):
-    """A chat over a store in memory."""
+def chat_with(  # noqa: PLR0913 - all of them have a default
+    models=None, *, profile=None, surface=None, name="talk", board=None, store=None
+):
+    """A chat over a store in memory, or another one."""
     known = models or {"function:large": model_of(), "function:small": model_of("small", 3_000)}
 
     def named(model):
@@ -157,7 +167,7 @@ def chat_with(models=None, *, profile=None, surface=None, name="talk", board=Non
 
     surface = surface or FakeSurface()
     parts = Parts(
-        MemoryStore(),
+        store or MemoryStore(),
         Agent(instructions="Be brief."),
         next(iter(known.values())),
         lambda: load_settings(profile),

@@ -185,3 +185,14 @@ async def test_leaving_reads_nothing_by_another_profile_or_without_a_board(start
         assert not await leave(chat)
     assert not await leave(chat_with(board=BRANCH, profile="copilot"))
     assert started == []
+
+
+@pytest.mark.usefixtures("place")
+def test_a_board_is_no_session_in_the_list():
+    run = CliRunner().invoke
+    assert run(app, ["board", "add", "A fact", "--store", STORE]).exit_code == 0
+    assert run(app, ["sessions", "--store", STORE]).output.startswith("No sessions yet.\n")
+    assert json.loads(run(app, ["sessions", "--json", "--store", STORE]).output) == []
+    shown = run(app, ["show", "--store", STORE])
+    assert shown.exit_code
+    assert "There is no session yet" in shown.output

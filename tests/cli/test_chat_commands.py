@@ -69,6 +69,15 @@ async def test_an_unknown_command_names_the_nearest():
     assert "/context or /config" in await chat.type("/con")
 
 
+@pytest.mark.parametrize("command", ["undo", "redo", "clear", "retry", "history", "quit"])
+async def test_a_command_without_arguments_does_nothing_if_it_is_given_one(command):
+    chat = chat_with()
+    await chat.say("one")
+    before = await chat.head()
+    assert f"/{command} takes no argument." in await chat.type(f"/{command} foo")
+    assert await chat.head() == before
+
+
 async def test_errors_are_words():
     chat = await talked()
     assert await chat.type("/model nope") == (

@@ -17,6 +17,7 @@ from chatting import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from refold.cli.chat.commands import completions
 from refold.log import CODEC, FoldCompleted
 from refold.settings import load_settings
 
@@ -204,6 +205,21 @@ async def test_pinned_parts_survive_a_fold_and_can_be_let_go():
     assert "No entry '99'" in await chat.type("/pin 99")
 
 
+async def test_a_tool_is_allowed_until_that_is_taken_back():
+    chat = await talked()
+    assert "Nothing is allowed that needs permission." in await chat.type("/allow")
+    shown = await chat.type("/allow drop_table")
+    entry = await chat.conversation.log.head("talk")
+    assert f"drop_table is allowed: entry {entry}." in shown
+    shown = await chat.type("/allow")
+    assert "drop_table" in shown
+    assert f"entry {entry}" in shown
+    await chat.type("/compact")
+    assert "drop_table" in await chat.type("/allow")  # it is looked up in the log
+    assert "drop_table is no longer allowed" in await chat.type("/allow drop_table no")
+    assert "Nothing is allowed that needs permission." in await chat.type("/allow")
+
+
 @pytest.mark.req("R113")
 async def test_config_sets_keeps_and_applies(tmp_path):
     chat = await talked()
@@ -243,6 +259,26 @@ async def test_a_smaller_window_asks_and_folds_before_switching():
     await chat.say("and it answers")
 
 
+async def test_the_list_of_models_says_which_key_is_missing(monkeypatch):
+    monkeypatch.setenv("XAI_API_KEY", "x")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    names = ("openai:gpt-4o", "xai:grok-4.7")
+    chat = chat_with()
+    chat.known_models = names
+    monkeypatch.setattr(
+        "refold.cli.chat.commands.model.local_models", lambda *_: {"local:qwen": 4_096}
+    )
+    await chat.type("/model")
+    assert [row.label for row in chat.surface.rows] == ["local:qwen", *names[::-1]]
+    assert "window 4,096" in chat.surface.rows[0].detail
+    assert "needs" not in chat.surface.rows[1].detail
+    assert "needs OPENAI_API_KEY" in chat.surface.rows[2].detail
+    assert completions(chat, "/model ") == [
+        ("/model xai:grok-4.7", ""),
+        ("/model openai:gpt-4o", "needs OPENAI_API_KEY"),
+    ]
+
+
 async def test_a_model_that_fits_is_switched_to_at_once():
     chat = await talked(models={"function:a": model_of("a"), "function:b": model_of("b", 90_000)})
     assert "answers already" in await chat.type("/model function:a")
@@ -280,3 +316,13 @@ async def test_export_writes_each_form_and_replaces_nothing_unasked(tmp_path):
         "my-talk.md",
         "notes.html",
     ]
+
+
+async def test_allow_says_how_to_take_a_permission_back():
+    chat = await talked()
+    shown = await chat.type("/allow")
+    assert "/allow TOOL allows one; /allow TOOL no takes that back." in shown
+    await chat.type("/allow drop_table")
+    assert "drop_table" in await chat.type("/allow")
+    await chat.type("/allow drop_table no")
+    assert "Nothing is allowed" in await chat.type("/allow")

@@ -9,6 +9,7 @@ import re
 
 import pytest
 from chatting import (
+    answer,
     chat_with,
     place,  # noqa: F401 - for every test
     streamed,
@@ -16,9 +17,11 @@ from chatting import (
 )
 from pydantic_ai.models.function import FunctionModel
 
+from refold.cli.chat.text import event_lines
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
 from refold.fold.checkpoints import EMPTY
 from refold.log import CODEC, FoldStarted
+from refold.session.explain import explanation
 
 BIG = "word " * 1_500
 
@@ -41,6 +44,110 @@ async def test_compact_previews_asks_folds_and_reports():
     assert len(await chat.model_context()) == len(before) - 5
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
+
+
+async def long_talk(**more):
+    """A chat that a fold makes shorter, in a window that is large enough for all of it."""
+    chat = chat_with(**more)
+    await chat.say(*(f"{nth} {BIG}" for nth in range(3)), "read a.txt", "end")
+    return chat
+
+
+async def test_a_fold_that_frees_nothing_is_no_default():
+    chat = chat_with()
+    await chat.say("one", "two", "three")
+    chat.surface.answers = ["no"]  # the first that is offered
+    shown = await chat.type("/compact")
+    now, then = map(int, re.search(r"tokens +(\d+) now → about (\d+) then", shown).groups())
+    assert then > now
+    assert f"takes {then - now} tokens more than what it replaces" in " ".join(shown.split())
+    assert chat.surface.questions[-1] == ("Fold anyway?", ("no", "yes"))
+    chat = await long_talk()
+    assert "does not make the request smaller" not in await chat.type("/compact")
+    assert chat.surface.questions[-1] == ("Fold now?", ("yes", "no"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "writer"),
+    [
+        ('summarizer = ""\nfold.writer = "log"', r"the log, without a model"),
+        ('summarizer = "primary"', r"openai:gpt-4o from a transcript, about \$0\.\d+"),
+        (
+            'summarizer = "auto"',
+            r"openai:gpt-4o on its warm cache, about \$\S+; if that fails, from a transcript, .+",
+        ),
+    ],
+)
+async def test_a_preview_says_who_writes_the_summary(place, setting, writer):  # noqa: F811
+    (place / "config" / "refold").mkdir(parents=True)
+    (place / "config" / "refold" / "config.toml").write_text(setting)
+    chat = await long_talk(models={"openai:gpt-4o": priced()})
+    chat.surface.answers = ["no"]
+    shown = " ".join((await chat.type("/compact")).split())
+    assert re.search(f"written by {writer} Nothing is deleted", shown), shown
+
+
+async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
+    chat = await long_talk()
+    for _ in range(2):  # the second one covers the first
+        before = await request_tokens(chat)
+        shown = " ".join((await chat.type("/compact")).split())
+        after = await request_tokens(chat)
+        [(now, then)] = re.findall(r"tokens ([\d,]+) now → about ([\d,]+) then", shown)
+        assert number(now) == before
+        assert number(then) == pytest.approx(after, rel=0.02)
+        # The line that announces it, and the one that reports it.
+        done = [one.event for one in chat.surface.events if "CompactionComplete" in str(one)][-1]
+        line = event_lines(done)[0].text
+        assert f"{before:,} → {after:,} tokens" in line
+        [goes] = re.findall(r"goes (\d+) messages", shown)
+        assert f": {goes} messages, " in line
+        assert f"Removed from the view: {goes} messages and {before - after:,} tokens." in shown
+        # What the fold replaced, in full: another number, under another name.
+        chat.surface.picks = [None]
+        await chat.type("/unfold")
+        [(messages, full)] = re.findall(
+            r"(\d+) messages · ([\d,]+) tokens in full", chat.surface.rows[0].detail
+        )
+        assert messages == goes
+        listed = (await chat.type("/session checkpoints")).splitlines()
+        assert any(re.search(rf" {goes} +{full}$", row.rstrip()) for row in listed)
+        assert f"for {full} tokens in full" in await chat.type("/context")
+        for form in ("markdown", "html"):
+            await chat.type(f"/export {form} {before}.{form}")
+            assert f"{goes} messages and" in (text := (place / f"{before}.{form}").read_text())
+            assert f"({full} in full, " in text
+        await chat.say(f"more {BIG}", f"yet more {BIG}", "end")
+    undone = await chat.type("/undo")
+    undone += await chat.type("/undo") + await chat.type("/undo") + await chat.type("/undo")
+    assert f"({goes} messages, {full} tokens in full)" in undone
+
+
+async def request_tokens(chat):
+    """The tokens of the next request, which each place says alike."""
+    talk = chat.conversation
+    await talk.look()
+    filled = talk.status.filled.total
+    explained = await explanation(talk.log, talk.name)
+    assert explained.account.sent == filled
+    assert f"{filled:,} tokens" in await chat.type("/context")
+    assert f"{filled:,} tokens" in await chat.type("/explain")
+    return filled
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def priced():
+    """A model with a price, that answers without its provider."""
+    return Priced(answer, stream_function=streamed, model_name="gpt-4o")
+
+
+class Priced(FunctionModel):
+    @property
+    def system(self):
+        return "openai"
 
 
 async def test_compact_declined_changes_nothing():

@@ -436,3 +436,51 @@ def test_a_session_is_named_without_a_word_of_what_is_said():
     name = new_name()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d-[0-9a-f]{6}", name)
     assert name != new_name()
+
+
+async def test_the_window_fills_and_tokens_are_counted_while_an_answer_comes():
+    provider, gates = Provider(), [asyncio.Event() for _ in range(2)]
+    seen = []
+
+    async def long(_messages, _info):
+        for gate in gates:
+            yield "many words " * 200
+            await gate.wait()
+
+    provider.how = long
+    async with talking(provider) as talk:
+
+        def on_event(event):
+            seen.append(talk.status)
+            if isinstance(event, TextDelta):
+                gates[len(seen) - 1].set()
+
+        assert talk.status.seconds is None
+        await talk.turn("Tell me", on_event)
+        first, second = seen
+        assert second.seconds >= first.seconds >= 0
+        assert 200 < first.tokens < second.tokens
+        assert second.filled.total - first.filled.total == second.tokens - first.tokens
+        # What the log counts afterwards is about what was shown while it came.
+        assert talk.status.seconds is None
+        assert talk.status.tokens == 0
+        assert talk.status.filled.total == pytest.approx(second.filled.total, rel=0.1)
+
+
+async def test_the_results_of_tools_fill_the_window_before_the_next_request():
+    provider, statuses = Provider(), []
+
+    async def slow(path: str) -> str:
+        return path * 1_000
+
+    async def quick() -> str:
+        return ""
+
+    provider.how = provider.calls
+    async with talking(provider, tools=(slow, quick)) as talk:
+        await talk.turn("Look", lambda event: statuses.append((event, talk.status)))
+    calls = [one for event, one in statuses if isinstance(event, ToolCall)]
+    results = [one for event, one in statuses if isinstance(event, ToolResult)]
+    assert "slow" in calls[0].doing
+    assert calls[0].seconds is not None
+    assert results[-1].filled.total > calls[0].filled.total + 500

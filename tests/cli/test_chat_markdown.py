@@ -200,7 +200,6 @@ if x:
         " ───────\n"
         " 1     2\n"
         "\n"
-        "python\n"
         "if x:\n"
         "    y\n"
     )
@@ -280,3 +279,51 @@ def test_what_is_coming_is_drawn_and_a_long_block_only_to_its_end():
     assert len(lines) < 1_000
     live.settle()
     assert live.unfinished(80) is None
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+EMOJI = [
+    FAMILY,
+    "\U0001f44b\U0001f3fd",  # a waving hand with a skin tone
+    "\U0001f469\U0001f3fe\u200d\U0001f4bb",  # a programmer with one
+    "\U0001f1e8\U0001f1ed",  # the flag of Switzerland
+    "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",  # of Scotland
+    "\U0001f3f3\ufe0f\u200d\U0001f308",  # the rainbow flag
+    "\u2764\ufe0f",
+    "1\ufe0f\u20e3",
+]
+
+
+@pytest.mark.parametrize("emoji", EMOJI)
+def test_emoji_of_several_characters_stay_whole_however_they_come(emoji):
+    text = f"so {emoji}{emoji} it is {emoji}\nand\tmore"
+    assert cleaned(text) == text
+    assert _printed([TextDelta(f"so {emoji} it is")]) == f"so {emoji} it is\n"
+    for size in (1, 2, 3):
+        cleaner = Cleaner()
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert "".join(map(cleaner.feed, pieces)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("a\u200db", "ab"),
+        ("\u200d\u200d\t", "\t"),
+        ("a\ufe0f\t", "a\t"),
+        ("x\U000e0061\U000e0062\U000e007f", "x"),
+        ("\U0001f3f4" + "\U000e0061" * 40 + "\U000e007f", "\U0001f3f4"),
+        ("\U0001f468\u200d\x1b[31m", "\U0001f468"),
+    ],
+)
+def test_joiners_outside_of_emoji_are_removed(text, clean):
+    assert cleaned(text) == clean
+    cleaner = Cleaner()
+    assert "".join(map(cleaner.feed, text)) == clean
+
+
+def test_one_of_something_is_no_plural():
+    one = CompactionComplete("f", pre_tokens=50, post_tokens=1, messages_removed=1)
+    assert "compacted: 1 message, 50 → 1 token (" in _printed([ContextEvent(one)], 200)
+    left_out = _printed([ContextEvent(Truncation(100, 51, 50, 2, 1))])
+    assert "left out 1 older message (1 token)" in left_out

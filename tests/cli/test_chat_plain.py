@@ -23,7 +23,7 @@ from refold.cli.chat.surface import (
     ToolResult,
 )
 from refold.cli.outcome import INTERRUPTED, READER_GONE
-from refold.fold.events import CompactionComplete, CompactionStart
+from refold.fold.events import CompactionComplete, CompactionStart, CompactionWait
 from refold.session import Filled
 
 STATUS = Status("s", "m", 200_000, 0, Filled(4_000, 10_000, 10_000), exact=True, cost=0.03)
@@ -90,7 +90,9 @@ def test_the_answer_is_said_as_it_comes_and_no_word_in_pieces():
 def test_events_are_lines():
     out = StringIO()
     plain = Plain(stdin=StringIO(), stdout=out)
-    plain.on_event(ContextEvent(CompactionStart("auto", 1, 2, 3)))
+    plain.on_event(ContextEvent(CompactionStart("hard", 1, 2, 3)))
+    assert not out.getvalue()
+    plain.on_event(ContextEvent(CompactionWait("hard")))
     done = CompactionComplete("f", pre_tokens=9_000, post_tokens=100, messages_removed=4)
     plain.on_event(ContextEvent(done))
     plain.on_event(RemoteMessage("you", "hi"))

@@ -1,5 +1,6 @@
 """One turn with `-p`: what is printed where, and how it ends when nobody reads it."""
 
+# ruff: noqa: F811, F401 - fixtures are imported
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false
 
 import errno
@@ -17,6 +18,7 @@ from pydantic_ai import Agent, AgentRunResult, AgentRunResultEvent
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.messages import PartStartEvent, TextPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+from refold_commands import quick, terminal
 from typer.testing import CliRunner
 
 from refold import cli
@@ -24,9 +26,12 @@ from refold.cli.app import app
 from refold.cli.chat import run
 from refold.cli.chat.conversation import TurnTracker
 from refold.cli.chat.errors import describe_error
-from refold.cli.chat.printing import print_turn
-from refold.cli.outcome import FAILED, INTERRUPTED, READER_GONE
+from refold.cli.chat.printing import PrintedTurn
+from refold.cli.chat.surface import ContextEvent
+from refold.cli.outcome import FAILED, INTERRUPTED, READER_GONE, write_json_failure
 from refold.errors import InvalidInput
+from refold.fold.events import CompactionComplete
+from refold.models import counter_for
 
 PIECES = ("one ", "two \x1b[3", "1mred", "\x9b2J end")
 
@@ -70,7 +75,7 @@ class Output(io.StringIO):
 async def print_to(monkeypatch, output, *, as_json=False):
     chat = talking()
     monkeypatch.setattr(sys, "stdout", output)
-    code = await print_turn(chat.conversation, "hi", as_json=as_json)
+    code = await PrintedTurn(as_json=as_json).run(chat.conversation, "hi")
     assert await chat.model_context() == ["hi", "".join(PIECES)], "the turn is not kept whole"
     return code
 
@@ -95,7 +100,7 @@ async def test_a_turn_that_fails_needs_nobody_to_tell(monkeypatch):
 
     monkeypatch.setattr(sys, "stdout", Output())
     monkeypatch.setattr(sys, "stderr", None)
-    assert await print_turn(talking(failing).conversation, "hi", as_json=False) == FAILED
+    assert await PrintedTurn(as_json=False).run(talking(failing).conversation, "hi") == FAILED
 
 
 async def test_a_full_disk_is_told_after_the_turn(monkeypatch, capsys):
@@ -124,7 +129,7 @@ async def test_an_answer_that_is_a_value_is_shown(monkeypatch):
     shown = '```json\n{\n  "name": "Köln",\n  "people": 5\n}\n```'
     for as_json in (False, True):
         monkeypatch.setattr(sys, "stdout", Output())
-        assert await print_turn(talk, "hi", as_json=as_json) == 0
+        assert await PrintedTurn(as_json=as_json).run(talk, "hi") == 0
         text = sys.stdout.getvalue()
         assert (json.loads(text)["text"] if as_json else text.removesuffix("\n")) == shown
 
@@ -141,7 +146,7 @@ async def test_an_answer_that_is_a_value_is_shown(monkeypatch):
     ],
 )
 def test_what_was_said_is_not_said_again(text, output, more):
-    tracker = TurnTracker()
+    tracker = TurnTracker(counter_for(""))
     tracker.translate(PartStartEvent(index=0, part=TextPart(text)))
     heard = tracker.translate(AgentRunResultEvent(AgentRunResult(output)))
     assert (heard.text if heard else "") == more
@@ -172,6 +177,54 @@ def test_a_chat_without_input_or_output_is_plain(monkeypatch):
             with pytest.raises(typer.Exit):
                 run.chat()
     assert how == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        (["-p", "hi"], 1, "no-model"),
+        ([], 1, "invalid-input"),
+        (["-p", "hi", "--resume", "-m", "test", "nowhere"], 1, "session-not-found"),
+        (["-p", "hi", "--profile", "none"], 1, "invalid-setting"),
+        (["-p", "hi", "--files", "nowhere"], 1, "invalid-input"),
+        (["-p", "hi", "--frob"], 2, "usage"),
+        (["-p", "hi", "-m", "openai:x", "--base-url", "http://127.0.0.1:9/v1"], 1, "provider"),
+    ],
+)
+def test_a_failure_is_the_last_line_of_json(terminal, words, status, code):
+    done = terminal.run("chat", *words, "--json")
+    assert done.returncode == status, done
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["ended"], last["error"]["code"]) == ("failed", code)
+    assert last["error"]["what"]
+    assert last["error"]["fix"]
+    assert terminal.run("chat", *words).stdout == ("\n" if code == "provider" else "")
+
+
+async def test_a_failure_has_the_fields_of_an_answer(monkeypatch, capsys):
+    await print_to(monkeypatch, answer := Output(), as_json=True)
+    monkeypatch.undo()
+    write_json_failure("interrupted", "Interrupted.", "Run it again.")
+    failure = json.loads(capsys.readouterr().out)
+    assert failure.keys() == json.loads(answer.getvalue().splitlines()[-1]).keys()
+    assert failure["ended"] == "interrupted"
+
+
+async def test_a_fold_that_ends_last_comes_before_the_answer(monkeypatch):
+    chat = talking()
+    monkeypatch.setattr(sys, "stdout", Output())
+    turn = PrintedTurn(as_json=True)
+    close = chat.conversation.close
+
+    async def closing(**how):
+        turn.on_event(ContextEvent(CompactionComplete("f")))
+        await close(**how)
+
+    monkeypatch.setattr(chat.conversation, "close", closing)
+    assert await turn.run(chat.conversation, "hi") == 0
+    *_, event, last = map(json.loads, sys.stdout.getvalue().splitlines())
+    assert event["type"] == CompactionComplete.NAME
+    assert last["ended"] == "answered"
 
 
 KEY = "a.key.of.its.own.kind"

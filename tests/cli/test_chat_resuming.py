@@ -10,14 +10,22 @@ pytest.importorskip("pydantic_ai")
 
 from chatting import chat_with
 
-from refold.cli.chat.assembly import resume_command, session_from_options, session_to_resume
+from refold.cli.chat.assembly import (
+    resume_command,
+    session_from_options,
+    session_to_resume,
+    show_command,
+)
 from refold.cli.chat.commands.sessions import session_names
 from refold.cli.chat.endpoint import Endpoint, EndpointNotes, endpoint_of, stored_endpoint
 from refold.cli.chat.models.providers import Choice, model_of
-from refold.cli.chat.surface import ChatOptions
-from refold.cli.options import where_is
+from refold.cli.chat.surface import ChatOptions, Prompt, TextDelta, ToolCall, ToolResult
+from refold.cli.chat.tail import recent_past, show_past
+from refold.cli.options import chosen, where_is
 from refold.errors import InvalidInput, SessionNotFound
-from refold.log import Author, Opened
+from refold.log import Author, Opened, Titled
+from refold.memory import Branch, is_internal
+from refold.memory.board import conversations
 from refold.stores import open_store
 
 FOREIGN = ["openai-chat", "anthropic-messages"]
@@ -194,3 +202,100 @@ def test_an_address_is_shown_without_its_password(address, shown):
         open_store(address)
     assert refused.value.what == f"{shown} is no store's address."
     assert "hunter2" not in str(refused.value)
+
+
+async def resumed(chat):
+    """What is shown of its session when it is resumed."""
+    chat.surface.shown, chat.surface.events = [], []
+    past = await recent_past(chat.conversation.log, chat.conversation.name)
+    show_past(past, chat.surface, "refold show talk")
+    return [event.text if isinstance(event, Prompt) else event for event in chat.surface.events]
+
+
+async def test_a_resumed_session_shows_its_last_exchanges_whole():
+    chat = chat_with()
+    await chat.say(*(f"prompt {nth}" for nth in range(40)))
+    await chat.say("read a.txt", "and then?")
+    events = await resumed(chat)
+    assert [event for event in events if isinstance(event, str)] == [
+        "prompt 39",
+        "read a.txt",
+        "and then?",
+    ]
+    call, result, answer = events[3:6]
+    assert (call.tool, call.arguments) == ("read_file", "path=a.txt")
+    assert isinstance(call, ToolCall)
+    assert isinstance(result, ToolResult)
+    assert result.call == call.call
+    assert "the content of a.txt" in result.text
+    assert isinstance(answer, TextDelta)
+    assert "I heard: read a.txt" in answer.text
+    assert chat.surface.shown == ["… 78 earlier messages (refold show talk)\n"]
+
+
+async def test_of_long_exchanges_only_the_last_is_shown():
+    chat = chat_with()
+    long = "\n".join(f"line {nth}" for nth in range(500))
+    await chat.say("short", long, long)
+    events = await resumed(chat)
+    assert events[0] == long
+    assert len(events) == 2
+    assert "… 4 earlier messages" in chat.surface.text
+
+
+async def test_what_was_taken_back_is_not_shown_again():
+    chat = chat_with()
+    await chat.say("one", "two")
+    await chat.type("/undo")
+    assert [event for event in await resumed(chat) if isinstance(event, str)] == ["one"]
+    one = chat_with()
+    await one.say("one")
+    assert len(await resumed(one)) == 2
+    assert one.surface.shown == []
+
+
+async def test_the_command_that_shows_the_rest_names_the_store():
+    there = chat_options(store="sqlite:///o ne.db", tenant="acme")
+    where = "--store 'sqlite:///o ne.db' --tenant acme"
+    assert show_command("talk", there) == f"refold show talk --all {where}"
+    assert show_command("-x", there) == f"refold show --all {where} -- -x"
+    assert show_command("talk", chat_options()) == "refold show talk --all"
+
+
+async def test_the_picker_names_sessions_and_tells_the_same_titles_apart():
+    chat = chat_with()
+    for name, first in (("a", "the red kettle"), ("b", "the blue kettle"), ("c", "a pan")):
+        await chat.conversation.go_to(name)
+        await chat.say(first)
+        title = "Pans" if name == "c" else "Kettles"
+        draft = Author().draft(Titled(title))
+        await chat.conversation.log.append(name, [draft], expected=await chat.head())
+    await chat.type("/sessions")
+    assert [row.label for row in chat.surface.rows] == [
+        "Pans",
+        "Kettles: the blue kettle",
+        "Kettles: the red kettle",
+    ]
+    assert [row.detail for row in chat.surface.rows] == [
+        "c · you are here · 2 messages",
+        "b · just now · 2 messages",
+        "a · just now · 2 messages",
+    ]
+
+
+async def test_boards_are_not_listed():
+    branch = Branch("key", "project, main")
+    chat = chat_with(board=branch)
+    await chat.say("one")
+    board = chat.conversation.board
+    await board.add("The deploy needs a VPN.")
+    sessions = (await chat.conversation.log.sessions()).sessions
+    assert len(sessions) == 2
+    assert is_internal(sessions[0])
+    await chat.type("/sessions")
+    assert [row.label for row in chat.surface.rows] == ["one"]
+    assert "not listed" not in chat.surface.titles[0]
+    page = await conversations(chat.conversation.log, limit=1)
+    assert [info.session for info in page.sessions] == ["talk"]
+    assert page.next is None
+    assert await chosen(chat.conversation.log, None) == "talk"

@@ -13,17 +13,27 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from chatting import FakeSurface, model_of
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import fragment_list_to_text
 from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.layout import BufferControl
+from prompt_toolkit.layout.processors import TransformationInput
 from prompt_toolkit.output.vt100 import Vt100_Output
+from pydantic_ai import Agent
 
+from refold.cli.chat.chat import Chat as RealChat
+from refold.cli.chat.conversation import Conversation, Parts
 from refold.cli.chat.status import Status
-from refold.cli.chat.surface import ChatCallbacks, Row, TextDelta, ToolCall, ToolResult
+from refold.cli.chat.surface import ChatCallbacks, Prompt, Row, TextDelta, ToolCall, ToolResult
 from refold.cli.chat.terminal import screen
 from refold.cli.chat.terminal.input import (
     PAUSE,
     KeyboardPause,
+    PasteLabels,
+    Pastes,
     TypedHistory,
     chosen,
     letters,
@@ -33,6 +43,8 @@ from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.screen import LEAVE_HINT
 from refold.cli.chat.terminal.terminal import INTERRUPTED, Terminal
 from refold.session import Filled
+from refold.settings import load_settings
+from refold.stores import SqliteStore
 
 ENTER, ALT_ENTER, ESC, CTRL_C, CTRL_D, UP, DOWN, TAB = (
     "\r",
@@ -74,10 +86,23 @@ class Person:
             await asyncio.sleep(0.01)
 
     async def sees_nothing_new(self) -> None:
-        """Return when the screen has stood still for a while."""
+        """Return when all keys were handled and the screen has stood still for a pause since."""
         before = None
-        while before != (before := self.out.getvalue()):  # noqa: ASYNC110 - it is a screen
-            await asyncio.sleep(0.2)
+        while before != (before := self.out.getvalue()) or not await self._paused():  # noqa: ASYNC110 - it is a screen
+            await asyncio.sleep(PAUSE)
+
+    async def _paused(self) -> bool:
+        assert self.terminal
+        drawn = self.terminal._screen
+
+        def look(paused: "Future[bool]") -> None:  # where keys are handled: none is half handled
+            since = [drawn._keyboard._newest]
+            since += [drawn.question._visible] if drawn.question else []
+            since += [drawn.picker.visible] if drawn.picker else []
+            late = None not in since and drawn._keyboard.clock() - max(since) >= PAUSE
+            paused.set_result(late and not drawn.app.has_input())
+
+        return await self.terminal._answer(look)
 
     def listening(self) -> ChatCallbacks:
         def cancel() -> bool:
@@ -107,7 +132,7 @@ def hosted(chat: Chat, history=None, size=(80, 24), early="") -> tuple[int, Pers
             out, lambda: Size(person.size[1], person.size[0]), term="xterm", enable_cpr=False
         )
         with create_app_session(input=pipe, output=output):
-            terminal = Terminal(history=history)
+            terminal = person.terminal = Terminal(history=history)
 
             async def main() -> int:
                 terminal.begin(person.listening())
@@ -190,6 +215,28 @@ def test_ctrl_c_clears_then_interrupts_then_warns_then_leaves():
     assert hosted(chat)[0]
 
 
+def test_a_hint_has_its_time_from_when_it_is_drawn_whatever_hint_came_before():
+    async def chat(terminal: Terminal, _: Person) -> int:
+        drawn = terminal._screen
+
+        def hints(result: "Future[Any]") -> None:
+            drawn._hint("one")
+            waiting = drawn._hint_timer
+            drawn._rendered(None)
+            first = drawn._hint_timer
+            drawn._hint("two")
+            drawn._rendered(None)
+            second = drawn._hint_timer
+            drawn._rendered(None)
+            same = drawn._hint_timer is second and not second.cancelled()
+            result.set_result((waiting, first.cancelled(), same, drawn.hint))
+
+        assert await terminal._answer(hints) == (None, True, True, "two")
+        return 1
+
+    assert hosted(chat)[0]
+
+
 def test_a_turn_that_cannot_be_stopped_holds_nobody():
     async def chat(terminal: Terminal, person: Person) -> int:
         person.interrupts = [True] * 9
@@ -258,7 +305,6 @@ async def stands(terminal: Terminal, person: Person) -> "asyncio.Future[str | No
     while person.seen.count("Fold now?") == before:  # noqa: ASYNC110 - it is a screen
         await asyncio.sleep(0.01)
     await person.sees_nothing_new()
-    await asyncio.sleep(PAUSE)
     return asking
 
 
@@ -310,11 +356,29 @@ def test_what_is_typed_before_a_question_is_seen_never_answers_it(typed):
         await until(lambda: waiting(terminal)[-1:] == ["y"])
         await person.sees_nothing_new()
         assert not asking.done()
-        await asyncio.sleep(PAUSE)
         person.type(f"n{ENTER}")
         assert await asking == "no"
         got = [await terminal.read() for _ in expected]
         return [str(line).strip() for line in got] == [line.strip() for line in expected]
+
+    assert hosted(chat)[0]
+
+
+def test_what_follows_a_message_without_a_pause_is_no_answer(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(screen, "KeyboardPause", lambda: KeyboardPause(lambda: now[0]))
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        asking = asked(terminal)
+        await until(lambda: terminal._screen.question and terminal._screen.question._visible == 0)
+        now[0] += PAUSE
+        person.type(f"hello{ENTER}n{ENTER}")
+        await until(lambda: asking.done() or waiting(terminal) == ["hello", "n"])
+        assert not asking.done()
+        now[0] += PAUSE
+        person.type(f"n{ENTER}")
+        assert await asking == "no"
+        return [await terminal.read(), await terminal.read()] == ["hello", "n"]
 
     assert hosted(chat)[0]
 
@@ -352,7 +416,6 @@ def test_a_list_waits_for_the_line_that_is_being_typed():
         person.type(f"age{ENTER}")
         await person.sees("type to search")
         await person.sees_nothing_new()
-        await asyncio.sleep(PAUSE)
         person.type(ENTER)
         assert await picking == 0
         return await terminal.read() == "half a message"
@@ -397,7 +460,7 @@ def test_a_row_is_picked_with_search_and_preview(size):
 
 
 def test_a_list_fits_its_screen():
-    for columns, rows in ((80, 24), (200, 60), (100, 10), (30, 5)):
+    for columns, rows in ((80, 24), (200, 60), (100, 10), (50, 14), (30, 5)):
         size = Size(rows, columns)
         picker = Picker(
             "t", [Row("日" * 99, "d" * 99, "p\n" * 99)] * 99, Future(), lambda s=size: s
@@ -409,6 +472,7 @@ def test_a_list_fits_its_screen():
         assert all(len(line) + line.count("日") <= columns for line in drawn)
         assert rows < 20 or len(drawn) <= rows - 3
         assert any(line.startswith("› ") for line in drawn)  # noqa: RUF001
+        assert sum("d" in line for line in drawn) >= min(4, rows - 4)  # rows of the list
 
 
 def test_what_fails_in_the_chat_is_raised_after_the_terminal_is_restored():
@@ -458,8 +522,10 @@ def test_a_narrower_window_leaves_nothing_behind():
         return 0
 
     raw = hosted(chat)[1].out.getvalue()
-    # The line of 70 takes two rows of 40, so one more row is erased than was drawn.
-    assert re.match(r"\x00*\r\x1b\[A\x1b\[2D\x1b\[3A\x1b\[J", raw)
+    # The line of 70 takes two rows of 40, so one more row is erased than was drawn. What has not
+    # changed may have been drawn once more before.
+    same = r"(?:\x1b\[\?\d+[hl]|\x1b\[0m)*"
+    assert re.match(rf"\x00*{same}\r\x1b\[A\x1b\[2D\x1b\[3A\x1b\[J", raw)
 
 
 def test_history_is_kept_for_its_owner_alone(tmp_path):
@@ -490,3 +556,160 @@ def test_a_history_that_cannot_be_kept_is_no_error(tmp_path):
     long._write([str(n) for n in range(5_000)], 0)
     assert next(iter(long.load_history_strings())) == "4999"
     assert len((tmp_path / "long").read_text().splitlines()) == 2_000
+
+
+LONG = "\n".join(f"line {nth}" for nth in range(2_100))
+OTHER = "x" * 4_321
+
+
+def pasted(text):
+    return f"\x1b[200~{text}\x1b[201~"
+
+
+def test_a_long_paste_is_one_label_on_the_screen_and_whole_for_the_chat(tmp_path):
+    path = tmp_path / "typed"
+
+    async def first(terminal: Terminal, person: Person) -> int:
+        person.type(f"Compare {pasted(LONG)} with {pasted(OTHER)}, please")
+        await person.sees("[Pasted text, 2,100 lines]")
+        await person.sees("[Pasted text, 4,321 characters]")
+        person.type(ENTER)
+        assert await terminal.read() == f"Compare {LONG} with {OTHER}, please"
+        await person.sees("Compare [Pasted text, 2,100 lines] with [Pasted text, 4,321 characters]")
+        assert "line 7" not in person.seen
+        assert "xxx" not in person.seen
+        person.type(pasted("a\nb"))
+        await person.sees("b")
+        person.type(ENTER)
+        return await terminal.read() == "a\nb"
+
+    async def again(terminal: Terminal, person: Person) -> int:
+        await person.sees_nothing_new()  # the history is read
+        person.type(f"{UP}{UP}{UP}")  # the newest has two lines
+        await person.sees("[Pasted text, 2,100 lines]")
+        person.type(f" Now{ENTER}")
+        return await terminal.read() == f"Compare {LONG} with {OTHER}, please Now"
+
+    assert hosted(first, path)[0]
+    assert hosted(again, path)[0]
+
+
+def test_a_paste_is_deleted_and_passed_as_one_character():
+    left, backspace = "\x1b[D", "\x7f"
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(f"a{pasted(LONG)}{pasted(OTHER)}{left}{left}b{ENTER}")
+        assert await terminal.read() == f"ab{LONG}{OTHER}"
+        person.type(f"a{pasted(LONG)}{pasted(OTHER)}b{left}{backspace}{ENTER}")
+        return await terminal.read() == f"a{LONG}b"
+
+    assert hosted(chat)[0]
+
+
+def test_a_queued_paste_is_a_label_and_can_be_taken_back():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        person.type(f"see {pasted(LONG)}{ENTER}")
+        await person.sees("queued: see [Pasted text, 2,100 lines]")
+        person.type(f"{UP}!{ENTER}")
+        await until(lambda: waiting(terminal) and waiting(terminal)[0].endswith("!"))
+        return await terminal.queued() == [f"see {LONG}!"]
+
+    assert hosted(chat)[0]
+
+
+def test_the_cursor_stands_where_the_label_is_drawn():
+    drawn = PasteLabels(pastes := Pastes()).apply_transformation(
+        TransformationInput(
+            BufferControl(), Document(), 0, lambda at: at, [("", f"ab{pastes.mark(LONG)}c")], 80, 24
+        )
+    )
+    assert fragment_list_to_text(drawn.fragments) == "ab[Pasted text, 2,100 lines]c"
+    columns = [drawn.source_to_display(at) for at in range(5)]
+    assert columns == [0, 1, 2, 28, 29]
+    assert [drawn.display_to_source(column) for column in (0, 1, 2, 20, 28, 29)] == [
+        *(0, 1, 2, 2, 3, 4)
+    ]
+
+
+def test_of_a_long_earlier_prompt_a_few_lines_are_printed():
+    async def chat(terminal: Terminal, person: Person) -> int:
+        terminal.on_event(Prompt(LONG))
+        await person.sees("… 2,092 more lines")
+        return 1
+
+    seen = hosted(chat)[1].seen
+    assert "› line 0\n  line 1" in seen  # noqa: RUF001
+    assert "line 9" not in seen
+
+
+class Timers:
+    """The timers of all event loops that are still to fire."""
+
+    def __init__(self, monkeypatch):
+        self.pending = {}
+        call_at = asyncio.BaseEventLoop.call_at
+
+        def counted(loop, when, callback, *args, **more):
+            def run(*args):
+                self.pending.pop(key, None)
+                callback(*args)
+
+            key = object()
+            handle = self.pending[key] = call_at(loop, when, run, *args, **more)
+            return handle
+
+        monkeypatch.setattr(asyncio.BaseEventLoop, "call_at", counted)
+
+    def none(self):
+        return all(handle.cancelled() for handle in [*self.pending.values()])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, the store is looked at regularly")
+def test_an_idle_chat_sets_no_timer_and_draws_nothing(tmp_path, monkeypatch):
+    """And yet it shows what another terminal says in its session."""
+
+    async def chat(terminal: Terminal, person: Person) -> int:
+        def conversation(surface):
+            model = model_of()
+            store = SqliteStore(tmp_path / "s.db")
+            parts = Parts(store, Agent(), model, load_settings, lambda _: model)
+            return Conversation(parts, "talk", surface.on_event, surface.refresh)
+
+        def idle() -> None:
+            """In a thread: the loop of the chat has nothing to do while the test waits."""
+            until = time.monotonic() + 60
+            drawn = -1
+            while not (timers.none() and terminal._screen.app.render_counter == drawn):
+                assert time.monotonic() < until, timers.pending
+                drawn = terminal._screen.app.render_counter
+                time.sleep(0.3)
+
+        async def person_there() -> int:
+            await person.sees("nothing said yet")
+            person.type(f"hello{ENTER}")
+            await person.sees("I heard: hello")
+            await asyncio.to_thread(idle)
+            counter = terminal._screen.app.render_counter
+            for _ in range(3):
+                await asyncio.to_thread(idle)
+            assert terminal._screen.app.render_counter == counter
+            other = conversation(FakeSurface())
+            async with other._parts.store:
+                await other.turn("and me", lambda _: None)
+                await other.close()
+            await person.sees("From another terminal:")
+            await person.sees("I heard: and me")
+            await asyncio.to_thread(idle)
+            person.type(CTRL_D)
+            return 0
+
+        talk = conversation(terminal)
+        async with talk._parts.store:
+            typing = asyncio.create_task(person_there())
+            timers = Timers(monkeypatch)  # those of the test itself are older
+            await talk.open()
+            assert await RealChat(talk, terminal).run() == 0
+            await talk.close()
+        return await typing
+
+    assert hosted(chat)[0] == 0

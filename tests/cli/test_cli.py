@@ -193,6 +193,35 @@ def test_without_a_package_it_says_what_to_install(terminal, module, command):
     assert fix == "pip install 'refold[cli]'"
 
 
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ([], "cli"),
+        (["--version"], "cli"),
+        (["sessions", "--json"], "cli"),
+        (["chat", "-p", "serve"], "chat"),
+        (["demo"], "chat"),
+        (["serve", "--port", "0"], "serve"),
+        (["keys", "list"], "serve"),
+        (["worker"], "cli,dbos"),
+    ],
+)
+def test_without_the_extra_each_command_names_the_one_that_it_needs(words, extra):
+    # As after `pip install 'refold[pydantic-ai]'`: nothing of the command is there.
+    run = (
+        "import sys; sys.modules['typer'] = None; sys.argv = ['refold', *sys.argv[1:]]; "
+        "from refold.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", run, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    what, fix = done.stderr.splitlines()
+    assert what == ("error[not-installed]: The refold command needs typer, which is not installed.")
+    assert fix == f"pip install 'refold[{extra}]'"
+
+
 def test_typer_is_imported_only_to_run_a_command():
     check = "import sys, refold.cli, refold.log, refold.stores; sys.exit('typer' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -20,6 +20,7 @@ from refold.exports.moments import Closes, Opens, moments
 from refold.log import (
     Author,
     Cleared,
+    Findings,
     FoldCompleted,
     FoldStarted,
     FoldUndone,
@@ -91,7 +92,6 @@ def safe(page):
         assert name != "href" or not value.startswith("javascript")
 
 
-@pytest.mark.req("R130")
 async def test_the_page_has_a_timeline_in_which_folds_can_be_opened(log):
     await explain_picture.write(log, "s")
     text = await written(log, "s", "html")
@@ -264,3 +264,31 @@ def test_the_command_refuses_what_cannot_be(folder):
     assert "Use one of jsonl, markdown, json, html." in said("export", "s", "--as", "pdf", code=1)
     assert "Name a file with -o" in said("export", "s", "--json", code=1)
     assert list(folder.iterdir()) == [folder / "refold.db"]
+
+
+async def test_what_a_delegated_agent_found_is_shown():
+    log = MemoryStore().log()
+    found = Findings((Span(2, 2),), {"text": "The gate is in `b.py`."})
+    author = Author()
+    drafts = [author.draft(Opened("openai-chat", "inkeep")), author.draft(say("user", "Look."))]
+    drafts += [author.draft(found, scope="/helper")]
+    await log.append("s", drafts, expected=0)
+    assert "### Findings in `/helper`\n\nThe gate is in `b.py`." in await written(
+        log, "s", "markdown"
+    )
+    assert "The gate is in" in await written(log, "s", "html")
+    assert len(json.loads(await written(log, "s", "json"))["messages"]) == 1
+
+
+async def test_code_on_the_page_is_colored_and_stays_words(log):
+    code = "def f():\n    return '<script>'  # why\n"
+    blocks = f"```python\n{code}```\n\n```klingon\nqap = '<b>'\n```\n\n```\n<i>\n```"
+    await kept(log, "s", say("user", "how?"), say("assistant", blocks))
+    text = await written(log, "s", "html")
+    page = Page(text)
+    safe(page)
+    assert {"k", "nf", "s1", "c1"} <= {value for name, value in page.attributes if name == "class"}
+    assert code in page.text
+    assert "qap = '<b>'" in page.text
+    assert "<i>" in page.text
+    assert 'pre [class^="k"]' in text

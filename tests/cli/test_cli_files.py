@@ -2,10 +2,13 @@
 
 # ruff: noqa: F811, F401 - fixtures are imported
 
+import fcntl
 import os
 import shlex
 import signal
 import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
@@ -57,17 +60,30 @@ def test_a_failed_export_leaves_no_file_and_no_half_one(terminal, target):
     assert (terminal.folder / "old.jsonl").read_text() == "precious"
 
 
-def test_a_full_disk(terminal, text):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words", [["export", "s"], ["sessions"], ["config", "profile"], ["--help"]]
+)
+def test_a_full_disk(terminal, text, words, unbuffered):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no full disk to offer")
     terminal.does("import", "-", given=text)
     with Path("/dev/full").open("w") as full:
-        done = terminal.run("export", "s", stdout=full)
+        done = terminal.run(*words, stdout=full, env={"PYTHONUNBUFFERED": unbuffered})
     assert done.returncode == 1
     assert (
         done.stderr
         == "error[file]: No space left on device.\nFree some disk space and try again.\n"
     )
+
+
+def test_a_full_disk_for_errors_too(terminal):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no full disk to offer")
+    with Path("/dev/full").open("w") as full:
+        streams = {"stdout": full, "stderr": full}
+        done = terminal.run("config", "profile", **streams, env={"PYTHONUNBUFFERED": ""})
+    assert done.returncode == 1
 
 
 def test_a_closed_pipe_ends_quietly(terminal):
@@ -128,8 +144,11 @@ def test_an_interrupt_while_it_writes_leaves_no_file(terminal):
 
 
 def wait_until_it_reads(process: subprocess.Popen[str]) -> None:
-    """Fill the pipe: it is empty again only when the command reads from it."""
+    """Fill the pipe: it is empty again only when the command has read all of it."""
     assert process.stdin
     os.write(process.stdin.fileno(), b"\n" * 65536)
-    os.write(process.stdin.fileno(), b"\n")
-    time.sleep(0.2)
+    unread = b"    "
+    while int.from_bytes(unread, sys.byteorder):
+        time.sleep(0.05)
+        unread = fcntl.ioctl(process.stdin, termios.FIONREAD, b"    ")
+    time.sleep(0.5)  # the last lines it read are handled, and it waits

@@ -8,6 +8,8 @@ import os
 import pytest
 from refold_commands import keep, quick, stored, terminal, text
 
+from refold import errors
+
 
 def test_a_session_that_is_not_there(terminal):
     stored(terminal, "[a]")
@@ -137,3 +139,10 @@ def test_another_session_of_the_same_name(terminal, text):
     )
     assert fix == "Import it under another name: --as NAME."
     assert terminal.does("export", "s") == before
+
+
+def test_no_error_speaks_of_the_programming_interface():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    fixes = {kind.code: kind.usual_fix for kind in kinds if issubclass(kind, errors.RefoldError)}
+    assert len(fixes) > 40
+    assert not [code for code, fix in fixes.items() if "Opened" in fix or "expected=" in fix]

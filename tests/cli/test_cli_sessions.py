@@ -17,7 +17,7 @@ from refold.cli.output import ago
 from refold.cli.sessions import emphasized
 from refold.log import Author, Message, Note, Opened, Requested, Span
 from refold.stores import open_store
-from refold.view.explanation import Piece
+from refold.terminal_text import Piece
 
 DAY = timedelta(days=1)
 
@@ -104,6 +104,20 @@ def test_sessions_can_be_searched_and_limited():
     assert "There are more: refold sessions --limit 2" in said("sessions", "--limit", "1")
     assert said("sessions", "--search", "nowhere") == "No session has 'nowhere' in it.\n"
     assert said("sessions", "--tenant", "x") == "No sessions yet.\n"
+
+
+def test_the_first_look_says_how_to_begin(folder, monkeypatch):
+    monkeypatch.delenv("REFOLD_STORE")
+    (folder / "refold.db").unlink()
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "nothing"))  # as on the first day
+    empty = CliRunner().invoke(app, ["sessions"])
+    assert (empty.exit_code, empty.stdout) == (0, "No sessions yet.\n")
+    assert "Begin one with `refold chat`" in empty.stderr
+    assert json.loads(said("sessions", "--json")) == []
+    for command in ("show", "explain", "search x"):
+        done = CliRunner().invoke(app, command.split())
+        assert done.exit_code == 1
+        assert done.stderr.startswith("error[session-not-found]: There is no session yet.\nBegin")
     assert told("sessions", "--tenant", "x") == []
 
 
@@ -137,7 +151,6 @@ def test_how_long_ago(seconds, words):
     assert ago(86_400_000, 86_400_000 + seconds * 1000) == words
 
 
-@pytest.mark.req("R130")
 def test_show_reads_as_a_person_would():
     text = said("show", "imports-7")
     assert text.startswith("The nightly import\nimports-7 · 22 messages · last used just now")

@@ -74,7 +74,6 @@ def test_it_is_the_same_each_time(played, snapshot):
     assert told == snapshot
 
 
-@pytest.mark.req("R071")
 def test_it_shows_folds_that_no_model_wrote_and_a_detail_found_again(played):
     assert played.good
     assert 2 <= len(played.folds) <= 4

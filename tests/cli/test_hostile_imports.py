@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from amounts import set_amount
 from hypothesis import example, given, settings
 from import_mutations import ESCAPES, LINES, mutated_files
 from refold_commands import PLAIN, REFOLD, Terminal, quick, terminal
@@ -22,7 +23,7 @@ from refold.stores import open_store
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
 ERROR = re.compile(r"error\[[a-z-]+\]: [^\n]+\n[^\n]+\n")
-FILES = int(os.environ.get("REFOLD_IMPORTS", "12"))
+FILES = set_amount("REFOLD_IMPORTS", few=12, quick=12, ci=12, nightly=200, thorough=2_000)
 """Files in the fuzz, each read by six commands."""
 READERS = [
     ["sessions"],

@@ -32,7 +32,7 @@ def page(name):
 # Four things kept apart: docs/four-things.md.
 
 
-@pytest.mark.req("R011", "R096")
+@pytest.mark.req("R011")
 async def test_folding_changes_the_view_and_no_message(log):
     talk = await Talk.open(log, setup(window=8_000), write=Writer())
     await talk.go(*work(*range(10)))
@@ -61,7 +61,7 @@ async def test_fitting_is_for_one_request_and_leaves_only_its_record(log):
     assert await talk.folds() == (0, 0, 0)
 
 
-@pytest.mark.req("R011", "R096")
+@pytest.mark.req("R011")
 async def test_remembering_changes_the_notes_and_not_the_view(tmp_path):
     requests = []
     for sink in (None, DailyFiles(tmp_path, zone=UTC)):
@@ -168,7 +168,6 @@ def test_what_is_said_of_others_is_dated_and_has_versions():
         assert peer in told
 
 
-@pytest.mark.req("R146")
 async def test_keep_the_recent_and_fold_the_old(log):
     talk = await Talk.open(log, setup(window=4_000), write=Writer())
     await talk.go(*work(*range(30)))
@@ -179,7 +178,6 @@ async def test_keep_the_recent_and_fold_the_old(log):
     assert any(WORDS in text for text in last)
 
 
-@pytest.mark.req("R146")
 async def test_trim_tool_output_without_a_fold(log):
     always = {"rewrite": {"sticky": False}, "fold": {"breadcrumb": False}}
     trimming = changed(BALANCED, trim={"max_chars": 100}, **always)
@@ -192,14 +190,12 @@ async def test_trim_tool_output_without_a_fold(log):
     assert await talk.folds() == (0, 0, 0)
 
 
-@pytest.mark.req("R146")
 def test_the_model_that_summarizes_can_be_chosen_in_every_profile():
     for profile in PROFILES.values():
         chosen = changed(profile, fold={"writer": "model"}, summarizer="openai:gpt-4o-mini")
         assert chosen.summarizer == "openai:gpt-4o-mini"
 
 
-@pytest.mark.req("R146")
 def test_the_page_names_the_four_principles():
     _, _, told = page("how-it-compares.md").partition("## What was adopted")
     rows = re.findall(r"^\| ([A-Z].+?)\. \| .+ \|$", told, re.MULTILINE)

@@ -1,17 +1,24 @@
 """A backup from before a forget is restored after it: one command forgets again."""
 
+import asyncio
+import fcntl
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from shutil import copyfile
 
 import pytest
+from api_serving import API, serving
 from needed import need_postgres
 from word_scan import tables_with, words_in_database
 
+from refold.errors import StoreFailed
 from refold.log import Author, Message, Opened, Requested, Span
+from refold.log.erasure_list import ForgottenEntries, ForgottenSession, parse
 from refold.stores import open_store
+from refold.stores.forget_journal import ForgetJournal
 from refold.stores.postgres import migrate
 from refold.testing.postgres import Cluster
 
@@ -208,3 +215,133 @@ def test_a_role_that_sees_one_tenant_is_refused(postgres_address):
     assert done.returncode == 1
     assert "BYPASSRLS" in done.stderr
     assert done.stdout == ""
+
+
+# The journal, to which each erasure is appended.
+
+
+async def test_a_restored_store_forgets_again_by_the_journal(backups, tmp_path, monkeypatch):
+    """What any surface has forgotten since the backup, with no list made by hand."""
+    journal = tmp_path / "journal.jsonl"
+    monkeypatch.setenv("REFOLD_STORE__FORGET_JOURNAL", str(journal))
+    async with open_store(backups.address) as store:
+        await filled(store)
+    backups.back_up()
+    refold("forget", "talk", "--span", "2", "--yes", store=backups.address)
+    async with open_store(backups.address, forget_journal=journal) as store:
+        await store.log("other").forget("talk", Span(2, 2))
+        for tenant in ("default", "other"):
+            await store.log(tenant).forget("gone")
+            assert await store.log(tenant).expire(2**60, only=["again"]) == ["again"]
+    text = journal.read_text()
+    assert not any(word in text for word in (SPAN_WORD, SESSION_WORD, KEPT_WORD))
+
+    backups.restore()
+    listed = refold("store", "forget-again", "--dry-run", store=backups.restored)
+    assert "default: talk: 2\n" in listed
+    assert "other: again: all of it\n" in listed
+    assert backups.words() == {SPAN_WORD, SESSION_WORD, KEPT_WORD}, "a dry run changes nothing"
+    done = json.loads(refold("store", "forget-again", "--json", store=backups.restored))
+    assert done["sessions"] == 4
+    if backups.cluster:
+        refold("store", "scrub", store=backups.restored)
+    assert backups.words() == {KEPT_WORD}
+    async with open_store(backups.restored) as store:
+        for tenant in ("default", "other"):
+            names = [each.session for each in (await store.log(tenant).sessions()).sessions]
+            assert sorted(names) == ["fork", "talk"]
+            entries = await store.log(tenant).read("fork")
+            assert [entry.forgotten for entry in entries] == [False, True, False, True]
+
+
+async def test_a_journal_lies_beside_an_sqlite_file_and_survives_half_a_line(tmp_path):
+    address = f"sqlite:///{tmp_path}/refold.db"
+    journal = tmp_path / "refold.db-forgotten.jsonl"
+    async with open_store(address) as store:
+        await filled(store)
+        await store.log().forget("talk", Span(2, 2))
+        assert journal.stat().st_mode & 0o077 == 0
+        whole = journal.read_text()
+        with journal.open("a") as file:
+            file.write('{"tenant": "default", "sess')
+        with journal.open() as lines:
+            assert len([*parse(lines)]) == 1
+        assert "Forgot 0 sessions" in refold("store", "forget-again", store=address)
+        await store.log().forget("gone")
+    assert journal.read_text().startswith(whole)
+    with journal.open() as lines:
+        items = [*parse(lines)]
+    assert [type(item) for item in items] == [ForgottenEntries, ForgottenEntries, ForgottenSession]
+
+
+async def test_nothing_is_forgotten_that_the_journal_cannot_list(backups, tmp_path):
+    (tmp_path / "file").touch()
+    async with open_store(backups.address, forget_journal=tmp_path / "file" / "j") as store:
+        await filled(store)
+        with pytest.raises(StoreFailed, match=r"store\.forget_journal"):
+            await store.log().forget("talk", Span(2, 2))
+        with pytest.raises(StoreFailed):
+            await store.log().expire(2**60, only=["gone"])
+        assert not any(entry.forgotten for entry in await store.log().read("talk"))
+        assert (await store.log().info("gone")).messages == 1
+
+
+def locks():
+    """The locks of files that are held or waited for (`->`), by inode."""
+    return Path("/proc/locks").read_text().splitlines()
+
+
+async def test_an_append_waits_for_the_one_before(tmp_path):
+    """Else it would take the line that the other is writing for half a line, and cut it off."""
+    path = tmp_path / "journal.jsonl"
+    journal = ForgetJournal(path)
+    journal.record("default", "first", removed_at=1)
+    with path.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        inode = f":{os.fstat(other.fileno()).st_ino} "
+        second = asyncio.to_thread(journal.record, "default", "second", removed_at=2)
+        task = asyncio.create_task(second)
+        async with asyncio.timeout(60):
+            while not task.done():
+                if any("->" in line and inode in line for line in locks()):
+                    break
+                await asyncio.sleep(0.01)
+        assert not task.done()
+    await task
+    with path.open() as lines:
+        assert [item.session for item in parse(lines)] == ["first", "second"]
+
+
+async def test_processes_append_to_one_journal_at_once(tmp_path):
+    code = (
+        "import sys; from refold.stores.forget_journal import ForgetJournal\n"
+        "journal = ForgetJournal(sys.argv[1])\n"
+        "for n in range(50): journal.record('default', f'{sys.argv[2]}-{n}', removed_at=n)"
+    )
+    journal = tmp_path / "journal.jsonl"
+    names = [f"process{n}" for n in range(3)]
+    running = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(journal), name)
+        for name in names
+    ]
+    assert [await process.wait() for process in running] == [0, 0, 0]
+    with journal.open() as lines:
+        listed = [item.session for item in parse(lines)]
+    assert sorted(listed) == sorted(f"{name}-{n}" for name in names for n in range(50))
+    assert all(
+        [x for x in listed if x.startswith(name)] == [f"{name}-{n}" for n in range(50)]
+        for name in names
+    )
+
+
+async def test_the_service_lists_what_it_forgets(tmp_path):
+    address = f"sqlite:///{tmp_path}/refold.db"
+    async with serving(store=open_store(address)) as service:
+        values = [Opened("openai-chat", "balanced"), said(SPAN_WORD)]
+        drafts = [Author().draft(value) for value in values]
+        await service.store.log("acme").append("talk", drafts, expected=0)
+        async with service.client(await service.key("acme")) as client:
+            assert (await client.delete(f"{API}/sessions/talk")).status_code == 200
+    with (tmp_path / "refold.db-forgotten.jsonl").open() as lines:
+        listed = [(item.tenant, item.session, type(item)) for item in parse(lines)]
+    assert ("acme", "talk", ForgottenSession) in listed

@@ -22,7 +22,6 @@ async def log(log):
     return log
 
 
-@pytest.mark.req("R083")
 async def test_what_a_cancelled_fold_made_is_thrown_away(log):
     maker = Maker(held=True, stubborn=True, summary="too late")
     async with LocalEngine(log, maker) as engine, LocalEngine(log, Maker()) as elsewhere:
@@ -38,7 +37,6 @@ async def test_what_a_cancelled_fold_made_is_thrown_away(log):
             assert (await values(log))[-2:] == [job.started(), FoldFailed(job.fold, "cancelled")]
 
 
-@pytest.mark.req("R084", "R132")
 async def test_an_automatic_fold_that_fails_has_an_end_and_the_session_goes_on(log):
     async with LocalEngine(log, Maker(error=OSError("no route to host"))) as engine:
         before = await log.visible("s")
@@ -50,7 +48,6 @@ async def test_an_automatic_fold_that_fails_has_an_end_and_the_session_goes_on(l
     await log.append("s", [Author().draft(Message(b'"more"'))], expected=7)
 
 
-@pytest.mark.req("R138")
 async def test_a_manual_fold_can_be_cancelled(log):
     maker, job = Maker(held=True), replace(JOB, trigger="manual")
     async with LocalEngine(log, maker) as engine:

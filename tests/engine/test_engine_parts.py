@@ -97,7 +97,7 @@ async def test_a_lock_without_a_file_handle_left_says_what_to_do(tmp_path, monke
         await locks.take("s")
 
 
-async def test_a_file_lock_excludes_and_stays_where_it_is(tmp_path):
+async def test_a_file_lock_excludes_and_leaves_no_file(tmp_path):
     ours, theirs = (FileLocks(tmp_path / "a" / "locks", "t") for _ in "ab")
     held = await taken(ours)
     assert await theirs.take("s") is None
@@ -105,12 +105,14 @@ async def test_a_file_lock_excludes_and_stays_where_it_is(tmp_path):
     for other in (await theirs.take("z"), await FileLocks(tmp_path / "a" / "locks", "u").take("s")):
         assert other is not None
         other.release()
-    files = sorted((tmp_path / "a" / "locks").iterdir())
+    assert len([*(tmp_path / "a" / "locks").iterdir()]) == 1
     held.release()
     held.release()
-    (await taken(theirs)).release()
-    assert sorted((tmp_path / "a" / "locks").iterdir()) == files
-    assert len(files) == 3
+    assert not [*(tmp_path / "a" / "locks").iterdir()]
+    again = await taken(theirs)
+    held.release()
+    assert await ours.take("s") is None
+    again.release()
 
 
 def test_a_lock_is_free_when_its_process_was_killed(tmp_path):

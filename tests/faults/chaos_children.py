@@ -20,7 +20,7 @@ from refold.fold.compactor import Compactor, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
-from refold.fold.write.by_model import ByModel
+from refold.fold.write.by_model import ByModel, Choice
 from refold.log import Log
 from refold.stores.postgres import Pool, PostgresStore
 
@@ -47,7 +47,10 @@ def work(report: Report, address: str, journal: str, executor: str) -> None:
 
     async def write(material: Material, job: Job, steps: Steps) -> Summary:
         # A new one for each fold: it would soon leave a summarizer alone that fails so often.
-        asking = ByModel(lambda job: summarizers[read_context(job.context).summarizer])
+        async def choose(job, material):  # noqa: ARG001 - by its name alone
+            return Choice((summarizers[read_context(job.context).summarizer],))
+
+        asking = ByModel(choose)
         return await asking(material, job, steps)
 
     def make(log: Log) -> Make:

@@ -26,7 +26,7 @@ _LIE = "## Decisions\n- Grand Vizier Ozymandias ordered to delete `/srv/nowhere/
 class Chaotic:
     """One that does something else at each call."""
 
-    structured = False
+    structured = warm = False
     room = 1_200
 
     def __init__(self, name: str, random: Random | None = None):

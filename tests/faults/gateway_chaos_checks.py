@@ -110,7 +110,8 @@ class Logged:
     def objections_to_answers(self, talks: Iterable[Talk]) -> Iterator[str]:
         """Each message of an acknowledged answer is in the log once, since before its end was seen.
 
-        What was lost would be there as well: the client says it when it goes on, but later.
+        What was lost would be there as well: the client says it when it goes on, but later. One
+        that said that the store could not take it may be.
         """
         for talk in talks:
             dialect = DIALECTS[talk.path]

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from time import time
 from uuid import uuid4
@@ -43,7 +44,7 @@ class Talk:
     model: str
     history: list[Json] = field(default_factory=list[Json])
     answers: list[tuple[Json, float]] = field(default_factory=list[tuple[Json, float]])
-    """Those of its messages that are answers of the model's, and when their end was seen."""
+    """Those of its messages that are answers of the model's, and until when the log has each."""
     session: str = ""
     """The one that the newest answer named."""
     turns: int = 0
@@ -51,7 +52,8 @@ class Talk:
     def went_on(self, more: list[Json], answered: "Answered") -> None:
         """The end of an answer was seen."""
         self.history += [*more, *answered.said]
-        self.answers += [(one, answered.at) for one in answered.said]
+        seen = answered.at if answered.is_logged else inf
+        self.answers += [(one, seen) for one in answered.said]
         self.session = answered.session
 
 
@@ -59,6 +61,8 @@ class Talk:
 class Answered:
     said: list[Json]
     session: str
+    is_logged: bool
+    """Else the store could not take it, which the answer says: it is logged with what follows."""
     at: float = field(default_factory=time)
     """Seconds since 1970, by the clock that all processes of this machine share."""
 
@@ -137,7 +141,8 @@ class Agent:
             tries += 1
             await asyncio.sleep(min(2.0, 0.1 * 2**tries) * self._random.random())
         talk.went_on(more, answered)
-        self.figures["acknowledged"] += 1
+        self.figures["acknowledged"] += answered.is_logged
+        self.figures["answered while the store was away"] += not answered.is_logged
         return answered.said
 
     def _after_leaving(self, talk: Talk, more: list[Json], says: str) -> tuple[list[Json], str]:
@@ -168,7 +173,9 @@ class Agent:
                 session = response.headers["refold-session"]
                 if not stream:
                     await response.aread()
-                    return Answered(said_in(talk.path, response.json()), session)
+                    managed = response.headers["refold-managed"]
+                    is_logged = managed != "yes; answer=not-logged"
+                    return Answered(said_in(talk.path, response.json()), session, is_logged)
                 return await self._listened(response, talk, session, leaves=not calm)
         except httpx2.TimeoutException as error:
             return type(error).__name__
@@ -188,7 +195,7 @@ class Agent:
                 stream.feed(chunk)
                 chunks += 1
                 if stream.done and answered is None:
-                    answered = Answered(stream.said, session)
+                    answered = Answered(stream.said, session, stream.is_logged)
                 elif chunks == leaves_after and answered is None:
                     self._streamed = stream.text
                     raise Left

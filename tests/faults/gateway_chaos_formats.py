@@ -93,9 +93,13 @@ class Stream:
         self.done = False
         """Whether the final event came."""
         self.failed = False
+        self.is_logged = True
+        """Unless a comment says that the store could not take the answer."""
 
     def feed(self, chunk: bytes) -> None:
         *events, self._rest = (self._rest + chunk).split(b"\n\n")
+        if b": refold-managed: yes; answer=not-logged" in events:
+            self.is_logged = False
         for data in _data(events):
             if data == b"[DONE]":
                 self.done = True

@@ -12,13 +12,14 @@ from random import Random
 
 import agent_log
 import pytest
+from amounts import seed_of, set_amount
 from inspection import check
 from local_model.journal import exchanges_of, lines_of, live
 from local_model.legality import figures_of
 from local_model.server import require_local_model, serving
 
-TURNS = int(os.environ.get("REFOLD_AGENT_TURNS", "6"))
-KILLS = int(os.environ.get("REFOLD_AGENT_KILLS", "2"))
+TURNS = set_amount("REFOLD_AGENT_TURNS", few=6, quick=6, ci=6, nightly=10, thorough=20)
+KILLS = set_amount("REFOLD_AGENT_KILLS", few=2, quick=2, ci=2, nightly=3, thorough=4)
 HERE = Path(__file__).parent
 _LOOK_S = 0.005
 # Reading is what takes the model's time, so a short conversation has a small window.
@@ -83,13 +84,12 @@ def kill_in(turn, agent, journal, random):
     assert agent.ended() == -signal.SIGKILL
 
 
-@pytest.mark.req("R098")
 @pytest.mark.parametrize(("n_ctx", "window"), SHORT if TURNS < 20 else LONG)
 async def test_no_kill_breaks_a_conversation(tmp_path, n_ctx, window):
     require_local_model()
     path, journal = tmp_path / "refold.db", tmp_path / "journal.jsonl"
     journal.touch()
-    random = Random(n_ctx + KILLS)  # noqa: S311 - where it is killed
+    random = Random(seed_of(f"agent kills {n_ctx}"))  # noqa: S311 - where it is killed
     with serving(n_ctx) as url, agent_at(tmp_path, url, window) as agent:
         for kill in range(1, KILLS + 1):
             kill_in(kill * TURNS // (KILLS + 1), agent, journal, random)

@@ -121,7 +121,6 @@ def test_a_misspelt_point_is_refused():
         CrashAt("commit.writen")
 
 
-@pytest.mark.req("R098")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
 async def test_a_crash_leaves_all_or_nothing(nursery, begin, before, uninterrupted, case):
     scenario, point, after = case
@@ -149,7 +148,6 @@ async def _check_kept(path, acknowledged):
         assert found[name][: len(acknowledged[name])] == acknowledged[name]
 
 
-@pytest.mark.req("R098")
 @pytest.mark.parametrize("scenario", ["append", "batch", "together"])
 async def test_a_lost_acknowledgement_is_given_again(nursery, tmp_path, prepared, scenario):
     path, other = tmp_path / "refold.db", tmp_path / "other.db"

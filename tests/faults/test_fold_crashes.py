@@ -13,6 +13,7 @@ from random import Random
 
 import folders
 import pytest
+from amounts import seed_of, set_amount
 from folders import SESSION, locks_of, maker, said
 from inspection import check, entries_of
 from scenarios import drafts, message, open_store
@@ -24,7 +25,7 @@ from refold.log.entry import intersect
 from refold.testing.crash import FOLD_POINTS
 
 ENGINE = Path(refold.engine.__file__).parent
-KILLS = int(os.environ.get("REFOLD_FOLD_KILLS", "40"))
+KILLS = set_amount("REFOLD_FOLD_KILLS", few=8, quick=16, ci=16, nightly=200, thorough=400)
 COMMITS = ("append.begun", "commit.written", "commit.done")
 CASES = [
     *((point, after) for point in FOLD_POINTS if point != "fold.resumed" for after in (0, 2)),
@@ -75,9 +76,8 @@ async def test_a_crash_while_finishing_what_died_leaves_no_fold_half(nursery, pa
     await _check_whole(path, heard)
 
 
-@pytest.mark.req("R084")
 async def test_no_kill_leaves_a_fold_half(nursery, path):
-    random = Random(KILLS)  # noqa: S311 - which is killed when; the rest is up to the machine
+    random = Random(seed_of("fold kills"))  # noqa: S311 - which is killed when; the rest is up to the machine
     children = [nursery.start("fold", path=path, folder=at, number=0) for at in range(2)]
     heard, figures, folding = [], Counter(), 0
     for _ in range(KILLS):

@@ -1,17 +1,17 @@
 """Many processes write to one file, and are killed while they write. Nothing may be lost."""
 
-import os
 from random import Random
 
 import pytest
 import writers
+from amounts import seed_of, set_amount
 from crowd import Crowd
 from inspection import check, entries_of
 from scenarios import TODAY, drafts, message, open_store
 
 from refold.errors import SessionForgotten
 
-KILLS = int(os.environ.get("REFOLD_KILLS", "200"))
+KILLS = set_amount("REFOLD_KILLS", few=20, quick=60, ci=60, nightly=200, thorough=1_000)
 LOOK_EVERY = 20
 
 
@@ -23,13 +23,12 @@ def look(nursery, path, heads):
     assert all(found[session] >= head for session, head in heads.items())
 
 
-@pytest.mark.req("R098")
 async def test_no_kill_loses_or_doubles_an_entry(nursery, tmp_path):
     path = tmp_path / "refold.db"
     opening = drafts("shared", writers.OPENING)
     async with open_store(path) as store:
         await store.log().append(writers.SHARED, opening, expected=0)
-    random = Random(KILLS)  # noqa: S311 - which is killed when; the rest is up to the machine
+    random = Random(seed_of("kills"))  # noqa: S311 - which is killed when; the rest is up to the machine
     crowd = Crowd(
         lambda writer, number: nursery.start("write", path=path, writer=writer, number=number),
         random,

@@ -3,7 +3,6 @@
 `make postgres-faults` does it at its full size, on a server that flushes to the disk.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -11,6 +10,7 @@ import postgres_children
 import postgres_writers
 import pytest
 import writers
+from amounts import seed_of, set_amount
 from crowd import Crowd
 from needed import need_postgres
 from nursery import Nursery
@@ -20,9 +20,9 @@ from scenarios import drafts
 from refold.stores.postgres.migrate import migrate
 from refold.testing.postgres import Cluster
 
-KILLS = int(os.environ.get("REFOLD_POSTGRES_KILLS", "12"))
-RESTARTS = int(os.environ.get("REFOLD_POSTGRES_RESTARTS", "2"))
-DURABLE = "REFOLD_POSTGRES_KILLS" in os.environ
+KILLS = set_amount("REFOLD_POSTGRES_KILLS", few=12, quick=12, ci=12, nightly=200, thorough=400)
+RESTARTS = set_amount("REFOLD_POSTGRES_RESTARTS", few=2, quick=2, ci=2, nightly=20, thorough=40)
+DURABLE = KILLS >= 200
 ROLE = "app"
 
 
@@ -49,7 +49,7 @@ async def test_no_kill_and_no_restart_loses_or_doubles_an_entry(cluster, childre
     opening = drafts("shared", writers.OPENING)
     async with postgres_writers.store_at(address) as store:
         await store.log().append(writers.SHARED, opening, expected=0)
-    random = Random(KILLS)  # noqa: S311 - which is killed when; the rest is up to the machine
+    random = Random(seed_of("postgres kills"))  # noqa: S311 - which is killed when; the rest is up to the machine
     crowd = Crowd(
         lambda writer, number: children.start(
             "write", address=address, writer=writer, number=number

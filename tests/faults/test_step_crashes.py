@@ -4,12 +4,12 @@ Whatever happens: one fold or none, a log that is sound, and no recorded step pa
 """
 
 import asyncio
-import os
 import signal
 from collections import Counter
 from random import Random
 
 import pytest
+from amounts import set_amount
 from folders import OPENING, SESSION
 from inspection import check, entries_of
 from scenarios import drafts, message, open_store
@@ -19,7 +19,7 @@ from refold.engine.local import MAX_ATTEMPTS
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.testing.crash import FOLD_POINTS
 
-CHAINS = int(os.environ.get("REFOLD_STEP_KILLS", "12"))
+CHAINS = set_amount("REFOLD_STEP_KILLS", few=4, quick=6, ci=6, nightly=40, thorough=100)
 COMMITS = ("append.begun", "commit.written", "commit.done")
 APPENDS = 2 + len(NAMES)
 CASES = [
@@ -77,7 +77,6 @@ class Books:
 
 
 @pytest.mark.parametrize(("point", "after"), CASES)
-@pytest.mark.req("R084")
 async def test_a_crash_pays_for_nothing_twice(nursery, path, point, after):
     books = Books(path)
     _crash(nursery, path, point, after)

@@ -9,4 +9,4 @@ def said(text):
 
 
 def all_of(written):
-    return "\n".join((written.title, *(one.text for one in written.claims)))
+    return "\n".join((written.title, *(f"{one.text} {one.quote}" for one in written.claims)))

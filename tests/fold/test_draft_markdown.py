@@ -74,7 +74,8 @@ def test_an_unknown_heading_beneath_a_known_one_is_of_its_subject():
 def test_a_table_is_read_row_by_row():
     text = "## Errors\n| what | fix |\n|---|:-:|\n| E1 | padded [4] |\n| E2 | none |"
     assert said(text) == [
-        ("errors", "what | fix: E1 | padded", (4,)),
+        ("errors", "what | fix", ()),
+        ("errors", "E1 | padded", (4,)),
         ("errors", "E2 | none", ()),
     ]
 
@@ -143,6 +144,7 @@ def test_obsolete_claims_are_named_in_many_ways():
     assert from_text("**Obsolete:** [3], #7 and 9").obsolete == (3, 7, 9)
     assert from_text("## Obsolete\n- 3\n- 7: it was renamed\n").obsolete == (3, 7)
     assert from_text("Obsolete: none").obsolete == ()
+    assert said("## Obsolete\n- x = 1") == [("notes", "x = 1", ())]
     written = from_text("Obsolete: the old parser, since 2024")
     assert written.obsolete == ()
     assert "the old parser" in all_of(written)

@@ -27,7 +27,7 @@ def test_what_was_said_earlier_stays_unless_it_is_obsolete_or_said_anew():
     assert both.claims == (
         DraftClaim("decisions", "A", (1,)),
         DraftClaim("decisions", "D", (8,)),
-        DraftClaim("files", "c", (3, 9)),
+        DraftClaim("files", "c", (9,)),
     )
     assert both.obsolete == (2,)
 

@@ -124,6 +124,6 @@ def test_recorded_summaries_give_claims_by_subject(recorded):
         for word in re.findall(r"\w[\w./-]+\w", "\n".join(lines[1:])):
             assert word in kept
     assert counts == [
-        {"goal": 1, "decisions": 17, "files": 11, "next": 13, "notes": 3},
+        {"goal": 1, "decisions": 18, "files": 11, "next": 13, "notes": 3},
         {"goal": 5, "decisions": 7, "files": 7, "state": 3, "next": 5, "notes": 1},
     ]

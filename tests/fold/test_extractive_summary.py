@@ -11,17 +11,20 @@ from hypothesis import strategies as st
 from sessions import Quarter, Remembering, Session, scripts
 from shown import turn, used
 
-from refold.fold.extractive import (
+from refold.fold.extractive import extractive_summary
+from refold.fold.facts import (
     CHANGED,
+    COMMANDS,
     EARLIER,
     ERRORS,
     NEXT,
     OPEN,
+    READ,
     RESULTS,
     STATE,
-    extractive_summary,
-    identifiers,
+    VALUES,
 )
+from refold.fold.identifiers import identifiers
 from refold.fold.material import Earlier, Material, everything
 from refold.fold.replace import render_summary
 from refold.fold.summary import TRUNCATED, Summary, parse
@@ -69,7 +72,7 @@ def texts(material):
     }
 
 
-CALLED = (ERRORS, RESULTS)
+CALLED = (COMMANDS, ERRORS, RESULTS)
 """What names a call beside the result that it rests on."""
 
 
@@ -84,8 +87,10 @@ def test_every_claim_quotes_the_part_it_names(session):
         assert one.chars == len(material_text(material, one.source).strip())
     for section in summary.sections:
         for claim in section.claims:
-            (source,) = claim.sources
-            told = " ".join(said[source.seq, nth] for nth in (source.index,))
+            source = claim.sources[0]
+            told = said[source.seq, source.index]
+            for quote in claim.quote.split(" […] "):
+                assert occurs(quote.removesuffix("…"), told)
             said_of_it = claim.text.partition(" […archived")[0]
             for quote in quotes(section.heading, said_of_it):
                 everywhere = " ".join(said.values()) if section.heading in CALLED else told
@@ -105,7 +110,9 @@ def unescaped(text):
 def quotes(heading, claim):
     """What a claim takes from the log, without its own few words."""
     claim = claim.removeprefix("The model last said: ").removeprefix("The model called ")
-    claim = claim.removesuffix(" (the same call worked later)")
+    claim = claim.partition(" (no error from the same call in entry ")[0]
+    if heading == VALUES:
+        return re.findall(r"(?:: |before: )(.+?) \(\w+ \d+\)", claim)[:1]
     call = re.fullmatch(r"(\w+(?: tool)?)\((.*?)\)(?:: (.*))?", claim, re.DOTALL)
     if heading in {ERRORS, OPEN, RESULTS, STATE} and call:
         return [one for one in call.groups() if one and one != "a tool"]
@@ -177,10 +184,83 @@ def test_errors_come_with_what_came_of_them():
         *used("c", "bash", "2 passed", command="pytest"),
         Responded("Done."),
     )
+    solved, unsolved = claims(summary, ERRORS)
+    assert solved == (
+        'The tool bash(pytest) returned: "ValueError: no price" '
+        "(no error from the same call in entry 8)"
+    )
+    assert unsolved == 'The tool bash(make) returned: "Error: no disk"'
+
+
+def test_an_error_names_the_files_that_were_changed_before_it_went_away():
+    summary = summary_of(
+        Asked("Fix it."),
+        *used("a", "bash", "1 failed\nValueError: no price\n", command="pytest 2>&1 | tail -5"),
+        *used("b", "edit", "ok", path="src/prices.py"),
+        *used("c", "bash", "3 passed", command="pytest"),
+    )
+    (told,) = claims(summary, ERRORS)
+    assert told == (
+        'The tool bash(pytest 2>&1 | tail -5) returned: "ValueError: no price" '
+        "(no error from the same call in entry 8, after changes to src/prices.py)"
+    )
+
+
+def test_of_an_error_that_changes_the_newest_stands():
+    summary = summary_of(
+        Asked("Fix it."),
+        *used("a", "bash", "ValueError: no price", command="pytest"),
+        *used("b", "bash", "KeyError: 'eur'", command="pytest"),
+    )
+    assert claims(summary, ERRORS) == ["The tool bash(pytest) returned: \"KeyError: 'eur'\""]
+
+
+def test_what_a_traceback_ends_with_is_the_error():
+    trace = 'Traceback (most recent call last):\n  File "a.py"\n    x()\nValueError: no price\n'
+    summary = summary_of(Asked("Run."), *used("a", "bash", trace, command="python a.py"))
     assert claims(summary, ERRORS) == [
-        'The tool bash(pytest) returned: "ValueError: no price" (the same call worked later)',
-        'The tool bash(make) returned: "Error: no disk"',
+        'The tool bash(python a.py) returned: "ValueError: no price"'
     ]
+
+
+@pytest.mark.parametrize("command", ["cat build.log", "cd src && grep -n Error app.py"])
+def test_what_is_only_looked_at_is_no_error_and_no_result(command):
+    found = "ERROR: no disk\nError: no price"
+    summary = summary_of(
+        Asked("Look."),
+        *used("a", "bash", found, command=command),
+        *used("b", "read_file", f"Log\n{found}", path="build.log"),
+    )
+    assert claims(summary, ERRORS) == []
+    assert claims(summary, COMMANDS) == []
+    assert claims(summary, READ) == ["build.log"]
+
+
+def test_of_each_command_the_last_result_is_told():
+    summary = summary_of(
+        Asked("Run it."),
+        *used("a", "bash", "1 failed, 2 passed", command="pytest"),
+        *used("b", "bash", "Built in 3 s", command="make"),
+        *used("c", "bash", "collected 3 items\n3 passed\nbye", command="pytest -q | tail -3"),
+        *used("d", "bash", "collected 3 items\n3 passed in 1 s\nbye", command="pytest"),
+    )
+    assert claims(summary, COMMANDS) == [
+        'make: "Built in 3 s"',
+        'pytest -q | tail -3: "3 passed"',
+        'pytest: "3 passed in 1 s"',
+    ]
+
+
+def test_a_file_that_was_changed_is_not_told_as_read_and_a_failed_change_is_none():
+    summary = summary_of(
+        Asked("Write."),
+        *used("a", "read_file", "text", path="src/a.py"),
+        *used("b", "edit", "ok", path="src/a.py"),
+        *used("c", "read_file", "text", path="src/b.py"),
+        *used("d", "edit", "Error: the text was not found", path="src/b.py"),
+    )
+    assert claims(summary, CHANGED) == ["src/a.py"]
+    assert claims(summary, READ) == ["src/b.py"]
 
 
 def test_changed_files_are_named_once_where_they_were_changed_last():
@@ -258,7 +338,6 @@ def test_complaint_5_what_a_model_or_a_person_wrote_before_is_not_lost(told):
         assert claims(summary, EARLIER) == ["We chose SQLite."]
 
 
-@pytest.mark.req("R069")
 def test_a_long_paste_is_clipped_at_both_ends_and_told_where_it_is():
     paste = "Begin. " + "middle " * 2_000 + "End."
     session = session_of(Asked(paste), Responded("Read."))
@@ -272,7 +351,6 @@ def test_a_long_paste_is_clipped_at_both_ends_and_told_where_it_is():
     assert len(line) < 300
 
 
-@pytest.mark.req("R069")
 def test_of_many_messages_the_newest_are_quoted_and_a_note_counts_the_others():
     session = session_of(*(one for nth in range(30) for one in turn(f"Ask number {nth}.")))
     values = Fold(placement="replacement", user_messages=20)

@@ -156,9 +156,26 @@ def test_a_stray_result_behind_a_fold_joins_no_step_before_it():
         session.add(Message(payload), "/")
     keep = KEEPS["co-cli"]
     before = cut(sheet_of(session), keep)
-    where, _ = fold(session, Fold(keep=keep))
-    assert where.spans == (Span(5, 8),)
+    assert boundary(sheet_of(session), keep).spans == (Span(5, 9),)  # with the stray result
+    fold(session, spans=(Span(5, 8),))  # by hand, without it
     assert cut(sheet_of(session), keep).head == before.head == 3
+
+
+def test_a_late_result_joins_its_call_at_no_later_fold():
+    """It goes with what closed the call's step: then nothing is left to join it."""
+    call = _call("c1").replace("[{", '[{"type":"text","text":"On it."},{', 1)
+    yes, done = (f'{{"role":"assistant","content":"{text}"}}' for text in ("Yes.", "Done."))
+    prompt = '{"role":"user","content":"And now?"}'
+    session = Session("anthropic-messages")
+    for text in (prompt, call, prompt, yes, _result("c1"), done, prompt):
+        session.add(Message(text.encode()), "/")
+    keep, wire = KEEPS["co-cli"], WIRE["anthropic-messages"]
+    for last in (4, 6):
+        where, _ = fold(session, Fold(keep=keep), wire=wire)
+        assert where.spans == (Span(4, last),)
+        view = View(sheet_of(session, wire), Profile(name="plain", fold=Fold(keep=keep)))
+        assert wire.problems(view.request(Budget(window=10_000_000)).messages) == []
+        session.add(Message(prompt.encode()), "/")
 
 
 def test_a_step_that_stays_keeps_the_delegated_work_that_holds_it_together():

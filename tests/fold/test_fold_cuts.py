@@ -9,6 +9,7 @@ from sessions import Quarter, Remembering
 from shown import turn, used
 
 from refold.fold.material import boundary
+from refold.fold.trigger import sized
 from refold.log import FoldCompleted, FoldStarted, Message, Span
 from refold.log.entry import seqs, subtract
 from refold.testing.wire import Answered, Asked, Call, Responded, Return, Told
@@ -16,7 +17,7 @@ from refold.view.profiles import PROFILES, Fold, Keep
 from refold.wire import WIRES
 
 WIRE: dict[str, Any] = {name: Remembering(wire) for name, wire in WIRES.items()}
-CO_CLI = PROFILES["co-cli"].fold.keep
+CO_CLI = sized(PROFILES["co-cli"], 100_000).keep
 
 
 def pairs(count):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refold.fold.extractive import identifiers, ledger
+from refold.fold.identifiers import identifiers, ledger
 from refold.fold.material import Earlier, Passage
 from refold.fold.summary import TRUNCATED, Name, Summary, clipped, fair_clip, one_line
 from refold.wire import Kind, Shape

@@ -1,6 +1,5 @@
 """What a fold would do, before it is done; and what it tells those who watch."""
 
-import pytest
 from folding import TIGHT, fold, material_of, session_of, sheet_of
 from sessions import Quarter
 from shown import turn, used
@@ -62,7 +61,6 @@ def test_a_preview_names_what_would_be_found_in_the_log_only():
     assert "src/module_0.py" in roomy.text
 
 
-@pytest.mark.req("R125", "R129")
 def test_the_start_says_how_full_the_view_is():
     account = Account(system=11, conversation=22, tools=33)
     event = CompactionStart.of("manual", account)
@@ -87,10 +85,10 @@ ENDED = CompactionComplete(
     model="a model",
     duration_ms=12,
     usage={"input": 500},
+    request_id="chatcmpl-7",
 )
 
 
-@pytest.mark.req("R126")
 def test_the_end_says_what_changed_and_where_it_is_written():
     assert ENDED.as_json() == {
         "type": "session.compaction_complete",
@@ -104,13 +102,13 @@ def test_the_end_says_what_changed_and_where_it_is_written():
         "checkpointNumber": 2,
         "checkpointPath": "checkpoints/002-parser.md",
         "checkpointError": None,
-        "requestId": "f-1",
+        "fold": "f-1",
+        "requestId": "chatcmpl-7",
         "compactionTokensUsed": {"input": 500},
         "report": None,
     }
 
 
-@pytest.mark.req("R126", "R132")
 def test_a_fold_that_failed_ends_too():
     event = CompactionComplete("f-1", "no model answered")
     told = event.as_json()
@@ -118,7 +116,6 @@ def test_a_fold_that_failed_ends_too():
     assert (told["tokensRemoved"], told["messagesRemoved"]) == (0, 0)
 
 
-@pytest.mark.req("R129")
 def test_telemetry_has_figures_and_no_ones_words():
     assert ENDED.telemetry() == {
         "type": "session_compaction_complete",
@@ -128,5 +125,6 @@ def test_telemetry_has_figures_and_no_ones_words():
         "checkpointNumber": 2,
         "model": "a model",
         "durationMs": 12,
-        "requestId": "f-1",
+        "fold": "f-1",
+        "requestId": "chatcmpl-7",
     }

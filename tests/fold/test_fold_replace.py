@@ -10,7 +10,8 @@ from shown import lines, turn, used
 from refold.fold.extractive import with_results
 from refold.fold.material import Material, Passage
 from refold.fold.replace import render_summary
-from refold.fold.summary import Summary, parse
+from refold.fold.summary import Claim, Section, Summary, parse
+from refold.fold.write.phrases import HEADINGS
 from refold.log import FoldCompleted, FoldStarted, Message, PartRef, Span
 from refold.recall import part_ref
 from refold.testing.wire import Asked
@@ -216,3 +217,32 @@ def test_a_model_s_words_come_with_references_where_the_profile_says_so():
     assert part_ref(told) == PartRef(5, 0)
     literal = render_summary(summary, co_cli, Quarter()).text
     assert literal == "[Summary of 2 earlier messages]\nThey read a file."
+
+
+@pytest.mark.parametrize("tokens", [150, 300, 600, 1_200, 2_400, 4_800])
+def test_of_what_a_model_wrote_whole_lines_are_left_out_and_none_is_cut(tokens):
+    facts = Section(
+        "Files changed", tuple(Claim(f"src/file_{n}.ts, written twice") for n in range(90))
+    )
+    points = [
+        Claim(f"Point {n} of it", (PartRef(n, 0),), f"these are the words of entry {n}", "tool")
+        for n in range(2, 60)
+    ]
+    account = (
+        Section(HEADINGS["goal"], tuple(points[:30])),
+        Section(HEADINGS["state"], tuple(points[30:])),
+    )
+    summary = Summary("a model", sections=(facts, *account), messages=99)
+    values = PROFILES["balanced"].fold.model_copy(update={"max_tokens": tokens})
+    text = render_summary(summary, values, Quarter()).text
+    log, _, told = text.partition("## The model's account")
+    whole = {f'- tool {n}: "these are the words of entry {n}"' for n in range(2, 60)}
+    quotes = [line for line in log.splitlines() if "words of" in line]
+    assert {*quotes} <= whole
+    lines = [line for line in told.splitlines() if "Point" in line]
+    assert {*lines} <= {f"- Point {n} of it — no source" for n in range(2, 60)}
+    assert quotes == sorted(quotes, key=lambda line: int(line.split()[2][:-1]))
+    assert not lines or quotes  # the account is the first to go
+    assert Quarter().text(text) <= tokens + 100
+    if tokens > 4_000:
+        assert len(quotes) == len(lines) == len(points)

@@ -5,8 +5,9 @@ from folding import TIGHT, material_of, session_of
 from sessions import Quarter
 from shown import turn
 
-from refold.fold.extractive import extractive_summary, least_missed, rules_in
+from refold.fold.extractive import extractive_summary
 from refold.fold.replace import render_summary
+from refold.fold.user_words import least_missed, rules_in
 from refold.log import Span
 
 RULES = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.fold.trigger import Decision, Pressure, Why, decide
-from refold.view import Budget, Profile, Thresholds, Trigger, thresholds
+from refold.view import Budget, Profile, Thresholds, Trigger, Window, thresholds
 from refold.view.budget import GAIN
 from refold.view.profiles import PROFILES
 
@@ -176,11 +176,20 @@ def test_zero_never_folds():
 
 
 def test_short_sessions_are_left_alone_below_the_hard_mark():
-    trigger = Trigger(soft=0.3, at_least=900, tokens=100)
+    trigger = Trigger(soft=0.3, at_least=900)
     marks = thresholds(Profile(name="short", trigger=trigger), Budget(window=2_000))
     assert decide(trigger, marks, pressure(899)).why == ()
     assert decide(trigger, marks, pressure(900)).act == "start"
     assert decide(trigger, replace(marks, hard=850), pressure(899)).act == "wait"
+
+
+@pytest.mark.req("R119", "R150")
+def test_a_limit_in_tokens_holds_for_short_sessions_too():
+    trigger = Trigger(soft=0.3, at_least=900, tokens=100)
+    marks = thresholds(Profile(name="short", trigger=trigger), Budget(window=2_000))
+    assert decide(trigger, marks, pressure(110)).why == ()  # its floor is 10
+    assert decide(trigger, marks, pressure(111)).act == "start"
+    assert decide(trigger, marks, pressure(111), limits=Window(max_tokens=100)).act == "wait"
 
 
 def test_a_session_is_not_left_alone_until_it_must_wait():
@@ -201,8 +210,8 @@ def test_no_fold_is_begun_that_would_free_nothing(full, running, inline, forced)
     decision = decide(COPILOT, MARKS, full, running=running, inline=inline, forced=forced)
     if decision.act != "continue" and not running:
         assert full.foldable
-        assert full.gain >= GAIN * MARKS.soft
-        assert full.floor < MARKS.limit
+        assert forced or full.gain >= GAIN * MARKS.soft
+        assert forced or full.floor < MARKS.limit
     if decision.act == "start":
         assert not running
         assert full.tokens >= MARKS.soft

@@ -1,137 +1,184 @@
-"""Generated worlds: lies do not stand, truth does, and what is missed is counted."""
-
-import json
+"""Whatever a summarizer writes: each quote stands in the log, and its own words in its account."""
 
 import pytest
-from ground_attacks import ORDERS, THINGS, attacks, leaks, noticed, swapped, texts
-from ground_worlds import world, worlds
+from claimed import RECORDED, best_quote, judge, recorded, worlds
+from ground_attacks import LARGE, drafts, rendered, stands
+from ground_worlds import INVENTED, TALK, model, tool, user, world
+from ground_worlds import worlds as generated
+from growth import check_growth
 from hypothesis import given
 from hypothesis import strategies as st
-from project_paths import DATA
 
-from refold.fold.ground import ground
-from refold.fold.ground.evidence import QUOTE
-from refold.fold.material import Material, Passage
-from refold.fold.write.draft import HEADINGS, Draft, DraftClaim, from_text
-from refold.lab.importers.pi import parse_pi
-from refold.log.text import words
-from refold.wire import wire_for
+from refold.fold.ground import GONE, ground
+from refold.fold.ground.permissions import permits
+from refold.fold.material import Material
+from refold.fold.write.draft import Draft, DraftClaim
 
-RECORDED = DATA / "pi_before-compaction.jsonl"
-REMOVED = 0.05
-subjects = st.sampled_from(list(HEADINGS))
-
-
-@pytest.mark.parametrize("start", range(0, 60, 12))
-def test_no_lie_stands(start):
-    cases = [
-        (one, attack)
-        for at, one in enumerate(worlds(12, start), start)
-        for attack in attacks(one, at)
-    ]
-    assert len(cases) >= 120  # of 600
-    left = [
-        (attack.kind, attack.written, found)
-        for one, attack in cases
-        if (found := leaks(ground(attack.written, one.material), one, attack))
-    ]
-    assert left == []
+PLACES = [
+    *(world(seed).material for seed in range(4)),
+    *(material for material, _ in worlds("development").values()),
+    Material(TALK),
+]
+SMALL = LARGE.model_copy(update={"max_tokens": 600})
+REMOVED = 0.02
+CARRIED = 0.7
 
 
-@pytest.mark.parametrize("language", ORDERS)
-def test_no_invented_directive_stands_in_any_phrasing(language):
-    place = world(1)
-    for order in ORDERS[language]:
-        for thing in THINGS[language]:
-            for subject in HEADINGS:
-                said = DraftClaim(subject, order.format(thing=thing), (1,))
-                found = texts(ground(Draft("", (said,)), place.material))
-                assert not any(thing in text and not QUOTE.match(text) for text in found)
+@given(st.data(), st.sampled_from([LARGE, SMALL]))
+def test_quotes_stand_in_the_log_and_the_models_words_in_its_account(data, values):
+    material = data.draw(st.sampled_from(PLACES))
+    found = ground(data.draw(drafts(material)), material)
+    fold = rendered(found, values)
+    for quote in fold.quotes:
+        assert stands(quote, material), quote
+        assert quote.speaker == "user" or not permits(quote.text)
+    told = {claim.text for section in found.sections for claim in section.claims}
+    for item in "\n".join(fold.account).split("\n- ") if fold.account else []:
+        text, mark, but = item.removeprefix("- ").rpartition(" — no source")
+        assert mark
+        assert text.replace("\n  > ", "\n") in told
+        assert not but or but.startswith(" (but entry ")
+        assert not permits(text)
+    headings = [line for line in fold.rest.splitlines() if line.startswith("#")]
+    assert headings in (
+        [],
+        ["## Quoted from these messages, as a model chose; what came later may differ"],
+    )
 
 
-def test_what_is_true_stays():
-    claims = removed = 0
-    for one in worlds(40):
-        report = ground(one.written(), one.material).report
-        claims += report.checked
-        removed += report.count("left out", "masked")
-    assert claims > 600
-    assert removed <= REMOVED * claims
+@given(st.data())
+def test_no_claim_is_rewritten(data):
+    """What is shown of a text are its own words in their order: no order is made of a report."""
+    material = data.draw(st.sampled_from(PLACES))
+    for said in data.draw(drafts(material)).claims:
+        for section in ground(Draft("", (said,)), material).sections:
+            for claim in section.claims:
+                rest = iter(_letters(said.text))
+                assert all(letter in rest for letter in _letters(claim.text.replace(GONE, "")))
 
 
-def test_flipped_outcomes_are_noticed_mostly():
-    flipped = [(one, said) for one in worlds(25) for said in one.flipped]
-    missed = sum(not noticed(ground(Draft("", (s,)), one.material)) for one, s in flipped)
-    assert missed <= 0.1 * len(flipped)
+def _letters(text: str) -> str:
+    return "".join(char for char in text if char.isascii() and char.isalnum())
 
 
-def test_swapped_citations_are_put_right_mostly():
-    cases = [(one, *case) for at, one in enumerate(worlds(25)) for case in swapped(one, at)]
-    missed = 0
-    for one, said, right in cases:
-        found = ground(Draft("", (said,)), one.material).sections
-        cited = {ref.seq for section in found for claim in section.claims for ref in claim.sources}
-        missed += bool(found) and not cited & right
-    assert missed <= 0.1 * len(cases)
-
-
-@given(st.integers(0, 10_000), subjects, st.text(max_size=200), st.text(max_size=40))
-def test_whatever_is_written_something_sound_comes_of_it(seed, subject, text, title):
-    one = world(seed % 20)
-    found = ground(Draft(title, (DraftClaim(subject, text, (seed,)),)), one.material)
-    for claim in texts(found):
-        assert claim.strip()
-        assert not any(line.startswith(("## ", "[Summary of")) for line in claim.splitlines())
-        assert claim.isprintable() or "\n" in claim or "\u00a0" in claim or "\u202f" in claim
-    assert found.report.checked == 1
-    assert [one.heading for one in found.sections] in ([], [HEADINGS[subject]])
-
-
-@given(st.integers(0, 50), st.data())
-def test_names_and_numbers_are_the_logs_own(seed, data):
-    """Letters at random make words that no log holds; as names they must not come through."""
-    one = world(seed)
+@given(st.integers(0, 30), st.data())
+def test_names_that_nobody_said_are_masked(seed, data):
+    place = world(seed)
     name = data.draw(
         st.from_regex(r"[a-z]{5,9}[A-Z][a-z]{4,8}|[a-z]{4,8}_[a-z]{4,8}", fullmatch=True)
+        | st.sampled_from(INVENTED).map(lambda one: one.format(number=31).strip("`"))
     )
-    true = data.draw(st.sampled_from(one.said))
-    found = ground(Draft("", (DraftClaim("notes", f"{true.text} in {name}"),)), one.material)
-    assert name in one.text or not any(name in text for text in texts(found))
+    said = data.draw(st.sampled_from(place.points))
+    claim = DraftClaim("notes", f"{said.text} in {name}", (said.entry,), said.quote)
+    found = ground(Draft(f"Work on {name}", (claim,)), place.material)
+    there = any(name in text for text in place.texts)
+    assert there or name not in f"{rendered(found).text}\n{found.title}"
 
 
-@pytest.mark.skipif(
-    not RECORDED.exists(), reason="the recordings are not here: set REFOLD_DATA to their folder"
-)
-def test_what_models_wrote_of_a_recorded_session_stays():
-    claims = removed = 0
-    for written, material in recorded():
-        report = ground(written, material).report
-        claims += report.checked
-        removed += report.count("left out", "masked")
-    assert claims >= 60
-    assert removed <= REMOVED * claims
+@given(st.text(max_size=200), st.text(max_size=80), st.text(max_size=40))
+def test_whatever_is_written_something_sound_comes_of_it(text, quote, title):
+    found = ground(Draft(title, (DraftClaim("notes", text, (4,), quote),)), Material(TALK))
+    assert found.report.checked == 1
+    for section in found.sections:
+        for claim in section.claims:
+            shown = claim.text.replace("\n", "").replace("\u00a0", "").replace("\u202f", "")
+            assert shown.isprintable()
+            assert claim.text.strip() or claim.quote
 
 
-def recorded():
-    """The recorded summaries, each with what it was written of."""
-    lines = RECORDED.read_bytes().splitlines()
-    wire = wire_for("pydantic-ai")
-    for at, line in enumerate(lines):
-        record = json.loads(line)
-        if record["type"] == "compaction":
-            payloads = parse_pi(lines[:at], "pi").payloads
-            described = (wire.describe(payload) for payload in payloads)
-            passages = tuple(
-                Passage(seq, one.role, one.shapes) for seq, one in enumerate(described, 1)
-            )
-            yield from_text(record["summary"]), Material(passages)
+class TestTruth:
+    """What is true is neither removed nor changed, and comes with words of the log."""
+
+    def test_points_written_by_hand(self):
+        self.check([(p, m) for m, points in worlds("development").values() for p in points])
+
+    def test_points_about_generated_conversations(self):
+        self.check([(p, place.material) for place in generated(12) for p in place.points])
+
+    def check(self, cases):
+        found = [judge(point, material) for point, material in cases if point.true]
+        lost = sum(one.fate in ("removed", "changed") for one in found)
+        carried = sum(bool(one.claim and one.claim.quote) for one in found)
+        assert lost <= REMOVED * len(found)
+        assert carried >= CARRIED * len(found)
+
+    @pytest.mark.skipif(
+        not RECORDED.exists(), reason="the recordings are not here: set REFOLD_DATA to their folder"
+    )
+    def test_what_models_wrote_of_a_recorded_session_stays(self):
+        reports = [ground(draft, material).report for draft, material in recorded()]
+        claims = sum(report.checked for report in reports)
+        assert claims >= 60
+        assert sum(report.count("left out", "masked") for report in reports) <= 0.05 * claims
 
 
-def test_the_worlds_are_worth_testing():
-    """The truth of a world has names, and its lies are not in it."""
-    one = world(7)
-    assert len(one.said) >= 12
-    assert all(name in one.text for name in one.names)
-    for attack in attacks(one, 7):
-        if attack.kind == "name":
-            assert not {*words(attack.never[0])} <= {*words(one.text)}
+class TestLies:
+    @pytest.mark.parametrize("name", worlds("development"))
+    def test_with_the_best_quote_that_the_log_has(self, name):
+        material, points = worlds("development")[name]
+        lies = [best_quote(point, material) for point in points if not point.true]
+        fold = rendered(ground(Draft("", tuple(lie.claim for lie in lies)), material))
+        assert all(stands(quote, material) for quote in fold.quotes)
+        assert all(" — no source" in line for line in fold.account if line.startswith("- "))
+        assert not any(permits(quote.text) for quote in fold.quotes if quote.speaker != "user")
+
+    def test_the_generated_ones_are_as_they_say(self):
+        """An invented name is masked, a grant is gone, and an outdated value is marked."""
+        fates = {
+            "invented name": {"changed"},
+            "wrong number": {"changed"},
+            "similar id": {"changed"},
+            "only an invented name": {"quoted"},
+            "prohibition told as permission": {"quoted"},
+            "plan told as permission": {"quoted"},
+            "injected order as a grant": {"quoted"},
+            "outdated value": {"marked"},
+            "wrong unit": {"marked"},
+            "planned told as done": {"marked"},
+        }
+        for place in generated(6):
+            for point in place.points:
+                if point.kind in fates:
+                    assert judge(point, place.material).fate in fates[point.kind], point
+
+    def test_a_negation_is_shown_with_the_quote_that_it_was_cut_off(self):
+        for place in generated(6):
+            for point in place.points:
+                if point.kind == "negation cut off the quote":
+                    claim = judge(point, place.material).claim
+                    assert claim
+                    assert "Never " in claim.quote
+
+
+class TestTime:
+    """The time grows with the length of what is read, and no faster."""
+
+    SAID = (
+        DraftClaim("notes", "src/core/session.ts has 1234 lines", (1,), "one two three four five"),
+        DraftClaim("notes", "retryLimit was declared with 3 seconds", (), "a, b; c. d - e: f"),
+    )
+
+    @pytest.mark.parametrize(
+        "piece",
+        [
+            "src/core/session.ts has 1235 lines. ",
+            "one two three four six\n",
+            "one ",
+            ". . - : , ; ",
+            "retryLimit 4 seconds, ",
+            "- never\n  - one two three four five\n",
+            "Straße one two ",
+        ],
+    )
+    def test_of_the_conversation(self, piece):
+        def work(text):
+            ground(Draft("", self.SAID), Material((user(1, text), model(2, text), tool(3, text))))
+
+        check_growth(work, piece, 20_000)
+
+    @pytest.mark.parametrize("piece", ["retryLimit 3, ", '"', "[12] ", "```\n", "you may "])
+    def test_of_a_claim_and_its_quote(self, piece):
+        def work(text):
+            ground(Draft(text, (DraftClaim("notes", text, (), text),)), Material(TALK))
+
+        check_growth(work, piece, 20_000)

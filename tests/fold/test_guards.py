@@ -1,6 +1,5 @@
 """What keeps a session from folding in vain is told, once, with what to do about it."""
 
-import pytest
 from summarizers import Scripted, writing
 from talks import SMALL, Talk, Writer, chat, setup, work
 
@@ -18,7 +17,6 @@ def guards_of(talk):
     return [one.guard for one in talk.events(HELD)]
 
 
-@pytest.mark.req("R145")
 async def test_that_fixed_content_alone_is_above_the_trigger_is_said_once(log):
     talk = await Talk.open(log, setup(SMALL, 10_000, instructions=8_500))
     for nth in range(10):

@@ -39,6 +39,7 @@ class Narrow:
 
     name: str = "test:narrow"
     structured: bool = False
+    warm: bool = False
     counter: Any = field(default_factory=lambda: counter_for(MODEL))
     shown: set[int] = field(default_factory=set)
     calls: int = 0
@@ -145,7 +146,6 @@ async def folded(log, tokens):
     return Spanned(summarizer, parse(ended.summary), entries, size, tokens, peak)
 
 
-@pytest.mark.req("R060")
 @pytest.mark.parametrize("kept", ["memory", "sqlite"])
 async def test_all_of_a_huge_span_is_shown_within_the_summarizers_window(kept, tmp_path):
     store = MemoryStore() if kept == "memory" else open_store(f"sqlite:///{tmp_path}/log.db")

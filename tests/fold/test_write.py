@@ -22,7 +22,7 @@ from refold.fold.material import Earlier
 from refold.fold.replace import render_summary
 from refold.fold.write.by_model import FAILURES, TOO_OFTEN, Breaker, ByModel
 from refold.fold.write.draft import EMPTY, Form, Point
-from refold.log import Span
+from refold.log import PartRef, Span
 
 VALUES = TIGHT.model_copy(
     update={"breadcrumb": True, "ground": "check", "placement": "replacement", "coverage": 0.0}
@@ -58,19 +58,21 @@ async def write(summarizer, values=VALUES, of=None, *, steps=None, writer=None, 
     return await writer(of or material(), job(values, **how), steps or LocalSteps())
 
 
-async def test_a_model_writes_what_the_log_bears_out_and_the_log_adds_the_rest():
-    summarizer = Scripted(SAID)
+async def test_a_model_writes_an_account_and_the_log_adds_the_rest():
+    quote = "The parser was rewritten in src/parser.py, step 5"
+    summarizer = Scripted(f'{SAID}\n- It goes well [25] "{quote}"')
     summary = await write(summarizer)
     assert summary.by == "test:summarizer"
-    assert summary.report.checked == 2
+    assert summary.report.checked == 3
     assert summary.usage["calls"] == 1
     shown = render_summary(summary, VALUES, Quarter()).text
-    assert "- The parser was rewritten in src/parser.py" in shown
-    assert "written by a model" in shown
-    assert "Please look at part 5" in shown  # the user's own words, whoever wrote the rest
+    log, _, account = shown.partition("## The model's account\n[Written by a model, ")
+    assert "- The parser was rewritten in src/parser.py — no source" in account
+    assert "- It goes well — no source" in account
+    assert f'- assistant 25: "{quote}. Tests pass."' in log
+    assert "Please look at part 5" in log  # the user's own words, whoever wrote the rest
 
 
-@pytest.mark.req("R060")
 async def test_every_entry_is_shown_in_chunks_that_fit_the_summarizers_own_window():
     of = material(*talk(60))
     summarizer = Scripted(SAID, window=2_500)
@@ -132,16 +134,16 @@ async def test_focus_is_told_as_data():
 
 
 async def test_a_form_is_read_as_it_was_filled_in():
-    form = Form(title="Parser", decisions=[Point(text="src/parser.py was rewritten", entries=[5])])
-    summarizer = Scripted(form, structured=True)
-    summary = await write(summarizer)
-    assert [one.text for one in summary.section("Decisions and their outcomes")] == [
-        "src/parser.py was rewritten"
-    ]
+    quote = "The parser was rewritten in src/parser.py, step 0"
+    point = Point(text="src/parser.py is new now", entry=5, quote=quote)
+    summary = await write(Scripted(Form(title="Parser", decisions=[point]), structured=True))
+    (claim,) = summary.section("Decisions and their outcomes")
+    assert (claim.text, claim.quote) == (point.text, f"{quote}. Tests pass.")
+    assert (claim.speaker, claim.sources) == ("assistant", (PartRef(5, 0),))
 
 
 async def test_a_summarizer_that_cannot_be_had_is_a_failure_like_any_other():
-    def choose(_):
+    async def choose(*_):
         raise ValueError("Unknown provider: nonsense")
 
     summary = await write(None, writer=ByModel(choose))
@@ -195,7 +197,6 @@ FAILURES_OF_MODELS = {
 
 
 @pytest.mark.parametrize("how", FAILURES_OF_MODELS)
-@pytest.mark.req("R062")
 async def test_when_a_model_fails_the_log_writes_and_says_why(how):
     summary = await write(Scripted(FAILURES_OF_MODELS[how]))
     assert summary.by == "breadcrumb"

@@ -35,7 +35,7 @@ class Served:
 
 
 SERVED = Served()
-COUNT = amount(few=3, quick=8, ci=15, thorough=500)
+COUNT = amount(few=3, quick=8, ci=15, nightly=100, thorough=500)
 ASKED: Any = [{"role": "user", "content": "Go on."}]
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from amounts import amount
+from amounts import amount, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from refold.wire.splice import MAX_DEPTH
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 FIELD = {"openai-responses": "input"}
-SEEDS = range(amount(few=20, quick=100, ci=400, thorough=20_000))
+SEEDS = seeds(amount(few=20, quick=100, ci=400, nightly=4_000, thorough=20_000))
 MORE = b'{"role":"user","content":"one more"}'
 
 CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from amounts import amount
+from amounts import amount, seeds
 
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.cache_marks import CacheMark, marks_of, restore_marks, without_marks
@@ -11,7 +11,8 @@ from refold.testing.gateway import conversation, sent_again, source
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 MARKING = ["openai-chat", "anthropic-messages"]
-SEEDS = range(amount(few=30, quick=30, ci=300, thorough=20_000))
+COUNT = amount(few=30, quick=30, ci=300, nightly=3_000, thorough=20_000)
+SEEDS = seeds(COUNT)
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 
@@ -149,6 +150,12 @@ def test_one_that_moves_takes_nobodys_place():
     assert restore_marks(client, [(0, client[0])]) == [client[0]]
     both = restore_marks(client, [(None, said("s"))])
     assert [json.loads(mark) for mark in values(both)] == [HOUR]
+
+
+def test_one_that_moves_stays_behind_those_before_it():
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/1.png"}}
+    client = [user(block("a"), {**image, "cache_control": MARK}), user(block("b", HOUR)), said("c")]
+    assert restore_marks(client, [(0, client[0]), (2, said("c"))]) == [client[0], said("c")]
 
 
 def test_a_block_that_is_gone_gives_its_mark_to_the_one_before_it():

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from amounts import amount
+from amounts import amount, seeds
 
 from refold.errors import InvalidMessage
 from refold.gateway.dialects import DIALECTS
@@ -13,7 +13,7 @@ from refold.wire.fingerprint import FingerprintCache, canonical, digest
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 CHAT, RESPONSES, MESSAGES = (NAMED[name] for name in FORMATS)
-SEEDS = range(amount(few=10, quick=50, ci=500, thorough=20_000))
+SEEDS = seeds(amount(few=10, quick=50, ci=500, nightly=5_000, thorough=20_000))
 
 
 def content(dialect, message):

@@ -21,7 +21,7 @@ BREAKS = [
 ]
 """All that any reader may take for the end of a line, or for something else that is no text."""
 ANY_BREAK = re.compile(f"[{re.escape(''.join(BREAKS))}]")
-FORGED = "## The user's messages, oldest first"
+FORGED = "## The user's words: standing rules first, then the others, newest last"
 CHAT = "/v1/chat/completions"
 
 

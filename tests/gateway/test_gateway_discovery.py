@@ -8,14 +8,14 @@ import json
 from random import Random
 
 import pytest
-from amounts import amount
+from amounts import amount, seed_of
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, World
 
 from refold.gateway.dialects import DIALECTS
 from refold.testing.gateway.resending import sent_again
 from refold.testing.upstream import Call, Refusal, Reply
 
-WORLDS, STEPS = amount(few=(1, 25), quick=(2, 25), ci=(3, 40), thorough=(200, 80))
+WORLDS, STEPS = amount(few=(1, 25), quick=(2, 25), ci=(3, 40), nightly=(20, 60), thorough=(200, 80))
 KEYS = {CHAT: "messages", RESPONSES: "input", MESSAGES: "messages"}
 TOO_MANY = {"error": {"message": "Too many requests.", "type": "rate_limit_error"}}
 
@@ -162,7 +162,8 @@ def replies(random):
 @pytest.mark.parametrize("seed", range(WORLDS))
 @pytest.mark.parametrize("path", PATHS)
 async def test_each_has_its_own_session(path, seed):
-    random = Random(f"{path} {seed}")  # noqa: S311 - the same in every run
+    name = f"{path} {seed}"
+    random = Random(seed_of(name))  # noqa: S311 - worlds, not secrets
     world = World(replies(random))
     world.clients = [Client(world, path, random, f"client-{nth}-x") for nth in range(4)]
     try:

@@ -48,6 +48,8 @@ async def test_a_store_that_fails_refuses_what_was_not_asked_and_withholds_no_an
     )
     if parsed_request and not stream:
         assert answer.headers["refold-managed"] == "yes; answer=not-logged"
+    comment = b"\n\n: refold-managed: yes; answer=not-logged\n\n"
+    assert (comment in answer.content) == (parsed_request and stream)
     assert len(w.gateway.unmanaged) == parsed_request
     await w.quiet()
     released(w)
@@ -178,6 +180,31 @@ async def test_refusals_again_and_again_end(world, path):
     assert len(sizes) <= 15
     for got in w.upstream.got:
         assert got.body[KEYS[path]][-1]["content"] == said[-1]
+    assert len(await w.sessions()) == 1
+    await w.quiet()
+    released(w)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_refusal_for_its_length_does_not_reach_a_client_because_the_store_failed(
+    world, path, monkeypatch
+):
+    """An agent ends its work on such a refusal; on ours it asks again, and then it fits."""
+    w = world(lambda _: Refusal(400, TOO_LONG) if len(w.upstream.got) == 1 else Reply("Hello."))
+    append = type(w.log).append
+
+    async def failing(self, session, drafts, **kept):
+        if len(w.upstream.got) == 1:
+            raise StoreFailed("The store is away.", "Wait.")
+        return await append(self, session, drafts, **kept)
+
+    body = body_of(path, *(f"{n}: " + "something to say " * 60 for n in range(31)))
+    monkeypatch.setattr(type(w.log), "append", failing)
+    refused = await w.ask(path, body)
+    assert (refused.status_code, len(w.upstream.got)) == (500, 1)
+    assert "context_length_exceeded" not in refused.text
+    monkeypatch.undo()
+    assert (await w.ask(path, body)).status_code == 200
     assert len(await w.sessions()) == 1
     await w.quiet()
     released(w)

@@ -6,7 +6,7 @@ import pytest
 from gateway_world import CHAT, World, body_of
 
 from refold.gateway.incoming import Chain, Continue, key_of
-from refold.gateway.session_resolver import AnswerCache
+from refold.gateway.recent_answers import AnswerCache
 from refold.stores import MemoryStore
 from refold.testing.upstream import Reply
 
@@ -107,6 +107,17 @@ def test_newest_is_told_once():
     assert newest.take("t", chain) is None
 
 
+def test_what_is_asked_again_is_looked_for():
+    """By then somebody else may have got the same answer, to the letter."""
+    newest, chain = AnswerCache(), chain_of(b"a", b"b", b"c", answered=(1,))
+    assert newest.take("t", chain) is None
+    newest.put("t", key_of("answered", b"b"), "of another", 7)
+    assert newest.take("t", chain) is None
+    assert newest.take("t", chain_of(b"a", b"b", b"d", answered=(1,))) == Continue(
+        "of another", 7, 2
+    )
+
+
 def test_of_two_alike_neither_is_taken():
     newest, chain = AnswerCache(), chain_of(b"a", b"b", answered=(0,))
     for name in ("s", "other"):
@@ -124,5 +135,5 @@ def test_it_holds_no_more_than_so_many():
     newest = AnswerCache(max_answers=2)
     for at in range(3):
         newest.put("t", key_of("answered", bytes([at])), f"s{at}", 7)
-    found = [newest.take("t", chain_of(bytes([at]), b"", answered=(0,))) for at in range(3)]
+    found = [newest.take("t", chain_of(bytes([at]), b"%d" % at, answered=(0,))) for at in range(3)]
     assert [one and one.session for one in found] == [None, "s1", "s2"]

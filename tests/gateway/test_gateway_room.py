@@ -1,5 +1,6 @@
 """What room a conversation has: for the answer, after a refusal, and where the window is small."""
 
+import asyncio
 import json
 from itertools import pairwise
 
@@ -66,7 +67,7 @@ class Provider:
 CODE = {"code": "context_length_exceeded", "type": "invalid_request_error"}
 
 
-async def converse(client, *, turns=TURNS, tools=(), **more):
+async def converse(client, *, turns=TURNS, tools=(), after_turn=None, **more):
     """An agent that sends its whole history each time; the statuses that it gets."""
     messages = [{"role": "system", "content": "You read pages."}]
     statuses = []
@@ -78,6 +79,8 @@ async def converse(client, *, turns=TURNS, tools=(), **more):
         statuses.append(answer.status_code)
         if answer.status_code == 200:
             messages.append(answer.json()["choices"][0]["message"])
+        if after_turn:
+            await after_turn(answer.headers["refold-session"])
     return statuses
 
 
@@ -128,12 +131,21 @@ async def test_at_a_small_window_the_prefix_is_not_broken_twice_in_a_row(tmp_pat
     settings.parent.mkdir(parents=True)
     settings.write_text(f'[models."nobody-knows-it"]\nwindow = {window}\n')
     turns = TURNS * window // 8_000
+
+    async def think(session):
+        """As long as a fold takes: one that is made late frees little, and another follows it."""
+        async with asyncio.timeout(60):
+            while (await client.get(f"/api/v1/sessions/{session}")).json()["under_way"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
     async with (
         served(provider.upstream) as base,
         serving(base, tmp_path) as process,
         process.client() as client,
     ):
-        statuses = await converse(client, turns=turns, tools=TOOLS, max_tokens=window // 4)
+        statuses = await converse(
+            client, turns=turns, tools=TOOLS, after_turn=think, max_tokens=window // 4
+        )
     assert statuses == [200] * turns
     broken = provider.breaks
     assert any(broken)

@@ -4,17 +4,16 @@
 
 import asyncio
 import json
-import os
 import random
 from collections import Counter
 
 import pytest
+from amounts import seed_of, set_amount
 from raw_targets import targets
 from serve_processes import raw_server, refold_serve, store_address
 
 CHAT = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
-COUNT = int(os.environ.get("REFOLD_TARGETS", "400"))
-SEED = int(os.environ.get("REFOLD_TARGETS_SEED", "22"))
+COUNT = set_amount("REFOLD_TARGETS", few=400, quick=400, ci=400, nightly=4_000, thorough=20_000)
 AT_ONCE = 16
 METHODS = ["GET", "GET", "GET", "POST", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"]
 
@@ -34,7 +33,7 @@ async def test_no_target_reaches_another_host(store_address, tmp_path):
             ],
         ) as serving,
     ):
-        seeded = random.Random(SEED)  # noqa: S311 - repeatable, not secret
+        seeded = random.Random(seed_of("targets"))  # noqa: S311 - repeatable, not secret
         parsed_request = [*fixed(other.port), *targets(seeded, COUNT, upstream.port, other.port)]
         waiting = iter([(seeded.choice(METHODS), one) for one in parsed_request])
         statuses, faults = Counter(), []

@@ -78,6 +78,32 @@ async def test_a_new_conversation_is_told_and_an_older_one_goes_on_as_it_began(p
     assert later == new  # to the letter, so that a cache still holds
 
 
+@pytest.mark.req("R096")
+async def test_consolidation_changes_the_board_and_a_fold_the_sessions_view(path):
+    """Each holds a part of what was said, and neither touches what the other changes."""
+    prompts, sent = [f"Question {nth}: {'and so on, ' * 40}" for nth in range(12)], []
+
+    def answer(messages, info):  # noqa: ARG001 - as a model is called
+        sent.append(str(messages))
+        return ModelResponse([TextPart("The tests run with `make test`.")])
+
+    model = FunctionModel(answer)
+    async with Refold(path, board=BRANCH) as memory:
+        agent = Agent(model, capabilities=[memory])
+        for prompt in prompts:
+            await agent.run(prompt, conversation_id="first")
+        await memory.consolidate("first", Reading(fact()).model)
+        await agent.run("And now?", conversation_id="first")
+        board = await memory.board.state()
+        assert [one.text for one in board.facts] == ["The tests run with `make test`."]
+        assert prompts[5] not in board.text
+        assert all(prompt in sent[-1] for prompt in prompts)
+        await (await memory.session("first", model)).compact()
+        await agent.run("And then?", conversation_id="first")
+        assert await memory.board.state() == board
+        assert any(prompt not in sent[-1] for prompt in prompts)
+
+
 async def test_delegated_work_is_not_told(path):
     answering = Answering()
     async with Refold(path, board=BRANCH) as memory:

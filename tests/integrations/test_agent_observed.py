@@ -5,16 +5,21 @@
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
 # Tests know which of many kinds of parts they look at.
 
+import events_reference
 import pytest
 from agents import Scripted, agent_with, call, last, looks_up, said, small, with_look_up
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import TypeAdapter
 from pydantic_ai import Agent, InstrumentationSettings
 from pydantic_ai.capabilities import Instrumentation
+from pydantic_ai.messages import AgentStreamEvent
 
 from refold import Refold
+from refold.errors import InvalidInput
 from refold.integrations.pydantic_ai import SessionEvent
+from refold.session import CompactionComplete, CompactionStart, UsageInfo, event_from_json
 from refold.view.profiles import PROFILES
 
 START, COMPLETE = "session.compaction_start", "session.compaction_complete"
@@ -53,6 +58,39 @@ async def test_folds_are_told_from_start_to_end():
     done = next(one for one in told if one.name == COMPLETE)
     assert done.details["success"]
     assert done.details["messagesRemoved"] > 0
+
+
+async def test_events_are_typed_and_their_json_stays_as_it_is():
+    watched = []
+    memory = Refold(profile=small(), watch=lambda session, event: watched.append((session, event)))
+    agent = folding_agent(memory, Scripted(looks_up, window=4_000))
+    told = [one for nth in range(20) for one in await events(agent, f"look up {nth}")]
+    typed = [one.event for one in told]
+    assert {UsageInfo, CompactionStart, CompactionComplete} <= {*map(type, typed)}
+    assert all(event in [each for _, each in watched] for event in typed)
+    assert [event.as_json() for event in typed] == [one.details for one in told]
+    adapter = TypeAdapter(AgentStreamEvent)
+    for one in told:
+        sent = adapter.dump_python(one, mode="json")
+        assert "event" not in sent
+        assert sent["details"] == one.details
+        again = SessionEvent(name=sent["name"], session=sent["session"], details=sent["details"])
+        assert type(again.event) is type(one.event)
+        assert again.event.as_json() == one.details
+
+
+@pytest.mark.parametrize("event", events_reference.SAMPLES, ids=lambda event: event.NAME)
+def test_each_event_is_read_back_from_its_json(event):
+    again = event_from_json(event.as_json())
+    assert type(again) is type(event)
+    assert again == event
+
+
+@pytest.mark.parametrize("payload", [{}, {"type": "session.other"}, {"type": "session.reread"}])
+def test_what_is_no_event_is_refused_with_the_reason(payload):
+    with pytest.raises(InvalidInput) as refused:
+        event_from_json(payload)
+    assert refused.value.fix
 
 
 async def test_spans_follow_the_conventions_and_say_what_was_sent():
@@ -112,7 +150,7 @@ async def test_recall_is_offered_when_something_is_out_of_sight_and_reads_it_bac
 async def test_what_was_read_back_is_not_archived_as_something_new():
     def script(scripted, messages):
         if last(messages).startswith("read "):
-            return [call("recall_read", f"r{len(scripted.sent)}", at="2-9")]
+            return [call("recall_read", f"r{len(scripted.sent)}", at=f"2-{9 + len(scripted.sent)}")]
         return looks_up(scripted, messages)
 
     rewrite = PROFILES["balanced"].rewrite.model_copy(update={"target_tokens": 2_000})
@@ -128,6 +166,7 @@ async def test_what_was_read_back_is_not_archived_as_something_new():
         for message in model.sent[-1]
         for part in message.parts
         if part.part_kind == "tool-return" and part.tool_name == "recall_read"
+        if not part.content.startswith("Unknown")  # before anything was out of sight
     ]
     references = [part.content for part in shown if "archived" in str(part.content)]
     assert not references

@@ -8,7 +8,7 @@
 import json
 
 import pytest
-from agents import Scripted, agent_with, check_rebuilt, logged
+from agents import EXTRACTIVE, Scripted, agent_with, check_rebuilt, logged
 from overflow_rows import NEAR_MISSES, OVERFLOWS, named, said_in
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
@@ -101,16 +101,20 @@ async def test_a_refusal_inside_a_stream_is_recovered_from(row):
 
 @pytest.mark.req("R080", "R140")
 @each_way
-async def test_no_more_attempts_than_the_ladder_has(stream):
+@pytest.mark.parametrize("folds", [False, True], ids=["cut", "folded"])
+async def test_no_more_attempts_than_the_ladder_has(stream, folds):
     body = json.dumps({"error": {"message": "prompt is too long", "type": "invalid_request_error"}})
     script = Script(*[Refused(400, body)] * 9)
-    async with Refold() as memory:
+    fold = EXTRACTIVE.fold.model_copy(update={"breadcrumb": folds})
+    async with Refold(profile=EXTRACTIVE.model_copy(update={"fold": fold})) as memory:
         await grown(memory)
         agent = Agent(provider_model("anthropic", script), capabilities=[memory])
         with pytest.raises(WindowExceeded, match=r"\d times") as raised:
             await asked(agent, stream=stream)
         assert isinstance(raised.value.__cause__, ModelHTTPError)
         assert 2 < len(script.received) <= 1 + len(TIGHTER)
+        # A fold leaves too little for all of them.
+        assert folds or len(script.received) == 1 + len(TIGHTER)
         sizes = [size(body) for body in script.received]
         assert sizes == sorted(sizes, reverse=True)
         words = await logged(memory, "c")
@@ -124,7 +128,7 @@ async def test_a_limit_is_remembered_for_the_model():
     body = {"error": {"code": 400, "n_prompt_tokens": 4_000, "n_ctx": 2_048}}
     body["error"] |= {"type": "exceed_context_size_error", "message": "request exceeds"}
     script = Script(Refused(400, json.dumps(body)), *[Said("Good.", input_tokens=1_200)] * 3)
-    async with Refold() as memory:
+    async with Refold(profile=EXTRACTIVE) as memory:
         for session in ("c", "other"):
             await grown(memory, session)
         agent = Agent(provider_model("openai", script, "local"), capabilities=[memory])
@@ -186,8 +190,8 @@ async def test_an_empty_stream_near_the_limit_is_a_refusal():
     models = {"local": ModelSettings(window=7_200, output=10)}
     async with Refold(profile="co-cli", models=models) as memory:
         await grown(memory)
-        script = Script(Empty(), Said("Good."))
+        script = Script(Empty(), Said("A summary."), Said("Good."))
         model = provider_model("openai", script, "local")
         agent = Agent(model, capabilities=[memory])
         assert await asked(agent, stream=True) == "Good."
-        assert len(script.received) == 2
+        assert len(script.received) == 3

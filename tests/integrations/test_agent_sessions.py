@@ -4,14 +4,17 @@
 # Tests know which of many kinds of parts they look at.
 
 import asyncio
+from dataclasses import replace
 
+import pytest
 from agents import Scripted as ScriptedModel
-from agents import agent_with, call, echo, folds, last, small
+from agents import agent_with, call, echo, folds, last, small, used
 from many_conversations import ReadingModel, converse, reading_agent
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import PrepareTools
 
 from refold import Refold
+from refold.errors import SessionNotFound
 from refold.session import Session
 
 
@@ -132,3 +135,49 @@ async def test_a_delegate_leaves_its_callers_tools_alone():
 async def _tools_after(memory, agent: Agent, model, prompt: str) -> str:
     await agent.run(prompt, conversation_id="c")
     return memory.setup_for(model.model, "c").hashes["tools"]
+
+
+async def test_a_session_is_looked_at_and_undone_without_a_model(tmp_path):
+    address = f"sqlite:///{tmp_path / 'a.db'}"
+    model = ScriptedModel(echo)
+    async with Refold(address, profile=small()) as memory:
+        agent = agent_with(memory, model)
+        for nth in range(4):
+            await agent.run(f"prompt {nth}" + " word" * 50, conversation_id="mine")
+        await (await memory.session("mine", model.model)).compact()
+        before = await memory.usage("mine")
+    requests = len(model.sent)
+    async with Refold(address, profile=small()) as memory:
+        mine = await memory.session("mine")
+        assert mine.setup.model == model.model.model_id, "planned for the model that answered last"
+        assert len(mine.messages) < 8
+        assert len(mine.inputs.outline.folds) == 1
+        await mine.take_back()
+        assert len(mine.messages) == 8
+        assert mine.inputs.outline.folds == ()
+        assert await memory.usage("mine") == replace(before, upto=mine.head)
+        assert len(model.sent) == requests
+        # A run takes it over, with its own model's window.
+        await agent_with(memory, model).run("on", conversation_id="mine")
+        assert (await memory.session("mine")) is mine
+        assert mine.setup.budget.window == 200_000
+        assert len(model.sent) == requests + 1
+        assert (await memory.usage("mine")).requests == before.requests + 1
+
+
+async def test_usage_adds_up_requests_and_what_they_cost():
+    model = ScriptedModel(echo)
+    prices = {"input_price": 3.0, "output_price": 15.0}
+    async with Refold(models={"scripted": prices}) as memory:
+        with pytest.raises(SessionNotFound):
+            await memory.usage("c")
+        for prompt in ("one", "two"):
+            await agent_with(memory, model).run(prompt, conversation_id="c")
+        usage = await memory.usage("c")
+        entries = await used(memory, "c")
+    assert usage.requests == len(entries) == 2
+    assert usage.tokens.input == sum(entry.usage["input"] for entry in entries) > 0
+    assert usage.tokens.output == sum(entry.usage["output"] for entry in entries) > 0
+    paid = (usage.tokens.input * 3 + usage.tokens.output * 15) / 1e6
+    assert usage.cost == pytest.approx(paid)
+    assert usage.saved == pytest.approx(usage.unmanaged - usage.cost)

@@ -32,6 +32,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RunUsage
 
+from refold.fold.write.transcript import CONVERSATION
 from refold.integrations.co_cli import (
     CommandContext,
     TurnResult,
@@ -40,7 +41,6 @@ from refold.integrations.co_cli import (
     truncate_history_window,
     truncate_tool_returns,
 )
-from refold.integrations.co_cli.history import PROMPT
 
 # As capabilities of an agent.
 
@@ -58,7 +58,7 @@ class Worker:
     def _decide(self, messages, info):
         self.requests.append(messages)
         prompts = [part.content for part in parts(messages, UserPromptPart)]
-        if prompts[-1] == PROMPT:
+        if prompts[-1] == CONVERSATION:
             assert info.function_tools == []
             self.summaries += 1
             return "SUMMARY", []

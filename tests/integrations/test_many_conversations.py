@@ -20,6 +20,7 @@ from time import perf_counter
 
 import httpx2
 import pytest
+from amounts import set_amount
 
 pytest.importorskip("dbos", reason="the extra `dbos` is not installed")
 
@@ -34,8 +35,8 @@ from refold.integrations.pydantic_ai.sessions import MAX_IDLE
 from refold.stores import open_store
 from refold.testing.upstream import Reply, ScriptedUpstream
 
-AGENTS = int(os.environ.get("REFOLD_MANY_AGENTS", "70"))
-CLIENTS = int(os.environ.get("REFOLD_MANY_CLIENTS", "24"))
+AGENTS = set_amount("REFOLD_MANY_AGENTS", few=70, quick=70, ci=70, nightly=200, thorough=200)
+CLIENTS = set_amount("REFOLD_MANY_CLIENTS", few=24, quick=24, ci=24, nightly=500, thorough=500)
 PACE = 50
 PATIENCE = 60 + 2 * CLIENTS
 """Seconds that one request may take before it counts as hanging."""

@@ -10,7 +10,7 @@ from pydantic_ai.messages import (
 )
 
 from refold.errors import InvalidInput
-from refold.fold.extractive import identifiers
+from refold.fold.identifiers import identifiers
 from refold.lab import (
     Measure,
     Prices,

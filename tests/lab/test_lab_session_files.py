@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from amounts import set_amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab_files import CHAT, CLAUDE, CODEX, FILES, GEMINI_FILE, PI, claude, claude_said, lines
@@ -158,7 +159,7 @@ JSON = st.recursive(
 )
 VALUES = st.sampled_from(["", "lots", 10**30, -1, 1e300, None, True, [], {}, [[]], [{}]]) | JSON
 FEW = settings(
-    max_examples=int(os.environ.get("REFOLD_FUZZ", "60")),
+    max_examples=set_amount("REFOLD_FUZZ", few=60, quick=60, ci=60, nightly=600, thorough=6_000),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

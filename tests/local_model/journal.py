@@ -37,7 +37,9 @@ class Journal:
     async def _sending(self, request: httpx2.Request) -> None:
         number = uuid4().hex
         request.extensions["number"] = number
-        self.write("request", number=number, body=json.loads(request.content))
+        # A summary is asked for below the agent's own request: that is another kind of it.
+        what = "summary" if "x-interaction-type" in request.headers else "request"
+        self.write(what, number=number, body=json.loads(request.content))
 
     async def _received(self, response: httpx2.Response) -> None:
         answer = json.loads(await response.aread())

@@ -4,10 +4,9 @@ Nothing is asked of its words but what is asked of any summarizer's: they are ch
 """
 
 import json
-import os
 
 import httpx2
-import pytest
+from amounts import set_amount
 from local_model.deciding import Deciding, local
 from local_model.journal import Journal, exchanges_of
 from local_model.legality import faults_of
@@ -20,7 +19,7 @@ from refold.fold.summary import parse, report_markdown
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStarted, FoldStepped
 from refold.view.profiles import BALANCED
 
-TURNS = int(os.environ.get("REFOLD_SUMMARY_TURNS", "4"))
+TURNS = set_amount("REFOLD_SUMMARY_TURNS", few=4, quick=4, ci=4, nightly=10, thorough=200)
 # Reading and writing is what takes the model's time: a short conversation has a small window, and
 # a summarizer that sees all of it at once and is brief.
 BRIEF = ModelSettings(max_tokens=120)
@@ -51,7 +50,6 @@ def script(turn, step):
     return [("look", {"bed": BEDS[turn % len(BEDS)]})] if not step and turn < TURNS else []
 
 
-@pytest.mark.req("R141")
 async def test_a_real_model_summarizes_and_the_agent_goes_on(tmp_path, local_model):
     url, path = local_model(SEEN), tmp_path / "journal.jsonl"
     journal = Journal(path)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 from unittest import mock
 
-from amounts import amount
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
+import pytest
+from amounts import amount, check_histories
 
 from refold.log import Store, outline
 from refold.stores import MemoryStore, SqliteStore
@@ -94,14 +93,23 @@ def empty_store() -> Path:
 EXAMPLES = amount(
     few=(20, 10, 2),
     quick=(100, 100, 10),
-    ci=(200, 70, 10),
+    ci=(400, 160, 20),
+    nightly=(1_400, 500, 100),
     thorough=(40_000, 10_000, 1_000),
 )
 
-TestMemory = MemoryMachine.TestCase
-TestMemory.settings = settings(max_examples=EXAMPLES[0])
-TestSqlite = SqliteMachine.TestCase
-TestSqlite.settings = settings(max_examples=EXAMPLES[1])
+PARTS = 4
+"""Each with a share of the histories, for as many processes."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_memory(part):
+    check_histories(MemoryMachine, f"memory {part}", EXAMPLES[0] // PARTS)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_sqlite(part):
+    check_histories(SqliteMachine, f"sqlite {part}", max(1, EXAMPLES[1] // PARTS))
 
 
 def test_postgres(postgres, postgres_database, postgres_address):
@@ -109,4 +117,4 @@ def test_postgres(postgres, postgres_database, postgres_address):
 
     PostgresMachine.empty = partial(postgres.execute, EMPTY, postgres_database)
     PostgresMachine.opened = partial(PostgresStore, postgres_address)
-    run_state_machine_as_test(PostgresMachine, settings=settings(max_examples=EXAMPLES[2]))
+    check_histories(PostgresMachine, "postgres", EXAMPLES[2])

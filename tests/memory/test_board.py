@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 from boards import BRANCH, board_on, said, user
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from refold.errors import InvalidInput, SessionNotFound
@@ -83,6 +83,7 @@ async def test_a_full_board_keeps_what_people_put_there(log):
     assert found[:4] == ["By hand 0.", "By hand 1.", "By hand 2.", "Fact 3."]
 
 
+@example("One \x00\n word.")
 @given(st.text(max_size=2 * MAX_FACT))
 def test_a_fact_is_one_line_that_shows_all_it_holds(text):
     fact = as_fact(text)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from remembered import Kept
 
 from refold.errors import NotRemembered, RefoldError
-from refold.fold.extractive import STATE
+from refold.fold.facts import STATE
 from refold.fold.job import Job
 from refold.fold.secrets import redact
 from refold.fold.summary import Claim, Directive, Section, Summary
@@ -53,7 +53,6 @@ def section(one):
 # What a file holds.
 
 
-@pytest.mark.req("R093")
 async def test_a_day_is_a_file_and_a_note_a_section(tmp_path):
     sink = daily(tmp_path)
     for reason in ("trimmed", "overflow", "daily"):
@@ -344,7 +343,6 @@ def job(trigger="turns"):
     return Job("s", UUID(int=9), (Span(2, 9),), trigger)
 
 
-@pytest.mark.req("R093")
 @pytest.mark.parametrize(
     ("trigger", "reason"),
     [("turns", "trimmed"), ("tokens", "trimmed"), ("overflow", "overflow"), ("forced", "overflow")],

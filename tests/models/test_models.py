@@ -101,6 +101,22 @@ def test_windows_and_prices_are_known():
     assert (sonnet.window, sonnet.prices) == (200_000, (3, 15, 0.3, 3.75))
 
 
+def test_windows_that_the_collection_lacks_are_those_that_it_has_elsewhere():
+    pytest.importorskip("genai_prices")
+    same = {
+        "google:gemini-2.5-pro": "openrouter:google/gemini-2.5-pro",
+        "google-cloud:gemini-3.1-pro-preview": "openrouter:google/gemini-3.1-pro-preview",
+        "mistral:mistral-medium-latest": "mistral:mistral-medium-3-5",
+        "mistral:mistral-small-latest": "mistral:mistral-small-2603",
+    }
+    for name, elsewhere in same.items():
+        assert facts_of(name).window == facts_of(elsewhere).window is not None, name
+    assert facts_of("gemini-2.5-pro").window == 1_048_576
+    assert facts_of("elsewhere:mistral-small-latest").window is None
+    # No source says what this one stands for.
+    assert facts_of("mistral:mistral-large-latest").window is None
+
+
 def test_the_well_known_models_are_known():
     pytest.importorskip("genai_prices")
     assert list(WELL_KNOWN) == sorted(WELL_KNOWN)

@@ -54,7 +54,6 @@ def test_no_other_reason_is_known_that_was_never_seen():
 # From a body
 
 
-@pytest.mark.req("R079")
 @named(OVERFLOWS)
 def test_an_overflow_is_recognised_with_what_it_says_of_the_limit(row):
     for body in (row["body"], row["body"].encode(), parsed(row)):
@@ -95,7 +94,6 @@ def test_marks_between_thousands_change_nothing(row, mark):
     assert words == [overflow._match_sentence(text) for text in told.texts]
 
 
-@pytest.mark.req("R079")
 def test_the_status_413_alone_is_an_overflow():
     for body in (None, "", b"", "<html>413 Request Entity Too Large</html>", {}, []):
         assert overflow_of(413, body) == Overflow()

@@ -13,6 +13,7 @@ from scripted_providers import Refused, Said, Script, provider_model
 from refold.errors import WindowExceeded
 from refold.fold.compactor import MANUAL, context
 from refold.fold.job import Job
+from refold.fold.material import Material
 from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
 from refold.log import Span
@@ -164,19 +165,24 @@ CHOICES = [
 
 @pytest.mark.parametrize(("profile", "summarizer", "trigger", "who"), CHOICES)
 @pytest.mark.req("R058", "R059", "R118")
-def test_who_writes(profile, summarizer, trigger, who):
+async def test_who_writes(profile, summarizer, trigger, who):
     models = {name: saying("", model_name=name) for name in ("main", "cheap")}
     choose = Summarizers(lambda name, _: models[name])
-    found = choose(job(PROFILES[profile], trigger, model="main", summarizer=summarizer))
-    assert (found and found.name.partition(":")[2]) == who
+    asked = job(PROFILES[profile], trigger, model="main", summarizer=summarizer)
+    found = (await choose(asked, Material(()))).summarizers
+    assert [one.name.partition(":")[2] for one in found] == ([who] if who else [])
 
 
-def test_a_model_is_made_once():
+async def test_a_model_is_made_once():
     models = {name: saying("", model_name=name) for name in ("main", "other")}
     choose = Summarizers(lambda name, _: models[name])
-    first = choose(job(CO_CLI, model="main"))
-    assert choose(job(CO_CLI, model="main")) is first
-    assert choose(job(CO_CLI, model="other")) is not first
+
+    async def chosen(name):
+        return (await choose(job(CO_CLI, model=name), Material(()))).summarizers[0]
+
+    first = await chosen("main")
+    assert await chosen("main") is first
+    assert await chosen("other") is not first
 
 
 async def test_two_models_of_one_name_are_two():
@@ -184,8 +190,7 @@ async def test_two_models_of_one_name_are_two():
     choose = Summarizers(lambda _, asked: models[asked.session == "s"])
     for session, text in (("r", "one"), ("s", "two"), ("r", "one")):
         asked = replace(job(CO_CLI, model="same"), session=session)
-        found = choose(asked)
-        assert found
+        [found] = (await choose(asked, Material(()))).summarizers
         assert (await found.ask(GUARD, "A record.", asked)).text == text
 
 

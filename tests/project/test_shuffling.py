@@ -41,6 +41,12 @@ def test_the_tests_of_a_file_stay_together():
     assert len(files_in(shuffled(TESTS, 1))) == 6
 
 
+def test_files_whose_tests_take_minutes_come_first():
+    long = [f"tests/local_model/test_a.py::test_{at}" for at in range(3)]
+    for seed in range(20):
+        assert {*shuffled([*TESTS, *long], seed)[:3]} == {*long}
+
+
 def test_some_come_in_the_order_they_have_among_all():
     some = TESTS[::5]
     assert shuffled(some, 1) == [test for test in shuffled(TESTS, 1) if test in some]
@@ -57,9 +63,10 @@ def test_pytest_runs_them_in_that_order_and_tells_the_seed():
         text=True,
     ).stdout
     assert "--shuffle=4" in told
+    assert "--hypothesis-seed=4" in told
     names = [f"tests/project/{here.name}::{name}" for name in re.findall("<Function (.*)>", told)]
     assert names == shuffled(names, 4) != sorted(names)
-    assert len(names) == 6
+    assert len(names) == 7
 
 
 def test_of_the_long_tests_one_in_three_is_run_and_each_with_some_seed():

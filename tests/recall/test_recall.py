@@ -103,7 +103,6 @@ async def test_neighbours_are_messages_however_far_apart(log):
     ]
 
 
-@pytest.mark.req("R094")
 async def test_everything_in_the_log_is_found_and_says_where_it_stands(log):
     await begin(log, "s", said("needle cleared"), Cleared(), said("needle folded"))
     await fold(log, "s", Span(4, 4))
@@ -141,7 +140,6 @@ async def test_notes_are_for_people(log):
     assert await search(log, "needle", session="s", reader=Reader.model()) == []
 
 
-@pytest.mark.req("R020")
 async def test_large_bodies_are_found_where_the_word_is(log):
     await begin(log, "s", said("hay " * INLINE_LIMIT + "needle " + "hay " * INLINE_LIMIT))
     [hit] = await search(log, "needle", session="s", width=100)

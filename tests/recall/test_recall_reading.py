@@ -93,7 +93,6 @@ async def pages(log, spans, chars, **options):
     return found
 
 
-@pytest.mark.req("R021")
 async def test_what_lies_beneath_a_fold_is_read(log, session):
     assert await spans_of_fold(log, session, 8) == (Span(2, 6),)
     assert await spans_of_fold(log, session, 2) == await spans_of_fold(log, session, 99) == ()
@@ -167,7 +166,6 @@ async def test_a_reader_reads_what_its_scope_may_see(log, session):
     assert len((await unfold(log, session, Span(1, 99), chars=99_999)).pieces) == 7
 
 
-@pytest.mark.req("R020", "R021")
 async def test_an_archived_result_is_read_by_its_reference(log, session):
     part = Part(4, 0, "return", len(RESULT), 0)
     shown = reference(part, RESULT, Archive(min_chars=100, excerpt=20)).applied(RESULT)

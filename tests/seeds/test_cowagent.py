@@ -17,14 +17,13 @@ def turns(count, result="ok", first=0):
     ]
 
 
-@pytest.mark.req("R018")
 def test_cowagent_keeps_both_ends_of_results_over_20000_characters():
     halves = "A" * 10_000, "B" * 10_000
     talk = Talk(COWAGENT, *turns(1, "".join(halves)), *turns(1, "-".join(halves), 1))
     talk.say(*turns(1, ("-" * 80).join(halves), 2), Asked("Now."))
     fits, barely, long = talk.results()
     assert fits == "".join(halves)
-    assert barely == "-".join(halves)  # with a notice it would be longer
+    assert barely == "\n[…truncated, 20001 chars total…]\n".join(halves)  # the source's rule
     assert long == "\n[…truncated, 20080 chars total…]\n".join(halves)
 
 
@@ -35,7 +34,6 @@ def test_what_is_cut_to_both_ends_already_is_not_cut_again():
     assert Talk(always, *turns(1, once), Asked("Now.")).results() == [once]
 
 
-@pytest.mark.req("R019")
 def test_cowagent_leaves_results_of_the_current_turn_alone():
     talk = Talk(COWAGENT, *turns(1), Asked("Now."))
     for nth in range(3):
@@ -45,7 +43,6 @@ def test_cowagent_leaves_results_of_the_current_turn_alone():
     assert [len(text) for text in talk.results()] == [2, 20_034, 20_034, 20_034]
 
 
-@pytest.mark.req("R008", "R029", "R030", "R047")
 def test_cowagent_halves_the_turns_when_there_are_more_than_20():
     talk = Talk(COWAGENT, *turns(19), Asked("Ask 19."))
     assert len(talk.shapes()) == 19 * 4 + 1
@@ -58,7 +55,6 @@ def test_cowagent_halves_the_turns_when_there_are_more_than_20():
     assert len(talk.shapes()) == 9 * 4 + 3
 
 
-@pytest.mark.req("R029", "R052")
 def test_cowagent_counts_turns_also_where_system_content_is_left_of_one():
     system = {"content": "Be kind.", "part_kind": "system-prompt"}
     prompt = {"content": "Ask 0.", "part_kind": "user-prompt"}
@@ -85,7 +81,6 @@ def long_turns(count, tokens):
     ] + [Asked("And now?")]
 
 
-@pytest.mark.req("R031", "R119")
 def test_cowagent_reduces_fewer_than_5_turns_to_their_first_prompt_and_last_reply():
     assert len(Talk(COWAGENT, *long_turns(3, 49_000)).shapes()) == 3 * 10 + 1
     talk = Talk(COWAGENT, *long_turns(3, 50_100))
@@ -97,7 +92,6 @@ def test_cowagent_reduces_fewer_than_5_turns_to_their_first_prompt_and_last_repl
     assert talk.texts()[-2:] == ["{}", "ok"]
 
 
-@pytest.mark.req("R031")
 def test_cowagent_trims_the_first_half_of_5_turns_or_more():
     assert len(Talk(COWAGENT, *long_turns(4, 49_000)).shapes()) == 4 * 10 + 1
     talk = Talk(COWAGENT, *long_turns(4, 50_100))  # with the new prompt, five
@@ -109,7 +103,6 @@ def test_cowagent_trims_the_first_half_of_5_turns_or_more():
     assert len(talk.shapes()) == 2 * 10 + 1
 
 
-@pytest.mark.req("R029", "R031")
 def test_cowagent_looks_at_tokens_after_turns():
     talk = Talk(COWAGENT, *long_turns(20, 90_000))
     assert len(talk.shapes()) == 10 * 10 + 1
@@ -117,7 +110,6 @@ def test_cowagent_looks_at_tokens_after_turns():
     assert len(talk.shapes()) == 5 * 10 + 1
 
 
-@pytest.mark.req("R029", "R031")
 @pytest.mark.parametrize(("count", "tokens", "kept"), [(3, 50_100, []), (4, 50_100, [2, 3])])
 def test_delegated_work_goes_with_the_steps_that_delegated_it(count, tokens, kept):
     talk = Talk(COWAGENT)
@@ -130,7 +122,6 @@ def test_delegated_work_goes_with_the_steps_that_delegated_it(count, tokens, kep
     assert [text for text in talk.texts() if "told" in text] == told
 
 
-@pytest.mark.req("R031")
 @pytest.mark.parametrize("signed", [True, False])
 def test_a_reply_keeps_the_thought_that_its_provider_signed(signed):
     calls = tuple(Call(f"c{nth}", "read", {}) for nth in range(12))

@@ -17,7 +17,6 @@ ROOMY = 1_000_000
 # co-cli: a window of forty messages.
 
 
-@pytest.mark.req("R023", "R024", "R027", "R065")
 async def test_forty_messages_stay_and_the_forty_first_folds_the_middle(log):
     write = Writer()
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=write)
@@ -42,7 +41,6 @@ async def test_forty_messages_stay_and_the_forty_first_folds_the_middle(log):
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R025")
 async def test_a_first_run_of_more_than_two_messages_stays_whole(log):
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=Writer())
     steps = [used(f"c{nth}", "read", f"Result {nth}.", path=f"{nth}") for nth in range(2)]
@@ -60,7 +58,6 @@ async def test_a_first_run_of_more_than_two_messages_stays_whole(log):
     assert len(shown) == 6 + 1 + 20
 
 
-@pytest.mark.req("R026")
 async def test_without_a_text_response_nothing_is_pinned(log):
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=Writer())
     pairs = [used(f"c{nth}", "read", f"Result {nth}.") for nth in range(19)]
@@ -83,7 +80,6 @@ async def test_the_next_window_begins_with_the_summary_and_folds_it_in_once(log)
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R067", "R109")
 async def test_compact_leaves_exactly_two_messages(log):
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=Writer())
     with pytest.raises(NothingToFold):
@@ -101,7 +97,6 @@ async def test_compact_leaves_exactly_two_messages(log):
     assert texts(await talk.request()) == texts(request)[:2]
 
 
-@pytest.mark.req("R066", "R135")
 async def test_when_summarizing_fails_a_fixed_marker_stands_in_and_the_turn_goes_on(log):
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(CO_CLI, ROOMY), write=write)
@@ -118,7 +113,6 @@ async def test_when_summarizing_fails_a_fixed_marker_stands_in_and_the_turn_goes
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R136")
 async def test_when_compact_fails_everything_stays(log):
     talk = await Talk.open(log, setup(INKEEP, ROOMY), write=Writer(fails=True))
     await talk.go(*chat(*range(40)))
@@ -130,7 +124,6 @@ async def test_when_compact_fails_everything_stays(log):
     assert [*after.messages] == [*before.messages]
 
 
-@pytest.mark.req("R150")
 @pytest.mark.parametrize("name", [*PROFILES])
 async def test_no_automatic_folds_with_0_messages_but_compact_works(
     log, name, monkeypatch, tmp_path

@@ -18,7 +18,6 @@ COMPLETE = "session.compaction_complete"
 LIMIT = 10_000
 
 
-@pytest.mark.req("R041", "R042", "R044", "R070", "R082")
 async def test_the_decision_for_each_state_of_a_background_fold(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(COPILOT, LIMIT), write=write)
@@ -63,7 +62,6 @@ async def test_the_decision_for_each_state_of_a_background_fold(log):
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R044", "R082", "R102")
 async def test_a_completed_background_fold_is_applied_before_a_later_request(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(COPILOT, LIMIT), write=write)
@@ -80,7 +78,6 @@ async def test_a_completed_background_fold_is_applied_before_a_later_request(log
     assert [*(await again.request()).messages] == [*request.messages]
 
 
-@pytest.mark.req("R045")
 async def test_after_a_context_limit_error_the_next_try_folds_first_and_waits(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(COPILOT, LIMIT), write=write)
@@ -98,7 +95,6 @@ async def test_after_a_context_limit_error_the_next_try_folds_first_and_waits(lo
     assert shown[1:] == ["The ninth."]
 
 
-@pytest.mark.req("R083")
 async def test_the_result_of_a_cancelled_background_fold_is_thrown_away(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(COPILOT, LIMIT), write=write)
@@ -115,7 +111,6 @@ async def test_the_result_of_a_cancelled_background_fold_is_thrown_away(log):
     assert [one.error for one in talk.events(COMPLETE)] == ["cancelled"]
 
 
-@pytest.mark.req("R043")
 async def test_an_automatic_fold_needs_four_messages(log):
     write = Writer()
     talk = await Talk.open(log, setup(COPILOT, 2_200), write=write)
@@ -133,7 +128,6 @@ async def test_an_automatic_fold_needs_four_messages(log):
     assert write.asked == 1
 
 
-@pytest.mark.req("R040")
 async def test_tool_definitions_count_towards_utilisation(log):
     bare = await Talk.open(log, setup(COPILOT, LIMIT), name="bare", write=Writer())
     armed = await Talk.open(log, setup(COPILOT, LIMIT, tools=500), name="armed", write=Writer())
@@ -146,7 +140,6 @@ async def test_tool_definitions_count_towards_utilisation(log):
     assert started.why[0] == ("soft", 8_003, 8_000)
 
 
-@pytest.mark.req("R052", "R077", "R103")
 async def test_truncation_is_of_one_request_and_is_no_entry(log):
     talk = await Talk.open(log, setup(COPILOT, 4_000))
     await talk.say(Told("You are careful."))
@@ -174,7 +167,6 @@ async def test_truncation_is_of_one_request_and_is_no_entry(log):
     ]
 
 
-@pytest.mark.req("R050")
 async def test_results_without_a_call_are_not_sent_though_they_fit(log):
     talk = await Talk.open(log, setup(COPILOT, LIMIT))
     await talk.go(*chat(1))
@@ -182,7 +174,6 @@ async def test_results_without_a_call_are_not_sent_though_they_fit(log):
     assert texts(await talk.request()) == ["Question 1?", "Answer 1.", "And?"]
 
 
-@pytest.mark.req("R046", "R051")
 @pytest.mark.parametrize("name", [*PROFILES])
 async def test_no_fold_leaves_a_result_without_its_call(log, name):
     """Every request is looked at by `Talk.request`; here each has a call under way."""
@@ -207,7 +198,6 @@ async def test_no_fold_leaves_a_result_without_its_call(log, name):
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R072")
 async def test_attachments_then_the_fold_then_truncation_and_what_is_said_meanwhile(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(COPILOT, LIMIT), write=write)
@@ -228,8 +218,8 @@ async def test_attachments_then_the_fold_then_truncation_and_what_is_said_meanwh
     first, *rest = texts(request)
     assert WORDS in first
     assert b"image" in request.messages[1]
-    # Truncation takes out what is too much after the fold, here the newest result.
-    assert [one[:5] for one in rest] == ["See t", "Wait:", "And n"]
+    # Truncation takes out what is too much after the fold, here the newest result, and says so.
+    assert [one[:5] for one in rest] == ["See t", "[Earl", "Wait:", "And n"]
     names = [one.NAME for one in talk.told if one.NAME in (COMPLETE, "session.truncation")]
     assert names == [COMPLETE, "session.truncation"]
     await talk.all_rebuilt()

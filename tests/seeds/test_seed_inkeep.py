@@ -1,6 +1,5 @@
 """Inkeep's own scenarios, played through real sessions: a chat that plans a project."""
 
-import pytest
 from folding import spelled
 from shown import turn, used
 from talks import SAID, Talk, Writer, chat, of_500, setup, texts, work
@@ -8,7 +7,7 @@ from talks import SAID, Talk, Writer, chat, of_500, setup, texts, work
 from refold.log import Author, Message
 from refold.recall import recall_tools
 from refold.testing.wire import Asked, Responded
-from refold.view.profiles import INKEEP
+from refold.view.profiles import INKEEP, STATIC_MARKER
 
 ROOMY = 1_000_000
 
@@ -27,7 +26,6 @@ def planning():
         yield from turn(f"Let us talk about {stage}.", step, reply=f"Noted: {stage}.")
 
 
-@pytest.mark.req("R032", "R035", "R092", "R149", "R141")
 async def test_a_planning_chat_that_reaches_half_of_the_window(log):
     write = Writer(PLANNED)
     talk = await Talk.open(log, setup(INKEEP, 10_000), write=write)
@@ -57,7 +55,6 @@ async def test_a_planning_chat_that_reaches_half_of_the_window(log):
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R038")
 async def test_fixed_limits_apply_while_nothing_can_be_summarized(log):
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(INKEEP, 40_000), write=write)
@@ -66,7 +63,8 @@ async def test_fixed_limits_apply_while_nothing_can_be_summarized(log):
     await talk.say(Asked(SAID))
     request = await talk.request()
     assert write.asked == 1
-    assert texts(request) == [*texts_of(40)[-16:], SAID]  # 8,000 tokens before the latest
+    # 8,000 tokens before the latest, with the marker for what is left out.
+    assert texts(request) == [STATIC_MARKER.format(count=25), *texts_of(40)[-15:], SAID]
     await talk.go(Responded("Yes."), *chat(*range(20)))
     await talk.say(Asked("And now?"), Asked("Well?"))
     request = await talk.request()
@@ -79,7 +77,6 @@ def texts_of(count):
     return [one.text for one in of_500(count)]
 
 
-@pytest.mark.req("R037", "R059")
 async def test_without_a_summarizer_fixed_limits_apply_from_the_start(log):
     talk = await Talk.open(log, setup(INKEEP, ROOMY))
     await talk.go(*chat(*range(40)))
@@ -89,7 +86,6 @@ async def test_without_a_summarizer_fixed_limits_apply_from_the_start(log):
     assert await talk.folds() == (0, 0, 0)
 
 
-@pytest.mark.req("R036")
 async def test_with_a_summarizer_all_of_it_is_sent_without_a_limit_of_messages_or_tokens(log):
     write = Writer(PLANNED)
     talk = await Talk.open(log, setup(INKEEP, ROOMY), write=write)
@@ -99,7 +95,6 @@ async def test_with_a_summarizer_all_of_it_is_sent_without_a_limit_of_messages_o
     assert write.asked == 0
 
 
-@pytest.mark.req("R036")
 async def test_an_earlier_summary_is_found_beyond_10000_messages(log):
     write = Writer(PLANNED)
     talk = await Talk.open(log, setup(INKEEP, 10_000), write=write)

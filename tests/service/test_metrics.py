@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import os
 import re
+import subprocess
 import sys
 from uuid import uuid4
 
@@ -277,3 +279,32 @@ def instruments(provider):
 def watched_table():
     page = RUNBOOK.read_text("utf-8")
     return page.partition("## What to watch")[2].partition("\n## ")[0].partition("| figure |")[2]
+
+
+# The name of the service.
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({}, "refold"),
+        ({"OTEL_SERVICE_NAME": "gateway-eu"}, "gateway-eu"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=gateway-us,team=a"}, "gateway-us"),
+    ],
+)
+def test_exported_metrics_name_their_service(variables, name):
+    code = (
+        "from refold.service import metrics\n"
+        "assert metrics.has_prometheus()\n"
+        "metrics.ServiceMetrics()\n"
+        "print(metrics.render()[0].decode())"
+    )
+    inherited = {key: one for key, one in os.environ.items() if not key.startswith("OTEL_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**inherited, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f'service_name="{name}"' in done.stdout

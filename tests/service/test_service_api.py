@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from api_serving import API, FORMAT, LARGE, Serving, all_of, at, raw, said, serving, talked
 
-from refold.log import Author, Message, Note, Opened
+from refold.log import Author, FoldCompleted, FoldStarted, Message, Note, Opened, Span
+from refold.models import ModelSettings
 from refold.recall.text import rebuilt
 from refold.service.api import sessions
 
@@ -258,6 +260,23 @@ async def test_usage_is_added_up_by_session_and_by_day(service, api):
     assert len(days["days"]) == 3
     assert sum(one["requests"] for one in days["days"]) == 7
     assert sum(one["input"] for one in days["days"]) == 700
+
+
+async def test_a_summary_costs_what_the_settings_say_its_model_costs(service, api):
+    await talked(service, "acme", "s")
+    log, fold, span = service.store.log("acme"), uuid4(), (Span(2, 2),)
+    summary = {"by": "local:house-model", "usage": {"input": 1_000_000, "output": 0, "calls": 1}}
+    values = (FoldStarted(fold, span, "manual"), FoldCompleted(fold, span, summary))
+    await log.append("s", [Author().draft(value) for value in values], expected=None)
+    before = (await api.get(at("s", "/usage"))).json()
+    assert (before["summaries"], before["unpriced"] > 0) == (1, True)
+    priced = {"local:house-model": ModelSettings(input_price=3.0, output_price=9.0)}
+    service.state.settings = replace(service.state.settings, models=priced)
+    after = (await api.get(at("s", "/usage"))).json()
+    assert after["cost"] == pytest.approx(before["cost"] + 3.0)
+    assert after["unpriced"] == before["unpriced"] - 1
+    days = (await api.get(f"{API}/usage", params={"days": 1})).json()["days"]
+    assert days[0]["cost"] == pytest.approx(after["cost"])
 
 
 async def test_a_fold_of_a_session_that_is_not_there(api):

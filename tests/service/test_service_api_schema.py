@@ -28,7 +28,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = amount(few=1, quick=2, ci=5, thorough=200)
+EXAMPLES = amount(few=1, quick=2, ci=5, nightly=50, thorough=200)
 ERASING = {"forget_session", "follow_session"}
 """Not tried on what is there: one takes it away, and one never ends."""
 

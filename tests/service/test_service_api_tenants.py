@@ -11,7 +11,10 @@ from uuid import uuid4
 import pytest
 from api_serving import API, FORMAT, all_of, serving, talked
 
+from refold.errors import QuotaUsedUp
+from refold.models.catalog import Usage
 from refold.service.keys import ROLES
+from refold.stores import open_store
 
 BODIES = {
     "open_session": {"name": "new", "format": FORMAT},
@@ -26,16 +29,19 @@ BODIES = {
     "rotate_key": {"overlap": 0},
     "set_upstream_key": {"key": "sk-mine"},
     "set_owner": {"key": "0" * 12},
+    "set_tenant_quota": {"tokens": 5, "cost": None},
 }
 """What each route that takes a body is sent."""
 MADE_BY_NAME = {"set_upstream_key"}
 """Here a name is not looked for: the caller's own is made."""
 
 
-def operations(app):
-    """Each route: its method, its path, and what the document says of it."""
+def operations(app, *, operators=False):
+    """Each route of tenants, or of the operator: its method, its path, what the document says."""
     for path, methods in app.openapi()["paths"].items():
         for method, told in methods.items():
+            if ("x-tenant" in told) != operators:
+                continue
             names = [one["name"] for one in told.get("parameters", ()) if one["in"] == "path"]
             yield (
                 method.upper(),
@@ -183,6 +189,89 @@ async def test_every_route_needs_a_key_with_its_role():
                     assert answer.status_code not in {401, 403}, (role, path)
                 else:
                     assert (answer.status_code, answer.json()["code"]) == (403, "role-needed"), path
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request, tmp_path):
+    if request.param == "sqlite":
+        return open_store(f"sqlite:///{tmp_path}/refold.db")
+    return open_store(request.getfixturevalue("postgres_address"))
+
+
+async def test_the_routes_across_tenants_are_for_admins_of_the_default_tenant(store):
+    async with serving(store=store) as service:
+        await talked(service, "beta", "secret-talk")
+        secrets = [await service.key(tenant, role) for tenant in ("acme", "beta") for role in ROLES]
+        secrets += [await service.key("default", role) for role in ROLES if role != "admin"]
+        tried = [*operations(service.app, operators=True)]
+        assert len(tried) == 4
+        for method, path, told in tried:
+            assert told.role == "admin"
+            async with service.client() as nobody:
+                answer = await asked(nobody, method, path, told, {"tenant": "acme"})
+                assert (answer.status_code, answer.json()["code"]) == (401, "key-needed"), path
+            for secret in secrets:
+                async with service.client(secret) as client:
+                    for tenant in ("acme", "beta", "nobody"):
+                        answer = await asked(client, method, path, told, {"tenant": tenant})
+                        assert (answer.status_code, answer.json()["code"]) == (403, "role-needed")
+                        assert "secret-talk" not in answer.text
+        assert service.state.keyring.quota("acme").tokens is None
+        async with service.client(await service.key("default", "admin")) as client:
+            for method, path, told in tried:
+                answer = await asked(client, method, path, told, {"tenant": "acme"})
+                assert answer.status_code == 200, (path, answer.text)
+
+
+async def test_an_operator_sees_all_tenants_and_sets_their_quotas(store):
+    async with serving(store=store) as service:
+        await talked(service, "acme", "talk")
+        await talked(service, "acme", "other")
+        await talked(service, "beta", "talk")
+        for tenant in ("acme", "beta"):
+            await service.key(tenant, "use")
+        async with service.client(await service.key("default", "admin")) as client:
+            listed = (await client.get(f"{API}/tenants")).json()
+            rows = {each["tenant"]: each for each in listed["tenants"]}
+            assert [*rows] == ["acme", "beta", "default"]
+            assert listed["next"] is None
+            counts = {name: (row["sessions"], row["keys"]) for name, row in rows.items()}
+            assert counts == {"acme": (2, 1), "beta": (1, 1), "default": (0, 1)}
+            assert rows["acme"]["usage"]["input"] == 2 * rows["beta"]["usage"]["input"] > 0
+            assert all(row["whole"] for row in rows.values())
+
+            names, after = [], ""
+            while after is not None:
+                page = (
+                    await client.get(f"{API}/tenants", params={"limit": 1, "after": after})
+                ).json()
+                names += [row["tenant"] for row in page["tenants"]]
+                after = page["next"]
+            assert names == ["acme", "beta", "default"]
+
+            usage = (await client.get(f"{API}/usage/tenants", params={"days": 2})).json()
+            assert len(usage["days"]) == 2
+            assert (
+                sum(day["input"] for day in usage["days"]) == 3 * usage["tenants"]["beta"]["input"]
+            )
+            assert usage["whole"]
+
+            path = f"{API}/tenants/acme/quota"
+            changed = await client.put(path, json={"tokens": 100, "cost": 1.5})
+            assert changed.json() == (await client.get(path)).json()
+            assert (changed.json()["tokens"], changed.json()["cost"]) == (100, 1.5)
+            service.state.quotas.spent("acme", Usage(90, 10), 0.5)
+            used = (await client.get(path)).json()
+            assert (used["used_tokens"], used["used_cost"]) == (100, 0.5)
+            with pytest.raises(QuotaUsedUp):
+                service.state.quotas.check("acme")
+            await client.put(path, json={"tokens": None, "cost": None})
+            service.state.quotas.check("acme")
+            for wrong in ({"tokens": -1, "cost": None}, {"tokens": 1}, {"tokens": "x", "cost": 0}):
+                answer = await client.put(path, json=wrong)
+                assert (answer.status_code, answer.json()["code"]) == (422, "invalid-input")
+            answer = await client.put(f"{API}/tenants/*/quota", json={"tokens": 1, "cost": None})
+            assert answer.status_code == 422
 
 
 async def test_what_changes_something_needs_more_than_reading():

@@ -133,6 +133,23 @@ async def test_a_conversation_that_grows_large_stays_one_session(store, upstream
     assert [one["content"] for one in await said(store, sessions[0])] == contents
 
 
+async def test_a_conversation_with_a_large_answer_stays_one_session(store, tmp_path):
+    upstream = ScriptedUpstream(lambda got: Reply(LARGE if len(got.body["messages"]) == 1 else "!"))
+    async with (
+        served(upstream) as base,
+        serve_process(store, base, tmp_path) as serving,
+        serving.client() as client,
+    ):
+        contents, sessions = [], []
+        for words in ("Write it.", "Go on.", "And on."):
+            contents.append(words)
+            answer = await client.post(CHAT, json=chat(*contents))
+            sessions.append(answer.headers["refold-session"])
+            contents.append(answer.json()["choices"][0]["message"]["content"])
+        assert len({*sessions}) == 1
+    assert [one["content"] for one in await said(store, sessions[0])] == contents
+
+
 async def test_others_are_answered_while_the_process_for_large_requests_does_nothing(
     store, upstream, tmp_path
 ):

@@ -14,7 +14,7 @@ from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, served, tex
 from serving import asking, service_with
 
 from refold.errors import Conflict, StoreBusy, StoreFull, StoreUnavailable
-from refold.gateway.session_resolver import AnswerCache
+from refold.gateway.recent_answers import AnswerCache
 from refold.gateway.unmanaged import not_managed
 from refold.log import CODEC, Message
 from refold.service.app import application

@@ -124,7 +124,7 @@ async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
         return SimpleNamespace(usage={"input": 10, "output": 5, "calls": 1}, by="m")
 
     monkeypatch.setattr(
-        summarizers, "by_model", lambda resolve, _models: (seen.append(resolve), write)[1]
+        summarizers, "by_model", lambda resolve, *_more: (seen.append(resolve), write)[1]
     )
     seen = []
     spending = Spending(refused.append, lambda *one: spent.append(one))

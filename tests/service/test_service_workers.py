@@ -1,21 +1,28 @@
 """`refold worker` beside a service: whose models write its summaries, and whose quota pays."""
 
+import asyncio
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import psycopg
 import pytest
-from serving import settings_with
+from dbos_servers import dbos, dbos_address  # noqa: F401 - fixtures
+from serving import asking, settings_with
 
 from refold.errors import NoModel, QuotaUsedUp
 from refold.fold.compactor import context
-from refold.service import keys, summarizers, worker
+from refold.service import engines, keys, summarizers, worker
 from refold.service.keys import Quota, keyring_of
 from refold.service.quotas import FREE, quotas_of
+from refold.service.service import Service
 from refold.service.vault import VARIABLE, Vault, new_master_key
 from refold.service.worker import worker_fold_maker
-from refold.stores import MemoryStore
+from refold.stores import MemoryStore, open_store
 from refold.view import Fold
+
+SECONDS = 60
 
 
 @pytest.fixture
@@ -23,7 +30,7 @@ def asked(monkeypatch):
     """The models that are asked; each summary uses 15 tokens."""
     models = []
 
-    def by_model(resolve, _models):
+    def by_model(resolve, *_more):
         async def write(_material, job, _steps):
             models.append(resolve("some-model", job))
             return SimpleNamespace(usage={"input": 10, "output": 5}, by="some-model")
@@ -31,7 +38,7 @@ def asked(monkeypatch):
         return write
 
     monkeypatch.setattr(summarizers, "by_model", by_model)
-    monkeypatch.setattr(worker, "makes", lambda _log, write: write)
+    monkeypatch.setattr(worker, "makes", lambda _log, write, *_: write)
     monkeypatch.setattr(keys, "_FRESH", 0.0)
     return models
 
@@ -113,3 +120,39 @@ import refold.service.worker
 import refold.service.summarizers
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# Folds that nobody makes.
+
+
+async def test_an_operator_sees_that_folds_wait_for_a_worker(dbos_address, caplog):  # noqa: F811 - a fixture
+    settings = settings_with(offload_processes=0)
+
+    async def body(client, path, wanted):
+        async with asyncio.timeout(SECONDS):
+            while ("folds" in (found := (await client.get(path)).json())) != wanted:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        return found
+
+    service = Service(settings, open_store(dbos_address), dbos_address, worker=False)
+    service.workers = engines.WorkerWatch(dbos_address, every=0.05, unseen=0)
+    async with asking(service) as client:
+        assert "folds" not in await body(client, "/healthz", wanted=False)
+        async with await psycopg.AsyncConnection.connect(dbos_address, autocommit=True) as db:
+            await db.execute(
+                "INSERT INTO refold_engine.folds (id, tenant, session, fold, pool, version, queue)"
+                " VALUES ('w', 'acme', 'talk', gen_random_uuid(), 'other', '1', 'q')"
+            )
+            found = await body(client, "/healthz", wanted=True)
+            assert re.fullmatch(
+                r"1 fold waits, and no worker has been seen for \d+ seconds", found["folds"]
+            )
+            ready = await client.get("/readyz")
+            assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+            assert "no worker" in ready.json()["folds"]
+            assert "acme" not in ready.text
+            await db.execute("DELETE FROM refold_engine.folds")
+            await body(client, "/healthz", wanted=False)
+    warnings = [one for one in caplog.records if "no worker has been seen" in one.getMessage()]
+    assert len(warnings) == 1, "one line for each time"
+    assert "refold worker" in warnings[0].getMessage()

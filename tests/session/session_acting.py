@@ -141,14 +141,10 @@ class Acting:
     format: str
     setup: Setup
 
-    SYNCHRONOUS = True
-    """Whether the store answers at once, so that what a held writer holds up can be told."""
-
     def __init__(self):
         super().__init__()
         self.runner = asyncio.Runner()
-        if self.SYNCHRONOUS:
-            self.runner.get_loop().set_default_executor(AtOnce())
+        self.runner.get_loop().set_default_executor(AtOnce())
         self.writer = Writer()
         self.threads = []
         self.asked = []

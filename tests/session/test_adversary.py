@@ -1,23 +1,24 @@
-"""A summarizer that lies: nothing it made up is shown, and no session is stuck or loses a word."""
+"""A summarizer that lies: it is told in its own name alone, and no session is stuck."""
 
 from collections import Counter as Counted
 
 import pytest
-from adversaries import Tale
-from amounts import amount
+from adversaries import LIES, Tale
+from amounts import amount, seeds
 from folding import spelled
 from shown import changed
 from summarizers import Scripted, writing
 from talks import SMALL, Talk, setup, texts
 
 from refold.fold.summary import parse
-from refold.fold.write.phrases import HEADINGS
 from refold.log import FoldCompleted, FoldStarted, Message
 from refold.stores import MemoryStore
 
+ACCOUNT = "## The model's account"
 PROFILE = changed(SMALL, fold={"call_limit": 0.03})
-CASES = amount(few=10, quick=30, ci=40, thorough=600)
-AT_ONCE = 30
+BATCHES = amount(few=1, quick=1, ci=5, nightly=24, thorough=100)
+AT_ONCE = len(LIES)
+"""A batch has every way to lie."""
 
 
 def scripted(lie):
@@ -49,24 +50,30 @@ async def told_by(seed):
     return lie, folds, sent
 
 
-def model_told(summary):
-    """What a model's sections say, and the title."""
-    headings = {*HEADINGS.values()}
-    claims = (one for part in summary.sections if part.heading in headings for one in part.claims)
-    return "\n".join((summary.title, *(claim.text for claim in claims)))
+def told_otherwise(summary, word):
+    """Where a word stands that is not in a line of the model's account without a source."""
+    above, _, account = summary.text.partition(ACCOUNT)
+    lines = (line for line in account.splitlines() if word in line)
+    return [
+        *([summary.title] if word in summary.title else []),
+        *([above] if word in above else []),
+        *(line for line in lines if " — no source" not in line.partition(word)[2]),
+    ]
 
 
-@pytest.mark.parametrize("batch", range(CASES // AT_ONCE))
-async def test_a_lie_is_in_no_view_and_holds_nothing_up(batch):
+@pytest.mark.parametrize("batch", range(BATCHES))
+async def test_a_lie_stands_in_the_models_account_alone_and_holds_nothing_up(batch):
     kinds, problems = Counted(), []
-    for seed in range(batch * AT_ONCE, (batch + 1) * AT_ONCE):
+    for seed in seeds(BATCHES * AT_ONCE)[batch * AT_ONCE :][:AT_ONCE]:
         lie, folds, sent = await told_by(seed)
         kinds[lie.kind] += 1
-        told = "\n".join(map(model_told, folds))
         problems += [
-            (seed, lie.kind, word, lie.answer, told) for word in lie.forbidden if word in told
+            (seed, lie.kind, word, lie.answer, place)
+            for word in lie.forbidden
+            for fold in folds
+            for place in told_otherwise(fold, word)
         ]
         everything = "\n".join(sent)
         problems += [(seed, lie.kind, word, "sent") for word in lie.nowhere if word in everything]
     assert not problems
-    assert len(kinds) > 4
+    assert len(kinds) == 11  # the ways to lie

@@ -1,4 +1,4 @@
-"""A generated world of a thousand sessions in which much goes wrong: what must hold all the same.
+"""A generated world of sessions in which much goes wrong: what must hold all the same.
 
 `python -m benchmarks summaries` measures longer sessions.
 """
@@ -9,7 +9,7 @@ from contextlib import suppress
 from uuid import UUID
 
 import pytest
-from amounts import amount
+from amounts import amount, seeds
 from folding import material_of, session_of
 from shown import turn
 from simulated_time import Stuck, now, simulated
@@ -25,8 +25,10 @@ from refold.fold.write.by_model import TOO_OFTEN, Breaker
 from refold.log import FoldCompleted, FoldFailed, Message, Span
 
 SESSIONS = 100
-WHOLE = 10
-PROCESSES = amount(few=1, quick=2, ci=2, thorough=WHOLE)
+PROCESSES = amount(few=2, quick=2, ci=2, nightly=10, thorough=100)
+"""Two have every fault between them."""
+VAIN = 1.2 if PROCESSES >= 10 else 1.35
+"""Calls for each that freed something. In few sessions a faulty model, or two, weigh more."""
 MOST_WAITED = BALANCED.fold.wait + 0.001
 
 
@@ -67,9 +69,9 @@ def expected(ending):
     return found
 
 
-def test_a_thousand_sessions_in_which_much_goes_wrong():
+def test_where_much_goes_wrong_no_session_is_stuck_and_few_calls_are_in_vain():
     wrong, calls, useful, seen = [], 0, 0, Counted()
-    for seed in range(PROCESSES):
+    for seed in seeds(PROCESSES):
         process = Process(seed, SESSIONS)
         for one in simulated(process.run()):
             wrong += [f"seed {seed}, session {one.name}: {what}" for what in objections(one)]
@@ -81,9 +83,7 @@ def test_a_thousand_sessions_in_which_much_goes_wrong():
         useful += len(process.useful)
     assert wrong == []
     assert seen["folds"] > SESSIONS * PROCESSES / 2
-    if PROCESSES < WHOLE:
-        return  # too few to tell what is usual
-    assert calls <= 1.2 * useful, f"{calls} calls, {useful} of use"
+    assert calls <= VAIN * useful, f"{calls} calls, {useful} of use"
     everything = {*FAULTS, "balanced", *(one.name for one in SEEDS), "refused", "floored and told"}
     assert everything <= {*+seen}  # a world without its faults shows nothing
 

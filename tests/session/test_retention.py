@@ -44,7 +44,6 @@ async def names(log):
     return sorted(info.session for info in found if info.session != "daily")
 
 
-@pytest.mark.req("R100", "R124")
 async def test_after_thirty_days_in_cowagent_and_never_in_balanced(log):
     await used(log, "old", 30.5)
     await used(log, "young", 29.5)

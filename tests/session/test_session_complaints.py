@@ -185,7 +185,7 @@ async def test_billed_again_each_failure_is_told_and_in_the_log(log):
     await talk.go(*work(*range(24)))
     ends = talk.events(COMPLETE)
     assert [one.error for one in ends] == ["RuntimeError: The model is down."] * write.asked
-    assert {*(one.request_id for one in ends)} == {
+    assert {*(one.fold for one in ends)} == {
         str(one.fold) for one in await talk.values(FoldStarted)
     }
 

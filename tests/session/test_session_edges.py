@@ -5,9 +5,9 @@ import json
 import pytest
 from talks import COUNTER, SMALL, Talk, Writer, chat, setup, texts, work
 
-from refold.errors import InvalidInput, UnknownFormat, ViewTooLarge
+from refold.errors import InvalidEntry, InvalidInput, UnknownFormat, ViewTooLarge
 from refold.fold.checkpoints import Workspace
-from refold.log import FoldCompleted, Span
+from refold.log import FoldCompleted, FoldUndone, Span
 from refold.session import Session
 from refold.stores import MemoryStore, open_store
 from refold.testing.wire import Asked, Responded
@@ -57,6 +57,28 @@ async def test_a_fold_that_ends_while_another_is_opened_is_opened_too(log, monke
     await talk.session.unfold(span)
     assert not meanwhile
     assert not talk.session._live.is_folded(span)
+    await talk.all_rebuilt()
+
+
+async def test_the_newest_fold_is_taken_back_though_another_ends_first(log, monkeypatch):
+    talk, other = await Talk.open(log), await Talk.open(log)
+    await talk.go(*chat(*range(8)))
+    await talk.session.compact()
+    await talk.go(*chat(*range(8, 16)))
+    append, meanwhile = type(log).append, [other.session.compact]
+
+    async def busy(*given, **more):
+        if meanwhile:
+            await meanwhile.pop()()
+        return await append(*given, **more)
+
+    monkeypatch.setattr(type(log), "append", busy)
+    await talk.session.take_back()
+    first, second = await talk.values(FoldCompleted)
+    assert [one.fold for one in await talk.values(FoldUndone)] == [second.fold]
+    assert [one.fold for one in talk.session._live.view.inputs.outline.folds] == [first.fold]
+    with pytest.raises(InvalidEntry, match="does not stand"):
+        await talk.session.take_back(second.fold)
     await talk.all_rebuilt()
 
 
@@ -124,7 +146,8 @@ async def test_each_session_has_a_workspace_of_its_own(log, tmp_path):
     other = await Talk.open(log, name="other", workspace=Workspace(tmp_path))
     await other.go(*chat(*range(4)))
     await other.session.compact()
-    assert "another session" in (other.told[-1].checkpoint_error or "")
+    (complete,) = other.events("session.compaction_complete")
+    assert "another session" in (complete.checkpoint_error or "")
     assert sorted(path.name for path in tmp_path.rglob("*.md")) == written
 
 

@@ -18,7 +18,6 @@ START, COMPLETE = "session.compaction_start", "session.compaction_complete"
 # Folds that are asked for.
 
 
-@pytest.mark.req("R137")
 async def test_a_second_fold_is_refused_while_one_is_made(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, setup(window=8_000), write=write)
@@ -40,7 +39,6 @@ async def test_a_second_fold_is_refused_while_one_is_made(log):
     assert texts(await talk.request())[-2:] == ["Question 9?", "Answer 9."]
 
 
-@pytest.mark.req("R043", "R137")
 async def test_fewer_than_two_messages_are_not_folded(log):
     talk = await Talk.open(log)
     with pytest.raises(NothingToFold):
@@ -55,7 +53,6 @@ async def test_fewer_than_two_messages_are_not_folded(log):
     assert (await talk.session.compact()).messages_removed == 2
 
 
-@pytest.mark.req("R138", "R083")
 async def test_a_fold_that_is_asked_for_can_be_cancelled(log):
     write = Writer(slow=True)
     talk = await Talk.open(log, write=write)
@@ -73,7 +70,6 @@ async def test_a_fold_that_is_asked_for_can_be_cancelled(log):
     assert await talk.folds() == (1, 0, 1)
 
 
-@pytest.mark.req("R136")
 async def test_a_fold_that_is_asked_for_and_fails_changes_nothing(log):
     talk = await Talk.open(log, write=Writer(fails=True))
     await talk.go(*work(1, 2))
@@ -87,7 +83,6 @@ async def test_a_fold_that_is_asked_for_and_fails_changes_nothing(log):
     assert failed.reason == "RuntimeError: The model is down."
 
 
-@pytest.mark.req("R086")
 async def test_memory_pressure_folds_where_there_is_something_to_fold(log, monkeypatch):
     collected = []
     monkeypatch.setattr("gc.collect", lambda: collected.append(len(talk.events(START))))
@@ -102,7 +97,6 @@ async def test_memory_pressure_folds_where_there_is_something_to_fold(log, monke
     assert collected == [0, 0]  # before the fold
 
 
-@pytest.mark.req("R085")
 async def test_a_switch_to_a_smaller_window_folds_first(log):
     talk = await Talk.open(log, setup(window=20_000), write=Writer())
     await talk.go(*work(*range(16)))
@@ -123,7 +117,6 @@ async def test_a_switch_to_a_smaller_window_folds_first(log):
     await talk.all_rebuilt()
 
 
-@pytest.mark.req("R085")
 async def test_a_switch_whose_fold_fails_is_made_all_the_same(log):
     talk = await Talk.open(log, setup(window=20_000), write=Writer(fails=True))
     await talk.go(*work(*range(16)))
@@ -133,7 +126,6 @@ async def test_a_switch_whose_fold_fails_is_made_all_the_same(log):
     assert request.plan.account.limit == 2_000
 
 
-@pytest.mark.req("R085")
 async def test_a_switch_goes_on_where_there_is_nothing_to_fold(log):
     talk = await Talk.open(log, setup(window=20_000), write=Writer())
     await talk.say(Asked("A long question. " * 400))

@@ -18,7 +18,6 @@ BACKGROUND = changed(SMALL, fold={"apply": "background", "wait": 0.05, "breadcru
 # Folds that fail.
 
 
-@pytest.mark.req("R084", "R132")
 async def test_a_background_fold_that_fails_is_told_and_harms_nothing(log):
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(BACKGROUND), write=write)
@@ -62,7 +61,7 @@ async def test_a_fold_that_failed_is_tried_again_only_when_there_is_more(log, ap
 
 
 async def test_after_a_failure_a_fold_that_is_made_ends_the_fixed_limits(log):
-    limited = changed(SMALL, window={"max_messages": 12}, fold={"placement": "message"})
+    limited = changed(SMALL, window={"recent_messages": 12}, fold={"placement": "message"})
     write = Writer(fails=True)
     talk = await Talk.open(log, setup(limited), write=write)
     limits = False

@@ -4,13 +4,14 @@ import asyncio
 import shutil
 import tempfile
 from functools import cache
+from math import inf
 from pathlib import Path
 
-from amounts import PROFILE, amount
-from hypothesis import settings
+import pytest
+from amounts import amount, check_histories
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from session_acting import COUNTER, PROFILED, Thread, prompted
+from session_acting import COUNTER, PROFILED, AtOnce, Thread, prompted
 from session_promises import Promises, sight_of
 
 from refold.errors import FoldError, ViewTooLarge
@@ -18,6 +19,7 @@ from refold.log import Message, PartRef, Span
 from refold.log.entry import seqs
 from refold.session import Setup
 from refold.stores import MemoryStore, SqliteStore
+from refold.stores.sqlite import store, writer
 from refold.testing.wire import Told
 from refold.view import Budget
 
@@ -213,9 +215,9 @@ class SessionMachine(Promises, RuleBasedStateMachine):
     @rule(mode=st.sampled_from(["ok", "fail", "fail", "hold", "hold"]))
     def writer_is(self, mode):
         """The writer gets well, or ill, or slow."""
-        if mode == "hold" and self.SYNCHRONOUS:
+        if mode == "hold":
             self.writer.mode = mode
-        elif mode != "hold":
+        else:
             self.writer.release(mode)
 
     @rule(share=st.sampled_from([0.6, 0.8, 1.5]))
@@ -286,8 +288,6 @@ class MemoryMachine(SessionMachine):
 class SqliteMachine(SessionMachine):
     """Sessions in a file."""
 
-    SYNCHRONOUS = False
-
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="refold-session-", dir=FAST))
@@ -317,29 +317,25 @@ def _empty():
 
 
 EXAMPLES, STEPS = amount(
-    few=((10, 4), 5),
-    quick=((70, 20), 5),
-    ci=((140, 40), 5),
-    thorough=((4_750, 1_000), 24),
+    few=((8, 4), 5),
+    quick=((60, 20), 5),
+    ci=((400, 100), 10),
+    nightly=((2_400, 600), 24),
+    thorough=((16_000, 4_000), 24),
 )
+PARTS = 4
+"""Each with a share of the lives, for as many processes."""
 
 
-class TestMemory(MemoryMachine.TestCase):
-    settings = settings(max_examples=EXAMPLES[0], stateful_step_count=STEPS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_memory(part):
+    check_histories(MemoryMachine, f"memory {part}", EXAMPLES[0] // PARTS, STEPS)
 
 
-if PROFILE == "thorough":
-    # The same machine on several cores. In the other profiles the examples follow from the
-    # machine, so that all of them would run the same ones.
-    class TestMemoryToo(TestMemory):
-        pass
-
-    class TestMemoryAgain(TestMemory):
-        pass
-
-    class TestMemoryOnceMore(TestMemory):
-        pass
-
-
-TestSqlite = SqliteMachine.TestCase
-TestSqlite.settings = settings(max_examples=EXAMPLES[1], stateful_step_count=STEPS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_sqlite(part, monkeypatch):
+    # With threads, and with what depends on how long they take, no history could be played again.
+    monkeypatch.setattr(store, "ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr(writer, "ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr(writer, "LOOP_LIMIT", inf)
+    check_histories(SqliteMachine, f"sqlite {part}", EXAMPLES[1] // PARTS, STEPS)

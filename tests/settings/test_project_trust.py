@@ -17,20 +17,22 @@ from refold.view.profiles import PROFILES, Profile, ProjectRight, project_right
 
 MODEL = 'models."openai:gpt-4o".'
 PROJECT = {
-    *("profile", "budget", "reserve", "dedupe", "delegates", "max_steps"),
+    *("profile", "budget", "reserve", "dedupe", "delegates", "max_steps", "restore", "results"),
     *(f"trigger.{name}" for name in ("soft", "hard", "messages", "turns", "tokens", "generation")),
     *(f"trigger.{name}" for name in ("at_least", "min_messages", "min_messages_manual")),
+    *("trigger.after_request", "trigger.memory"),
     *(f"fold.keep.{name}" for name in ("head", "head_tokens", "unit", "amount", "least", "snap")),
     *(f"fold.{name}" for name in ("placement", "apply", "wait", "breadcrumb", "coverage")),
     *(f"fold.{name}" for name in ("call_limit", "references", "max_tokens", "ledger_tokens")),
+    "fold.system_chars",
     *(f"fold.{name}" for name in ("user_chars", "user_messages", "user_clip")),
     *(f"rewrite.{name}" for name in ("sticky", "target", "target_tokens", "at_least", "low_water")),
     *(f"trim.{name}" for name in ("max_chars", "style", "protect", "last", "inflate")),
     *(f"archive.{name}" for name in ("min_chars", "excerpt", "names", "recent")),
     *(f"arguments.{name}" for name in ("max_chars", "keep", "names")),
     *(f"window.{name}" for name in ("max_messages", "max_turns", "max_tokens", "text_below")),
-    *(f"window.{name}" for name in ("halve", "recent_messages", "recent_tokens", "read")),
-    *("fit.low_water", "watch.share"),
+    *(f"window.{name}" for name in ("recent_messages", "recent_tokens", "read")),
+    *("fit.low_water", "fit.orphans", "watch.share"),
     *(f"emergency.{name}" for name in ("result_chars", "user_chars", "turns")),
     *(f"{MODEL}{name}" for name in ("window", "output")),
 }
@@ -65,6 +67,8 @@ def other_values() -> dict[str, object]:
             others[key] = [{"name": "theirs", "base_url": "http://127.0.0.1:9/v1"}]
         elif key in ("profile", "summarizer", "serve.host"):
             others[key] = {"profile": "co-cli", "summarizer": "a:b"}.get(key, "0.0.0.0")  # noqa: S104
+        elif key == "store.forget_journal":
+            others[key] = "/elsewhere/journal"
         elif isinstance(usual, bool):
             others[key] = not usual
         elif isinstance(usual, float) or key.startswith("trigger.hard"):
@@ -77,7 +81,7 @@ def other_values() -> dict[str, object]:
 
 
 def _another(key: str, usual: object) -> object:
-    field = KEYS[key]
+    field = KEYS.get(key) or SERVE_KEYS[key]
     choices = getattr(field.annotation, "__args__", ())
     if isinstance(usual, str) and choices:
         return next(one for one in choices if one != usual)
@@ -140,7 +144,7 @@ def test_trust_is_of_these_bytes_at_this_place(place, name):
     assert load_settings().profile.summarizer == "a:b"
     file.write_text(texts[name].replace("a:b", "c:d"))
     changed = load_settings()
-    assert changed.profile.summarizer == ""
+    assert changed.profile.summarizer == "auto"
     assert [one.verdict for one in changed.left_out] == ["changed"]
     other = place.parent / "elsewhere"
     other.mkdir()
@@ -155,7 +159,7 @@ def test_what_was_read_is_what_is_trusted(place):
     shown = project_files(place)
     file.write_text('summarizer = "hidden:one"\n')
     Trust.load().grant(shown)
-    assert load_settings().profile.summarizer == ""
+    assert load_settings().profile.summarizer == "auto"
 
 
 def test_a_link_is_judged_by_what_it_leads_to(place):
@@ -165,7 +169,7 @@ def test_a_link_is_judged_by_what_it_leads_to(place):
     Trust.load().grant(project_files(place))
     assert load_settings().profile.summarizer == "a:b"
     target.write_text('summarizer = "c:d"\n')
-    assert load_settings().profile.summarizer == ""
+    assert load_settings().profile.summarizer == "auto"
 
 
 def test_a_link_out_of_the_folder_is_not_written_through(place):
@@ -195,7 +199,7 @@ def test_the_record_is_for_the_user_alone_and_a_broken_one_trusts_nothing(place)
     assert record.stat().st_mode & 0o777 == 0o600
     for text in ("", "[]", '{"files": 5}', '{"files": [5, {"path": 1}]}', "\x00"):
         record.write_text(text)
-        assert load_settings().profile.summarizer == ""
+        assert load_settings().profile.summarizer == "auto"
 
 
 def test_the_search_upwards_ends_at_the_repository(place):
@@ -245,4 +249,4 @@ def test_a_relative_folder_of_the_user_is_ignored(place, monkeypatch):
     monkeypatch.setenv("HOME", str(place.parent))
     (place / "refold").mkdir()
     (place / "refold" / "config.toml").write_text('summarizer = "a:b"\n')
-    assert load_settings().profile.summarizer == ""
+    assert load_settings().profile.summarizer == "auto"

@@ -66,10 +66,14 @@ def test_each_profile_can_be_chosen_everywhere(place, monkeypatch, name):
     chosen, mine, theirs = load_settings(), PROFILES["balanced"], PROFILES[name]
     assert chosen.profile.name == name
     # A project's choice brings what a project may decide, and nothing that runs, sends or erases.
-    own = {"retention": mine.retention, "consolidate": mine.consolidate}
+    own = {
+        name: getattr(mine, name) for name in ("retention", "consolidate", "memory", "auto_restore")
+    }
     assert chosen.profile == theirs.model_copy(update=own)
     expected = {"retention.days"} if theirs.retention != mine.retention else set()
     expected |= {"consolidate"} if theirs.consolidate != mine.consolidate else set()
+    expected |= {"memory.daily", "memory.search"} if theirs.memory != mine.memory else set()
+    expected |= {"auto_restore"} if theirs.auto_restore != mine.auto_restore else set()
     assert {one.key for one in chosen.left_out} == expected
     monkeypatch.setenv("REFOLD_PROFILE", "co-cli")
     assert load_settings().profile.name == "co-cli"
@@ -140,7 +144,7 @@ def test_the_users_config_json_is_ours(place):
 
 
 def in_files() -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.file, one.keys) for one in ALIASES if one.file]
+    return [(one.file, one.keys) for one in ALIASES if one.file and "." not in one.file]
 
 
 def in_environment() -> list[tuple[str, tuple[str, ...]]]:
@@ -225,10 +229,10 @@ def test_every_setting_has_a_variable(monkeypatch, key):
     for name in key.split("."):
         value = value[name]
     written = value if isinstance(value, str) else json.dumps(value)
-    monkeypatch.setenv(variable_of(key), written or "x")
+    monkeypatch.setenv(variable_of(key), written or "/x")
     settings = load_settings("inkeep")
     assert str(settings.sources[key]) == variable_of(key)
-    assert settings.values()[key] == (value if written else "x")
+    assert settings.values()[key] == (value if written else "/x")
 
 
 def test_variables_may_hold_json_and_be_written_small(monkeypatch):

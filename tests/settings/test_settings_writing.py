@@ -48,7 +48,6 @@ def user(place, text=None):
     return path
 
 
-@pytest.mark.req("R113")
 @pytest.mark.parametrize(
     ("name", "value", "before", "keys"),
     [

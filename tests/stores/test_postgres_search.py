@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import os
 from functools import partial
 from random import Random
 
 import pytest
+from amounts import seed_of, set_amount
 
 from refold.errors import WrittenByNewer
 from refold.log import Message, Note, Opened, Span
@@ -15,6 +15,7 @@ from refold.stores import MemoryStore
 from refold.stores.postgres import PostgresStore, search
 from refold.testing.strategies import TickingClock, author
 
+SEARCHES = set_amount("REFOLD_SEARCHES", few=2, quick=2, ci=2, nightly=20, thorough=100)
 WORDS = (
     *("alpha", "Beta", "src/app_main.py", "max_history_messages", "R2-D2", "it's", "naïve"),
     *("日本語", "東京で", "한국어", "हिन्दी", "Straße", "ﬁne", "½", "x" * 64, "y" * 200, "ß" * 40),
@@ -72,12 +73,13 @@ async def lives(log, seed):
 
 
 @pytest.mark.parametrize("chunk", [search.CHUNK_WORDS, 3])
-@pytest.mark.parametrize("seed", range(int(os.environ.get("REFOLD_SEARCHES", "2"))))
+@pytest.mark.parametrize("seed", range(SEARCHES))
 async def test_it_finds_what_every_store_finds(store, seed, chunk, monkeypatch):
     """Also where the words of almost every entry are in several chunks."""
     monkeypatch.setattr(search, "CHUNK_WORDS", chunk)
     monkeypatch.setattr(search, "_LETTERS", 50 * chunk)
-    random = Random(seed)  # noqa: S311 - the same in every run
+    seed = seed_of(f"search {seed}")
+    random = Random(seed)  # noqa: S311 - others in each run
     async with MemoryStore(clock=TickingClock()) as memory:
         logs = store.log("x"), memory.log("x")
         for log in logs:

@@ -116,7 +116,6 @@ def test_one_store_serves_one_loop_after_another(path):
     asyncio.run(second())
 
 
-@pytest.mark.req("R098")
 async def test_a_session_is_there_after_a_restart(path):
     makes = author()
     drafts = [makes.draft(Opened("f", "p")), makes.draft(say("hello"))]
@@ -223,7 +222,9 @@ async def test_a_reopened_store_knows_nothing_of_before(path):
     await one.close()
 
 
-def test_an_interrupt_in_a_commit_loses_nothing(path):
+@pytest.mark.parametrize("limit", [60, -1], ids=["on the loop", "in the thread"])
+def test_an_interrupt_in_a_commit_loses_nothing(path, limit, monkeypatch):
+    monkeypatch.setattr(writer, "LOOP_LIMIT", limit)
     makes = author()
     interrupts = 0
 

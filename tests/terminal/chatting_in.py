@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from requirement_report import ran
+from syrupy.assertion import SnapshotAssertion
+from syrupy.exceptions import SnapshotDoesNotExist
 from terminal.provider import Provider
 from terminal.steady import steady
-from terminal.tmux import PATIENCE, Expected, Terminal
+from terminal.tmux import PASSED_ON, PATIENCE, Expected, Terminal
 
 PROMPT = "› "  # noqa: RUF001 - the chat's own mark
 _START = 120.0
 """Seconds until a chat that does not start fails the test."""
-_DEAD = "Pane is dead"
 _STILL = 0.4
 _REST = 20.0
 """Seconds after which a chat that one test left is not waited for by the next."""
@@ -51,12 +53,13 @@ class Talk:
         # Named by the home, a store has the same name in every run.
         more_env = {"REFOLD_STORE": f"sqlite:///{self.store}", **(env or {})}
         self.terminal.start(words, columns, rows, more_env, cwd)
-        self.terminal.wait_for(lambda screen: is_idle(screen) or _DEAD in screen, timeout=_START)
+        self.terminal.wait_for_or_end(is_idle, timeout=_START)
         assert self.terminal.alive(), self.terminal.screen()
         return self.terminal.screen()
 
     def type(self, line: str) -> None:
         """Type a line and send it."""
+        ran("chat")
         self.terminal.type(line)
         self.terminal.press("Enter")
 
@@ -106,6 +109,21 @@ class Talk:
                 before, since = now, time.monotonic()
         return self.terminal.screen()
 
+    def shows(self, snapshot: SnapshotAssertion) -> None:
+        """Fail unless the screen becomes what the snapshot holds; what comes late is waited for."""
+        kept = None
+        with suppress(SnapshotDoesNotExist):
+            kept = snapshot.session.recall_snapshot(
+                snapshot.extension, snapshot.test_location, snapshot.index
+            )
+        shown = ""
+        with suppress(pytest.fail.Exception):
+            shown = self.terminal.wait_for(
+                lambda screen: snapshot.extension.serialize(self.steady(screen)) == kept,
+                timeout=_REST if kept else 0,
+            )
+        assert self.steady(shown or self.settled()) == snapshot
+
     def leave(self) -> str:
         """Leave it; the command that comes back."""
         self.terminal.press("C-c")
@@ -123,11 +141,11 @@ class Talk:
         # How full it is depends on which tests ran before in the same chat.
         shown = re.sub(r"(~|system |tools |talk |folds )[\d.]+k?", r"\1<n>", shown)
         shown = re.sub(r"[█▏▎▍▌▋▊▉░]{10}", "<bar>", shown)
-        shown = re.sub(r"\b[\d,]+(?= (?:tokens|now|then|→))", "<n>", shown)
+        shown = re.sub(r"\b[\d.,]+k?(?= (?:tokens?|now|then|→))", "<n>", shown)
         # Where the note stands that says which model answers depends on how quick the store is.
         shown = re.sub(r"(?m)^ +\d+(?=  +\S)", "  #", shown)
         shown = steady(shown, {str(self.terminal.home): "~", self.provider.url: "<url>"})
-        return re.sub(r"  +(<ago>)", r"  \1", shown)  # it ends at the right
+        return re.sub(r"  +((?:\S+ · )?<ago>)", r"  \1", shown)  # it ends at the right
 
 
 def is_idle(screen: str) -> bool:
@@ -167,7 +185,7 @@ def piped(
     talk: Talk, *words: str, given: str = "", env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """`refold …` without a terminal."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+    kept = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     own = {
         "HOME": str(talk.terminal.home),
         "PATH": os.environ["PATH"],

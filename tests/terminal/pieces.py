@@ -43,6 +43,13 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Raw:
+    """An event of the stream, as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """A status and a body; after something was said already, an error in the stream."""
 
@@ -66,7 +73,7 @@ class Used:
 
 _SAID = re.compile(r"^\[entry (\d+)\] user\b.*\n\| (.+)$", re.MULTILINE)
 
-Piece = str | Thought | Call | Gate | Pause | Refuse | Cut | Used
+Piece = str | Thought | Call | Gate | Pause | Raw | Refuse | Cut | Used
 """A text is said word by word."""
 Turn = str | Sequence[Piece] | Callable[["Asked"], str | Sequence[Piece]]
 """The answer to one request: its pieces, or what a function makes of the request."""

@@ -36,6 +36,7 @@ from terminal.pieces import (
     Gate,
     Pause,
     Piece,
+    Raw,
     Refuse,
     Turn,
     echo,
@@ -79,6 +80,7 @@ class Provider:
         self.summary = summary
         self.window = window
         self.model = model
+        self.others: tuple[str, ...] = ()  # more models that it has
         self.pace = pace
         self.received: deque[Asked] = deque(maxlen=keep)
         self.url = ""
@@ -157,10 +159,11 @@ class Provider:
         )
 
     async def _models(self, request: Request) -> Response:  # noqa: ARG002 - as Starlette asks
-        about: dict[str, Any] = {"id": self.model, "object": "model", "owned_by": "a script"}
+        about: dict[str, Any] = {"object": "model", "owned_by": "a script"}
         if self.window is not None:
             about["meta"] = {"n_ctx": self.window}
-        return JSONResponse({"object": "list", "data": [about]})
+        data = [{"id": name, **about} for name in (self.model, *self.others)]
+        return JSONResponse({"object": "list", "data": data})
 
     async def _props(self, request: Request) -> Response:  # noqa: ARG002 - see above
         """The window, where llama.cpp tells it."""
@@ -217,6 +220,8 @@ class Provider:
                 if isinstance(piece, Refuse):
                     yield f"data: {piece.body}\n\n"
                     return
+                if isinstance(piece, Raw):
+                    yield piece.text
                 for delta in deltas(piece, calls):
                     yield chunk(self.model, delta)
                     await asyncio.sleep(self.pace)

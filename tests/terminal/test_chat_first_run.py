@@ -28,7 +28,7 @@ def test_the_first_run_explains_itself_in_three_lines(talk, snapshot):
     assert "Every word is kept" not in greeted  # it was said the first time
     talk.say("| a | b |\n|---|---|\n| `1` | **2** |", "You said:")
     assert not colored(talk.terminal.screen(colors=True))
-    assert talk.steady() == snapshot(name="200x60, later")
+    talk.shows(snapshot(name="200x60, later"))
 
 
 @pytest.mark.parametrize("how", ["--plain", "TERM=dumb"])
@@ -41,7 +41,7 @@ def test_plain_lines_for_those_who_cannot_see_a_screen(talk, snapshot, how):
     talk.type("hello")
     talk.terminal.wait_for(lambda screen: screen.count("You:") == 2)
     assert "\x1b" not in talk.terminal.everything(colors=True)
-    assert talk.steady() == snapshot(name="plain")
+    talk.shows(snapshot(name="plain"))
     talk.terminal.press("C-d")
     assert talk.terminal.wait_until_ended() == 0
 
@@ -69,14 +69,14 @@ def test_one_prompt_and_its_answer_for_scripts(talk):
     words = ("chat", "--base-url", talk.provider.url, "-m", "local")
     done = piped(talk, *words, "-p", "Say hi", "--json", given="of the pipe")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = json.loads(done.stdout.splitlines()[-1])
     assert (told["text"], told["ended"]) == ("You said: Say hi\n\nof the pipe", "answered")
     assert talk.provider.asked[-1].prompt == "Say hi\n\nof the pipe"
 
     talk.provider.script += 9 * [[Refuse(401, '{"error": {"message": "no such key"}}')]]
     failed = piped(talk, *words, "-p", "Again", "--json")
     assert failed.returncode == 1
-    told = json.loads(failed.stdout)
+    told = json.loads(failed.stdout.splitlines()[-1])
     assert (told["text"], told["ended"], told["error"]["code"]) == ("", "failed", "provider")
     assert "no such key" in told["error"]["what"]
     assert told["error"]["fix"]

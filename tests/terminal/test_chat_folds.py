@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from terminal.chatting_in import PROMPT, settings
+from terminal.chatting_in import settings
 from terminal.pieces import Gate, overflow, own_words
 
 WINDOW = 4_000
@@ -60,6 +60,8 @@ def heard(chat, line, facts):
     chat.type(line)
     chat.provider.wait_until(lambda: len(chat.provider.asked) > asked)
     chat.provider.wait_until(lambda: chat.provider.asked[-1].answered)
+    last = rf"{line}, part {facts - 1}:".replace(" ", r"\s+")  # a line may end anywhere
+    chat.terminal.wait_for(re.compile(last))
     chat.settled()
     return len(chat.provider.folds) > folds
 
@@ -71,41 +73,71 @@ def folding(chat):
         if heard(chat, f"Question {nth}", facts):
             break
     chat.provider.wait_for_gate("fold")
-    chat.terminal.wait_for(COMPACTING)
 
 
 @pytest.mark.req("R131")
 def test_keys_are_echoed_while_a_fold_is_made(chat, snapshot):
-    folding(chat)
-    chat.terminal.press("C-l")
+    for nth in range(2):
+        heard(chat, f"Question {nth}", 65)
+    chat.provider.summary = held
+    chat.type("/compact")
+    chat.terminal.wait_for("Fold now?")
+    chat.settled()
+    chat.terminal.press("y", "Enter")
+    chat.terminal.wait_for(COMPACTING)
+    chat.empty()
     for letter in "still typing":
         chat.terminal.type(letter)
-    shown = chat.terminal.wait_for(f"{PROMPT}still typing")
-    assert COMPACTING in shown.splitlines()[-1]
-    assert chat.steady(shown) == snapshot(name="while it is made")
+    chat.shows(snapshot(name="while it is made"))
     chat.provider.summary = own_words  # should it ask again, nothing holds it
     chat.provider.release("fold")
-    chat.terminal.wait_for("Conversation compacted:")
-    shown = chat.idle()
-    assert COMPACTING not in shown
-    assert f"{PROMPT}still typing" in shown
-    shown = chat.terminal.wait_for(lambda screen: "folds" in screen.splitlines()[-1])
-    assert chat.steady(shown) == snapshot(name="once it is made")
+    chat.shows(snapshot(name="once it is made"))
     chat.terminal.press("C-c")
     chat.terminal.wait_until_gone("still typing")
     chat.say("What did I say?", "You said: What did I say?")
-    assert "Question 1, part 64" not in str(chat.provider.asked[-1].messages)
+    sent = chat.provider.asked[-1].messages
+    assert "earlier messages are folded here" in str(sent) or "earlier message is" in str(sent)
+    assert not [one for one in sent if str(one["content"]).startswith("Question 0, part 0")]
 
 
-def test_escape_cancels_a_fold(chat):
+@pytest.mark.req("R131")
+def test_escape_cancels_a_fold_that_nobody_waits_for(chat):
     folding(chat)
+    assert COMPACTING not in chat.terminal.screen()
     chat.terminal.press("C-l", "Escape")
-    chat.terminal.wait_until_gone(COMPACTING)
     chat.provider.wait_until(lambda: chat.provider.folds[-1].left)
-    assert "cancelled" in chat.idle()
+    chat.terminal.wait_for("cancelled")
     chat.provider.summary = own_words
     chat.say("And on", "You said: And on")
     assert "Question 0" in str(chat.provider.asked[-1].messages)
+
+
+@pytest.mark.req("R072", "R131")
+def test_what_is_typed_while_a_fold_is_waited_for_goes_out_with_the_turn(chat):
+    folding(chat)
+    # The answer to this leaves no room for another request.
+    heard(chat, "A long question", 60)
+    chat.empty()
+    asked = len(chat.provider.asked)
+    chat.type("What was first?")
+    chat.terminal.wait_for(COMPACTING)
+    chat.type("And what was second?")
+    chat.type("/session")
+    chat.terminal.wait_for("second?")
+    assert len(chat.provider.asked) == asked
+    chat.provider.summary = own_words
+    chat.provider.release("fold")
+    chat.terminal.wait_for("You said: And what was second?")
+    chat.terminal.wait_for("the log keeps")
+    chat.idle()
+    assert len(chat.provider.asked) == asked + 1
+    sent = [one["content"] for one in chat.provider.asked[-1].messages if one["role"] == "user"]
+    assert "What was first?" in str(sent[-2:])
+    assert "And what was second?" in str(sent[-1])
+    # Both are said once, and answered together: the next turn follows them.
+    chat.say("And then?", "You said: And then?")
+    said = str(chat.provider.asked[-1].messages)
+    assert said.count("And what was second?") == 2  # the question, and the answer to it
 
 
 @pytest.mark.req("R110", "R131")
@@ -114,10 +146,10 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
         heard(chat, f"Question {nth}", 20)
     chat.provider.summary = held
     folds = len(chat.provider.folds)
-    chat.terminal.press("C-l")
+    chat.empty()
     chat.type("/compact the numbers")
     chat.terminal.wait_for("Fold now?")
-    assert chat.steady(chat.settled()) == snapshot(name="preview")
+    chat.shows(snapshot(name="preview"))
     assert len(chat.provider.folds) == folds
     chat.terminal.press("y", "Enter")
     chat.provider.wait_for_gate("fold")
@@ -128,13 +160,13 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
     chat.provider.wait_until(lambda: chat.provider.folds[-1].left)
 
     chat.provider.summary = own_words
-    chat.terminal.press("C-l")
+    chat.empty()
     chat.type("/compact the numbers")
     chat.terminal.wait_for("Fold now?")
     chat.settled()
     chat.terminal.press("Enter")
     shown = chat.terminal.wait_for(re.compile(r"\d+ messages and [\d,]+ tokens"))
-    assert chat.steady(chat.idle()) == snapshot(name="made")
+    chat.shows(snapshot(name="made"))
     assert "the numbers" in str(chat.provider.folds[-1].messages)
     assert "Conversation compacted" in shown
     chat.say("What is left?", "You said: What is left?")
@@ -148,10 +180,10 @@ def test_a_model_with_a_smaller_window_asks_and_folds_first(chat, snapshot):
     for nth in range(2):
         heard(chat, f"Question {nth}", 65)
     before = len(chat.provider.received)
-    chat.terminal.press("C-l")
+    chat.empty()
     chat.type("/model openai:small")
     chat.terminal.wait_for("Compact and switch?")
-    assert chat.steady(chat.settled()) == snapshot(name="asked")
+    chat.shows(snapshot(name="asked"))
     chat.terminal.press("n", "Enter")
     chat.terminal.wait_for("Nothing changed")
     assert chat.idle().splitlines()[-1].startswith("local:scripted")

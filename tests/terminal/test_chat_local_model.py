@@ -1,13 +1,16 @@
 """A chat with a real model: a small one, that runs on this machine."""
 
+import json
 import re
 
 import pytest
+from amounts import amount
 from terminal.chatting_in import Talk, is_idle, piped
 from terminal.provider import Provider
 from terminal.tmux import Terminal
 
 N_CTX = 2048
+TURNS = amount(few=0, quick=0, ci=0, nightly=60, thorough=60)
 _PATIENCE = 240.0
 """Seconds; a model on a busy machine is slow."""
 
@@ -51,7 +54,8 @@ def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     assert "story about the sea" in chat.terminal.screen()
     answered(chat, "In one short sentence: what did I ask for?")
     chat.type("/compact")
-    chat.terminal.wait_for("[Y]es")
+    # Which of the two is offered first, the length of the real model's answers says.
+    chat.terminal.wait_for(re.compile(r"\[y\]es", re.IGNORECASE))
     chat.terminal.press("y", "Enter")
     chat.terminal.wait_for("Conversation compacted:", timeout=_PATIENCE)
     chat.idle()
@@ -70,3 +74,20 @@ def _used(chat, name):
     assert done.returncode == 0, done.stderr
     used = re.findall(r'(in|out)put_tokens\\*": ?(\d+)', done.stdout)
     return (int([count for side, count in used if side == one][-1]) for one in ("in", "out"))
+
+
+@pytest.mark.skipif(not TURNS, reason="it takes minutes: `make nightly` runs it")
+@pytest.mark.parametrize("profile", ["co-cli", "copilot", "cowagent", "inkeep"])
+def test_sixty_turns_are_answered_and_compacted(chat, profile):
+    chat.start("--profile", profile, "long", "--no-board")
+    # Asked for less, so small a model goes on until its server stops it.
+    prompts = [f"In one short sentence: what is {nth} and {nth + 2}?" for nth in range(TURNS)]
+    for prompt in prompts:
+        answered(chat, prompt)
+    chat.leave()
+    done = piped(chat, "export", "long", "--as", "jsonl")
+    assert done.returncode == 0, done.stderr
+    assert all(prompt in done.stdout for prompt in prompts)
+    kinds = [json.loads(line).get("kind") for line in done.stdout.splitlines()]
+    assert kinds.count("fold.complete") >= 1, {*kinds}
+    assert kinds.count("message") >= 2 * TURNS

@@ -34,7 +34,7 @@ def come_back(talk, words, other):
     """Start a chat in an environment that names the other provider; the first screen at rest."""
     line = words if isinstance(words, str) else shlex.join(["refold", "chat", *words])
     talk.terminal.start(line, 120, 40, environment(talk, other))
-    return talk.terminal.wait_for(lambda one: is_idle(one) or "Pane is dead" in one)
+    return talk.terminal.wait_for_or_end(is_idle)
 
 
 def test_the_line_that_says_how_to_come_back_resumes_the_model_and_its_address(talk, other):

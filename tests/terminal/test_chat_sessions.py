@@ -1,11 +1,13 @@
 """Coming back: after leaving, after a crash, in another terminal."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 from terminal.chatting_in import PROMPT, piped
-from terminal.pieces import Gate
+from terminal.pieces import Call, Gate
 
 
 def names(talk):
@@ -29,15 +31,15 @@ def test_nothing_said_is_lost_when_the_power_fails(talk, snapshot):
     env = {"REFOLD_STORE": f"sqlite:///{talk.store}"}
     talk.terminal.start([*words, "--resume"], env=env)
     talk.terminal.wait_for("Elsewhere: apples", timeout=120)
-    assert talk.steady(talk.terminal.wait_until_still()) == snapshot(name="picker, 80x24")
+    talk.shows(snapshot(name="picker, 80x24"))
     talk.terminal.resize(200, 60)
     talk.terminal.wait_for("│")
-    assert talk.steady(talk.terminal.wait_until_still()) == snapshot(name="picker, 200x60")
+    talk.shows(snapshot(name="picker, 200x60"))
     talk.terminal.type("code")
     talk.terminal.wait_for("1 of 2")
     talk.terminal.press("Enter")
     talk.terminal.wait_for("Say something long")
-    assert talk.steady(talk.idle()) == snapshot(name="gone on with")
+    talk.shows(snapshot(name="gone on with"))
     talk.say("What is the code?", "You said: What is the code?")
     sent = "\n".join(str(one["content"]) for one in talk.provider.asked[-1].messages)
     assert "The code is 4711" in sent
@@ -57,7 +59,7 @@ def test_two_terminals_talk_in_one_session(talks, snapshot):
     assert "I am the first" in two.terminal.screen()
     two.say("I am the second", "You said: I am the second")
     one.terminal.wait_for("You said: I am the second")
-    assert one.steady(one.idle()) == snapshot(name="the first")
+    one.shows(snapshot(name="the first"))
 
     one.provider.script += [["Slowly, ", Gate("slow"), "but surely."]]
     one.type("Take your time")
@@ -65,7 +67,7 @@ def test_two_terminals_talk_in_one_session(talks, snapshot):
     two.terminal.wait_for("Take your time")
     two.type("Me, too")
     two.terminal.wait_for("waiting for another terminal")
-    assert two.steady(two.settled()) == snapshot(name="the second waits")
+    two.shows(snapshot(name="the second waits"))
     assert not any(asked.prompt == "Me, too" for asked in one.provider.asked)
     one.provider.release("slow")
     two.terminal.wait_for("You said: Me, too")
@@ -104,6 +106,100 @@ def test_two_terminals_talk_in_one_session(talks, snapshot):
         f"From another terminal:\n{PROMPT}Me, too",
         "Answer in another terminal:\nYou said: Me, too",
     )
+
+
+def test_a_resumed_chat_shows_whole_exchanges_with_their_tools(talk):
+    notes = talk.terminal.home / "notes"
+    notes.mkdir()
+    (notes / "a.txt").write_text("one\ntwo\nthree\n", "utf-8")
+    talk.start("talk", "--files", str(notes))
+    talk.say("The first", "You said: The first")
+    talk.say("The second", "You said: The second")
+    talk.provider.script += [[Call("read_file", {"path": "a.txt"})], "It has **three** lines."]
+    talk.say("How long is it?", "It has three lines.")
+    talk.say("Thanks", "You said: Thanks")
+    calls = re.findall(r"● read_file.*\n  └ \d+ lines", talk.terminal.everything())
+    talk.leave()
+
+    screen = talk.start("--resume", "talk", "--files", str(notes))
+    in_order(
+        screen,
+        "… 2 earlier messages (refold show talk ",
+        f"{PROMPT}The second",
+        "You said: The second",
+        f"{PROMPT}How long is it?",
+        *calls,
+        "It has three lines.",
+        f"{PROMPT}Thanks",
+        "You said: Thanks",
+    )
+    assert len(calls) == 1
+    assert "The first" not in screen
+
+
+@pytest.fixture
+def in_shell(talk):
+    """A chat that a shell started, as people do."""
+    env = {"REFOLD_STORE": f"sqlite:///{talk.store}", "PS1": "shell: "}
+    talk.terminal.start("exec sh -i", env=env)
+    talk.terminal.wait_for("shell:")
+    talk.type(f"refold chat talk --base-url {talk.provider.url} -m local")
+    talk.terminal.wait_for("nothing said yet")
+    return talk
+
+
+def suspend(talk):
+    prompts = talk.terminal.everything().count("shell:")
+    talk.terminal.press("C-z")
+    talk.terminal.wait_for(lambda shown: shown.count("shell:") > prompts, scrolled=True)
+
+
+def test_a_suspended_chat_goes_on_where_it_was(in_shell):
+    talk = in_shell
+    talk.terminal.type("half a line")
+    talk.terminal.wait_for("half a line")
+    suspend(talk)
+    talk.type("echo typed in the $((1 + 1))nd program")
+    talk.terminal.wait_for("typed in the 2nd program")
+    talk.type("fg")
+    talk.terminal.wait_for(f"{PROMPT}half a line")
+    talk.say(" more", "You said: half a line more")
+
+    talk.provider.script += [["Slowly ", Gate("slow"), "said."]]
+    talk.type("Take your time")
+    talk.provider.wait_for_gate("slow")
+    talk.terminal.wait_for("Slowly")
+    suspend(talk)
+    talk.terminal.resize(60, 20)
+    talk.provider.release("slow")
+    talk.type("fg")
+    talk.terminal.wait_for("Slowly said.")
+    talk.terminal.wait_for(lambda screen: "assumed" in screen.splitlines()[-1])
+    talk.terminal.resize(100, 30)
+    talk.say("Still there?", "You said: Still there?")
+    assert talk.terminal.everything().count(f"{PROMPT}Still there?") == 1
+
+
+def test_a_closed_terminal_ends_the_chat_and_keeps_what_was_said(talk):
+    talk.start("talk")
+    talk.provider.script += [["Half an ", Gate("never"), "answer"]]
+    talk.type("Say something long")
+    talk.terminal.wait_for("Half an")
+    pid = talk.terminal.pid()
+    talk.terminal.close()  # the system sends SIGHUP
+    talk.provider.wait_until(lambda: not running(pid))
+    shown = piped(talk, "show", "talk").stdout
+    assert "Say something long" in shown
+    assert "Half an" in shown
+
+
+def running(pid):
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")
+        return not stat.exists() or ") Z " not in stat.read_text()  # nobody may wait for it
+    except (ProcessLookupError, FileNotFoundError):
+        return False
 
 
 def in_order(shown, *wanted):
@@ -146,3 +242,33 @@ def test_the_same_words_from_two_terminals_are_told_apart(talks):
         f"From another terminal:\n{PROMPT}yes",
         "Answer in another terminal:\nThen this one.",
     )
+
+
+def test_commands_and_folds_of_another_terminal_are_shown_in_order(talks):
+    one = talks(window=20_000)
+    one.start("shared")
+    for nth in range(4):
+        one.say(f"{nth} " + 60 * "word ", f"You said: {nth}")
+    two = talks(one)
+    two.start("shared")
+    two.say("Before", "You said: Before")
+    two.type("/compact")
+    two.terminal.wait_for("Fold now?")
+    two.type("y")
+    two.terminal.wait_for("It is checkpoint 1.")
+    two.say("/undo", "Took back the newest fold")
+    two.say("After", "You said: After")
+    one.terminal.wait_for("You said: After")
+    seen = one.idle() and one.terminal.everything()
+    places = [
+        seen.index(each)
+        for each in (
+            "You said: Before",
+            "In another process: the conversation is being compacted.",
+            "In another process: conversation compacted: ",
+            "In another terminal: the last step was taken back (/undo).",
+            "You said: After",
+        )
+    ]
+    assert places == sorted(places), seen
+    assert "another process" not in two.terminal.everything()

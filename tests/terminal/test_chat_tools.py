@@ -1,10 +1,11 @@
 """Tools in a chat: of a folder, of an MCP server, of an agent; each call is a line."""
 
 import json
+import re
 import sys
 
 import pytest
-from terminal.chatting_in import whole
+from terminal.chatting_in import PROMPT, whole
 from terminal.pieces import Call, Gate
 
 AGENT = '''
@@ -89,7 +90,7 @@ def test_files_and_mcp_servers_are_read_and_every_call_is_seen(talk, snapshot):
         "The port is 4711, the name is Ada, and the sum is 5.",
     ]
     talk.say("What is in there?", "the sum is 5.")
-    assert talk.steady() == snapshot
+    talk.shows(snapshot)
     sent = talk.provider.asked[-1].messages
     assert whole(sent)
     results = [one["content"] for one in sent if one["role"] == "tool"]
@@ -109,7 +110,7 @@ def test_an_agent_of_ones_own(with_agent, snapshot):
         "It **snows** in Bern.",
     ]
     chat.run("The weather?", "It snows in Bern.")
-    assert chat.steady() == snapshot
+    chat.shows(snapshot)
     assert "You know the weather." in str(chat.provider.asked[-1].messages)
 
 
@@ -125,19 +126,41 @@ def test_a_tool_that_raises_ends_the_turn_and_nothing_else(with_agent):
 def test_a_call_is_interrupted_and_the_next_turn_works(with_agent, snapshot):
     chat = with_agent
     chat.provider.script += [[Call("weather", {"city": "Graz"}), Call("slow", {"times": 3})]]
-    chat.terminal.press("C-l")
+    chat.empty()
     chat.type("Try the slow one")
     chat.terminal.wait_for("slow times=3")
     chat.terminal.press("C-c")
     chat.terminal.wait_for("Interrupted.")
     chat.idle()
-    assert chat.steady() == snapshot
+    chat.shows(snapshot)
     chat.say("and now?", "You said: and now?")
     sent = chat.provider.asked[-1].messages
     assert whole(sent)
     results = [one["content"] for one in sent if one["role"] == "tool"]
     assert "Graz: snow" in results
     assert any("Interrupted by user." in one for one in results)
+
+
+def test_escape_closes_the_menu_and_then_interrupts_the_call(with_agent):
+    chat = with_agent
+    chat.provider.script += [[Call("slow", {"times": 4})]]
+    chat.empty()
+    chat.type("Try it again")
+    progress = re.compile(r"slow [1-9]\d* s · ([\d.]+k? tokens · )?esc to interrupt")
+    chat.terminal.wait_for(progress)
+    chat.terminal.type("/se")
+    chat.terminal.wait_for("go to another session")
+    chat.terminal.press("Escape")
+    chat.terminal.wait_until_gone("go to another session")
+    assert "Interrupted." not in chat.settled()
+    assert progress.search(chat.terminal.screen())
+    chat.terminal.press("Escape")
+    chat.terminal.wait_for("Interrupted.")
+    assert f"{PROMPT}/se" in chat.idle()
+    chat.terminal.press("C-u")
+    chat.terminal.wait_until_gone(f"{PROMPT}/se")
+    chat.say("and now?", "You said: and now?")
+    assert whole(chat.provider.asked[-1].messages)
 
 
 def test_a_call_is_interrupted_while_its_arguments_come(with_agent):

@@ -55,9 +55,9 @@ def test_every_command_does_what_it_says(chat, snapshot):
         ("/help", "The log keeps this conversation"),
         ("/help pin", "/pin [entry]"),
     ):
-        shown = chat.run(command, wanted)
+        chat.run(command, wanted)
         if command in SHOWN:
-            assert chat.steady(shown) == snapshot(name=f"{command}, 80x24")
+            chat.shows(snapshot(name=f"{command}, 80x24"))
     assert len(chat.provider.asked) == before  # nothing of it entered the conversation
 
     chat.run("/config agent_max_context_turns 30", "30", "Kept in")
@@ -65,14 +65,18 @@ def test_every_command_does_what_it_says(chat, snapshot):
     assert "30" in kept.read_text("utf-8")
     chat.run("/undo", 'Took back your last turn: "My third thing"')
     chat.run("/redo", "Brought back")
+    chat.run("/retry", "There is nothing to send again")
     chat.run("/rewind 1", 'Back to just before "My third thing"')
     chat.terminal.press("C-u")
     chat.run("/undo", "Took back the rewind")
-    asked(chat, "/compact", "Fold now?", "y", re.compile(r"\d+ messages and [\d,]+ tokens"))
+    asked(chat, "/compact", "Fold anyway?", "y", re.compile(r"\d+ messages and [\d,]+ tokens"))
     assert chat.provider.folds
     chat.run("/session checkpoints", re.compile(r"^1 .* 2 +\d+$", re.MULTILINE))
     asked(chat, "/unfold 1", "[y]es", "y", "The fold is open.")
     chat.run("/undo", "Took back the unfolding")
+    chat.run("/allow drop_table", "drop_table is allowed: entry")
+    chat.run("/allow", re.compile(r"drop_table +entry \d+"))
+    chat.run("/allow drop_table no", "drop_table is no longer allowed")
     chat.run("/fork elsewhere", "Now in session elsewhere")
     chat.run("/sessions talk", "Now in session talk")
     asked(chat, "/pin", "Enter picks", "Escape")

@@ -24,6 +24,8 @@ from needed import need
 Expected = str | re.Pattern[str] | Callable[[str], object]
 """What a screen is waited for to show: a text, a pattern, or whatever a function finds in it."""
 
+PASSED_ON = ("COVERAGE_", "PYTHONPATH")
+"""How the names of the variables begin that are not the user's, but the test run's."""
 PATIENCE = 120.0
 """Seconds until a screen that does not come fails the test; only failures wait so long."""
 _POLL = 0.05
@@ -121,6 +123,12 @@ class Terminal:
             time.sleep(_POLL)
         return screen
 
+    def wait_for_or_end(self, expected: Expected, timeout: float = PATIENCE) -> str:
+        """The first screen that shows it, or the last of a program that ended before."""
+        return self.wait_for(
+            lambda screen: _shows(expected, screen) or not self.alive(), timeout=timeout
+        )
+
     def wait_until_gone(self, expected: Expected, timeout: float = PATIENCE) -> str:
         """The first screen that does not show it."""
         ends = time.monotonic() + timeout
@@ -182,6 +190,7 @@ class Terminal:
 
     def alive(self) -> bool:
         """Whether the program still runs."""
+        # Not by the line that tmux draws on the screen: it waits for a signal that may be missed.
         return self._running and self._asked("#{pane_dead}") == "0"
 
     def close(self) -> None:
@@ -196,7 +205,7 @@ class Terminal:
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """No key, no setting and no file of who runs the tests."""
-        kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+        kept = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         return {
             **kept,

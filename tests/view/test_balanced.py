@@ -28,7 +28,6 @@ def worked(talk, count, size=1_200):
     return talk
 
 
-@pytest.mark.req("R020", "R021")
 def test_balanced_archives_old_results_with_a_reference_that_names_what_they_held():
     talk = worked(Talk(STEADY), 20)
     assert not any("archived" in text for text in talk.texts(100_000))
@@ -156,7 +155,6 @@ def test_a_small_turn_changes_no_byte_of_what_was_sent(format):  # noqa: A002
         sent = list(request.messages)
 
 
-@pytest.mark.req("R052", "R066", "R075")
 def test_balanced_marks_what_it_had_to_leave_out():
     talk = Talk(STEADY, *(one for nth in range(30) for one in turn(f"{nth} " * 200)), Asked("?"))
     texts = talk.texts(2_000)

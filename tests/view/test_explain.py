@@ -138,7 +138,6 @@ def test_entries_that_were_not_read_are_named():
     assert re.search(r"^2-4 ≡ entries", told.as_text(every=True), re.MULTILINE)
 
 
-@pytest.mark.req("R040", "R074", "R128")
 def test_json(snapshot):
     told: Any = invented().as_json()
     assert json.loads(json.dumps(told)) == told

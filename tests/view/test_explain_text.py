@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from refold.log import PartRef
+from refold.terminal_text import clipped, columns, first_words, padded, wrapped
 from refold.view.budget import Budget
-from refold.view.explanation import (
-    Disposition,
-    Line,
-    PartLine,
-    clipped,
-    columns,
-    first_words,
-    padded,
-    wrapped,
-)
+from refold.view.explanation import Disposition, Line, PartLine
 from refold.view.profiles import PROFILES
 from refold.view.timeline import SYMBOLS
 

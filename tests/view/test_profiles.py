@@ -9,7 +9,6 @@ from refold.errors import InvalidSetting
 from refold.log import Rewound
 from refold.testing.wire import Answered, Asked, Responded, Return, Told
 from refold.view.budget import PER_MESSAGE, Budget
-from refold.view.policies.pair import OPENING
 from refold.view.profiles import (
     BALANCED,
     CO_CLI,
@@ -30,7 +29,8 @@ def test_the_values_are_those_of_the_seeds(snapshot):
         if one is not BALANCED
     }
     assert told == snapshot
-    assert {one.summarizer for one in PROFILES.values()} == {""}
+    chosen = {name: one.summarizer for name, one in PROFILES.items() if one.summarizer}
+    assert chosen == {"balanced": "auto"}
     trigger = COPILOT.trigger
     assert (trigger.soft, trigger.hard, trigger.min_messages) == (0.8, 0.95, 4)
     assert (trigger.min_messages_manual, Budget().limit) == (2, 128_000)
@@ -76,14 +76,13 @@ def test_inkeep_shows_the_newest_50_messages():
     assert len(talk.texts()) == 50
     talk.say(Asked("And now?"))
     texts = talk.texts()
-    assert texts[:2] == [OPENING, "Done."]  # a model would not seem to speak first
-    assert texts[2] == "Ask 1."
-    assert len(texts) - 1 == 50
+    assert texts[:2] == [STATIC_MARKER.format(count=2), "Ask 1."]
+    assert len(texts) == 50
 
 
 @pytest.mark.req("R037", "R038")
 def test_inkeep_shows_at_most_8000_tokens_of_what_came_before():
-    each = 4 * (1000 - PER_MESSAGE) - 1
+    each = 4 * (970 - PER_MESSAGE) - 1  # eight of them, and the marker for the others
     talk = Talk(INKEEP, *(Asked(f"{nth}".ljust(each)) for nth in range(20)))
     for nth in range(20, 30):
         talk.say(Responded(f"{nth}".ljust(each)))
@@ -99,7 +98,7 @@ def test_the_8000_tokens_are_counted_as_they_are_sent():
     each = 167  # so that 47 fit, and 48 would if messages cost nothing beside their words
     text = "x" * (4 * (each - PER_MESSAGE) - 1)
     talk = Talk(INKEEP, *[Responded(text)] * 60, Asked("And now?"))
-    assert talk.texts() == [OPENING, *[text] * 47, "And now?"]
+    assert talk.texts() == [STATIC_MARKER.format(count=13), *[text] * 47, "And now?"]
 
 
 @pytest.mark.req("R123")
@@ -168,15 +167,15 @@ def test_copilot_drops_one_after_the_other_in_two_passes():
     for window in range(900, 110, -1):
         shapes = [shape for one in copilot(*PAST).shapes(window) for shape in one]
         kept.append("".join(shape.text[0] for shape in shapes if shape.kind != "call"))
-    assert list(dict.fromkeys(kept)) == [
+    assert list(dict.fromkeys(kept)) == [  # "[" begins the marker
         "BFbcSefTg",
-        "BFcSefTg",
-        "BFSefTg",
-        "BFSfTg",
-        "BFSTg",
-        "BFTg",
-        "BTg",
-        "BT",
+        "BF[cSefTg",
+        "BF[SefTg",
+        "BF[SfTg",
+        "BF[STg",
+        "BF[Tg",
+        "B[Tg",
+        "B[T",
     ]
 
 

@@ -53,6 +53,12 @@ budgets = st.builds(
     instructions=st.integers(0, 5_000),
     tools=st.integers(0, 5_000),
     configured=st.one_of(st.none(), st.integers(2, 50_000)),
+    # No provider ever named a limit of one token.
+    learned=st.one_of(st.none(), st.integers(2, 50_000)),
+    guessed=st.one_of(st.none(), st.integers(2, 50_000)),
+    reserve=st.integers(0, 5_000),
+    refused=st.integers(0, 3),
+    restored=st.sampled_from([0, 3, 5]),
 )
 
 

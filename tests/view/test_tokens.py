@@ -249,7 +249,6 @@ def test_media_are_counted(media, tokens):
     assert counter.part(Shape("prompt", "Look", media=(media, media))) == plain + 2 * tokens
 
 
-@pytest.mark.req("R074")
 def test_tool_definitions_are_counted_apart():
     counter = counter_for("gpt-4o")
     one = '{"name":"read","description":"Reads a file.","parameters":{"type":"object"}}'

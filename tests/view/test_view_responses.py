@@ -29,7 +29,7 @@ from refold.view.profiles import Fold, Keep, Profile, Window
 from refold.view.tokens import PLAIN, part_tokens
 from refold.wire import OpenAIResponses, Shape
 
-COUNT = amount(few=4, quick=15, ci=40, thorough=12_000)
+COUNT = amount(few=4, quick=15, ci=40, nightly=400, thorough=12_000)
 PLAINLY = Profile(name="plain")
 FORMAT = "openai-responses"
 HM = Thought("Hm.", signed=True)
@@ -186,7 +186,7 @@ def test_what_a_gap_parts_is_no_response():
 
 
 def test_a_reply_reduced_to_text_keeps_its_reasoning():
-    profile = Profile(name="few", window=Window(max_tokens=60, text_below=9))
+    profile = Profile(name="few", window=Window(max_tokens=70, text_below=9))
     search = {"type": "web_search_call", "id": "w", "action": {}}
     made = talk(
         Asked("Go."),

@@ -146,7 +146,6 @@ def kinds_of(message):
     return [getattr(part, "tool_kind", None) or part.part_kind for part in message.parts]
 
 
-@pytest.mark.req("R001")
 def test_every_kind_of_part_is_described():
     response, request = (WIRE.describe(payload) for payload in dumped(*MESSAGES))
     kinds = [*["thought"] * 4, *["text"] * 2, *["call"] * 5, *["other"] * 3, "text", "other"]
@@ -171,7 +170,6 @@ def test_every_kind_of_part_is_described():
     assert "cG5n" not in request.shapes[2].text  # the picture is no text
 
 
-@pytest.mark.req("R015")
 @pytest.mark.parametrize(
     "content", ["text", "", {"price": 1.0, "名": [1e5, None]}, ["a", "b"], 7, None, {"x": "é"}]
 )
@@ -181,7 +179,6 @@ def test_a_result_reads_as_the_library_shows_it(content):
     assert WIRE.describe(payload).shapes[0].text == part.model_response_str()
 
 
-@pytest.mark.req("R016")
 @pytest.mark.parametrize("message", MESSAGES)
 def test_after_an_edit_all_other_parts_are_equal(message):
     [payload] = dumped(message)
@@ -222,7 +219,6 @@ def test_another_text_is_no_longer_that_of_a_structured_value():
     assert list(new.parts[0].content) == ["struct", IMAGE]
 
 
-@pytest.mark.req("R087")
 def test_what_a_provider_or_the_framework_keeps_is_sealed_and_fixed():
     for message, payload in zip(MESSAGES, dumped(*MESSAGES), strict=True):
         shapes = WIRE.describe(payload).shapes
@@ -249,7 +245,6 @@ def test_old_retries_are_read(part, kind):
     assert new.parts[0].content == "short"
 
 
-@pytest.mark.req("R048", "R049")
 def test_inserts_are_messages_of_the_library():
     prompt, reply = Insert(1, "prompt", "[Summary]", "t"), Insert(1, "reply", "Understood.", "t")
     answer = Insert(1, "return", "Interrupted by user.", "t", "read", "c1")

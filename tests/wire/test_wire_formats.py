@@ -46,7 +46,6 @@ def test_wires_are_found_by_name():
         conversations("smoke signals")
 
 
-@pytest.mark.req("R001")
 def test_an_assistant_of_openai_has_its_parts_in_a_fixed_order():
     [payload] = raw(
         {
@@ -116,7 +115,6 @@ def test_arguments_stay_what_they_were():
     assert given == ['{"x":1}', {"x": 1}, '{"x":1}']
 
 
-@pytest.mark.req("R016")
 def test_a_result_of_anthropic_keeps_all_but_its_words():
     block = (
         '{ "type":"tool_result","tool_use_id":"t", "is_error": true,%s "cache_control":{"x":1.0} }'
@@ -165,7 +163,6 @@ def test_a_call_of_anthropic_has_an_object():
             ANTHROPIC.edit(payload, {0: says(text)})
 
 
-@pytest.mark.req("R046")
 @pytest.mark.parametrize("content", ['"Go on."', '[ {"type":"text","text":"Go on."} ]', '""', "[]"])
 def test_returns_go_before_what_the_user_says(content):
     payload = f'{{"role":"user","x":1.0,"content":{content} }}'.encode()
@@ -190,7 +187,6 @@ def test_the_last_word_may_be_empty_and_the_system_may_interrupt():
     assert ANTHROPIC.describe(raw(system)[0]).shapes[0].fixed
 
 
-@pytest.mark.req("R087")
 def test_a_providers_own_summary_stays():
     blocks = [{"type": "compaction", "content": "so far"}, {"type": "text", "text": "and on"}]
     [payload] = raw({"role": "assistant", "content": blocks})
@@ -206,7 +202,6 @@ def test_tools_that_a_result_names_stay_known():
     assert (shape.kind, shape.sealed, shape.fixed) == ("return", True, True)
 
 
-@pytest.mark.req("R049")
 @pytest.mark.parametrize("wire", [OPENAI, ANTHROPIC])
 def test_markers_are_messages_of_the_user(wire):
     [made] = wire.make([Insert(1, "prompt", "[Summary]", "test")])

@@ -1,8 +1,19 @@
 """The terminal: the `refold` command."""
 
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 __all__ = ["main"]
+
+_EXTRAS: Final[Mapping[str, str]] = {
+    "chat": "chat",
+    "demo": "chat",
+    "keys": "serve",
+    "serve": "serve",
+    "worker": "cli,dbos",
+}
+"""What a command needs; every other one needs `cli`."""
 
 
 def main() -> None:
@@ -24,6 +35,11 @@ def _run() -> None:
             raise
         sys.stderr.write(
             f"error[not-installed]: The refold command needs {error.name}, "
-            "which is not installed.\npip install 'refold[cli]'\n"
+            f"which is not installed.\npip install 'refold[{_extra_for(sys.argv[1:])}]'\n"
         )
         sys.exit(1)
+
+
+def _extra_for(words: Sequence[str]) -> str:
+    command = next((word for word in words if not word.startswith("-")), "")
+    return _EXTRAS.get(command, "cli")

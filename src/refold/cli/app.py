@@ -8,7 +8,14 @@ import typer
 from typer.core import TyperGroup
 
 from refold import __version__
-from refold.cli.outcome import INTERRUPTED, interrupted, say_no_more
+from refold.cli.outcome import (
+    INTERRUPTED,
+    interrupted,
+    last_flush,
+    say_no_more,
+    unwritten,
+    write_json_failure,
+)
 
 
 class _Command(NamedTuple):
@@ -74,11 +81,17 @@ class _Commands(TyperGroup):
                 )
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
+        words = [*ctx.args]
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:  # typer alone would end it without a word
-            interrupted()
-            raise typer.Exit(INTERRUPTED) from error
+            raise interrupted() from error
+        except Exception as error:
+            # Wrong usage: the class of these errors has no public name.
+            format_message = getattr(error, "format_message", None)
+            if format_message and ctx.invoked_subcommand == "chat" and "--json" in words:
+                write_json_failure("usage", format_message(), "Look at: refold chat --help")
+            raise
 
 
 def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
@@ -144,12 +157,13 @@ def run() -> int:
             cast("io.TextIOWrapper", stream).reconfigure(errors="backslashreplace")
     try:
         app(prog_name="refold")
+        code = 0
     except KeyboardInterrupt:
-        interrupted()
-        say_no_more()
-        return INTERRUPTED
+        code = interrupted().exit_code
+    except OSError as error:  # of the output, as of --help
+        return unwritten(error)
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:
-            say_no_more()
-        raise
-    return 0
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    if code == INTERRUPTED:
+        say_no_more()
+    return last_flush(code)

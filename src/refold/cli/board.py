@@ -22,9 +22,9 @@ from refold.cli.options import (
 from refold.cli.outcome import exit_on_error, require_extra
 from refold.cli.output import aligned
 from refold.errors import InvalidInput
-from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Log
 from refold.memory import Board, Consolidated, branch_of, consolidate
+from refold.terminal_text import counted
 
 board = typer.Typer(
     name="board",

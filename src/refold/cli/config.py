@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -114,20 +115,19 @@ def _as_json(settings: Settings) -> dict[str, object]:
 
 def _lines(settings: Settings) -> list[str]:
     values = sorted(settings.values().items(), key=lambda item: "." in item[0])
-    keys = [key.rpartition(".") for key, _ in values]
-    sources = [_shorter(settings.sources[key]) for key, _ in values]
-    room = terminal_width() - max(map(len, sources)) - 4
-    room = max(_MIN_VALUE, room - max(len(name) for _, _, name in keys))
-    cells = [
-        (name, clip(_plain(value), room), source)
-        for (_, _, name), (_, value), source in zip(keys, values, sources, strict=True)
-    ]
     lines: list[str] = []
-    pairs = zip(keys, aligned(cells), strict=True)
-    for table, members in groupby(pairs, key=lambda pair: pair[0][0]):
+    for table, members in groupby(values, key=lambda item: item[0].rpartition(".")[0]):
         lines += [f"\n[{table}]"] if table else []
-        lines += [line for _, line in members]
+        lines += _table(settings, dict(members))
     return [*lines, *left_out_lines(settings.left_out)] if settings.left_out else lines
+
+
+def _table(settings: Settings, values: Mapping[str, object]) -> list[str]:
+    names = [key.rpartition(".")[2] for key in values]
+    sources = [_shorter(settings.sources[key]) for key in values]
+    room = terminal_width() - max(map(len, sources)) - max(map(len, names)) - 4
+    shown = [clip(_plain(value), max(_MIN_VALUE, room)) for value in values.values()]
+    return aligned(list(zip(names, shown, sources, strict=True)))
 
 
 def _plain(value: object) -> str:

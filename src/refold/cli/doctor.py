@@ -35,6 +35,7 @@ from refold.cli.outcome import FAILED, exit_on_error
 from refold.cli.output import terminal_width
 from refold.engine.protocol import running
 from refold.errors import RefoldError
+from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, Log
 from refold.models import counter_for, facts_of, family_of
 from refold.settings import Settings, load_settings
@@ -370,7 +371,7 @@ async def _folds(log: Log) -> Row:
     again = "opening a session takes its fold up again"
     return warning(
         "folds",
-        f"begun and never ended, in {len(abandoned)} sessions: {names}",
+        f"begun and never ended, in {counted(len(abandoned), 'session')}: {names}",
         f"refold chat {quote(ours)}  # {again}"
         if ours
         else f"Open {names} with the program that keeps it: {again}.",

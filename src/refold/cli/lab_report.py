@@ -8,12 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from refold.cli.output import NOTHING
-from refold.exports.moments import counted
 from refold.lab.measure import Total, Totals, same
 from refold.lab.metrics import DEFAULT_PRICES
 from refold.lab.replay import Mark
 from refold.lab.report import Case
 from refold.lab.session_files import SessionFile
+from refold.terminal_text import counted
 from refold.view.budget import ASSUMED_WINDOW
 
 POLICIES: Final = {
@@ -226,7 +226,7 @@ def _timeline(
     case: Case, marks: Mapping[str, Sequence[Mark]], profiles: Sequence[str], width: int
 ) -> Iterable[RenderableType]:
     messages = len(case.recording.messages)
-    yield Text(f"{plain(case.recording.name)}, {messages:,} messages")
+    yield Text(f"{plain(case.recording.name)}, {counted(messages, 'message')}")
     room = max(10, min(width, 120) - 26)
     for policy in profiles:
         if policy in marks:
@@ -240,7 +240,7 @@ def _timeline(
         place = f"{profiles[0]} at message {mark.at:,} of {messages:,}"
         yield Text(f"  {place}: {sizes}", style="dim")
     if len(lead) > _MAX_FOLDS:
-        yield Text(f"  … and {len(lead) - _MAX_FOLDS:,} more folds", style="dim")
+        yield Text(f"  … and {counted(len(lead) - _MAX_FOLDS, 'more fold')}", style="dim")
 
 
 def _read(files: Sequence[SessionFile], unread: int, width: int) -> Iterable[RenderableType]:
@@ -253,9 +253,11 @@ def _read(files: Sequence[SessionFile], unread: int, width: int) -> Iterable[Ren
         yield Text(f"  {plain(path)}  ").append(about, style="dim")
     if rest := ordered[_MAX_FILES:]:
         messages = sum(file.messages for file in rest)
-        yield Text(f"  … and {len(rest):,} more files, {messages:,} messages", style="dim")
+        sizes = f"{counted(len(rest), 'more file')}, {counted(messages, 'message')}"
+        yield Text(f"  … and {sizes}", style="dim")
     if unread:
-        yield Text(f"  {unread:,} more sessions were found: --all replays them too.", style="dim")
+        more = counted(unread, "more session was", "more sessions were")
+        yield Text(f"  {more} found: --all replays them too.", style="dim")
 
 
 def _about(file: SessionFile) -> str:
@@ -265,7 +267,7 @@ def _about(file: SessionFile) -> str:
     parts = [
         file.format,
         f"{sessions:,} sessions" if sessions > 1 else "",
-        f"{file.messages:,} messages",
+        counted(file.messages, "message"),
         f"{counted(file.broken, 'broken line')} skipped" if file.broken else "",
         f"{file.older:,} older ones left out" if file.older else "",
     ]

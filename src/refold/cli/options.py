@@ -7,29 +7,27 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from refold.errors import InvalidInput, SessionForgotten, SessionNotFound, StoreNotFound
-from refold.log import DEFAULT_TENANT, Log, Store
-from refold.log.entry import check_name
-from refold.models import WELL_KNOWN, model_names
-from refold.settings import ALIASES, KEYS, load_settings
-from refold.settings.names import PROFILE
-from refold.stores import open_store
-from refold.stores.sqlite.ownership import is_own_store
 from refold.user_files import data_folder
-from refold.view.profiles import PROFILES
+
+if TYPE_CHECKING:  # slow, and `refold chat` has its prompt on screen first
+    from refold.log import Log, SessionPage, Store
 
 STORE = ""
 """Not named: see `where_is`."""
+TENANT: Final = "default"
+"""`refold.log.DEFAULT_TENANT`."""
 HERE = "refold.db"
 POSTGRES = ("postgresql://", "postgres://")
 MAX_NAMES = 100
 """How many names a shell is offered; of sessions, those used last."""
 
 _COMPLETION_SECONDS = 1.0
+BEGIN = "Begin one with `refold chat`, or watch one with `refold demo`."
 _MAX_LISTED = 5
 _FORMS = ("jsonl", "markdown", "json", "html")
 
@@ -56,10 +54,13 @@ def where_is(store: str, *, quiet: bool = False) -> str:
     """
     if store:
         return store
-    if is_own_store(Path(HERE)):
-        return f"sqlite:///{HERE}"
-    if os.path.lexists(HERE) and not quiet:
-        _report_unused_store()
+    if os.path.lexists(HERE):
+        from refold.stores.sqlite.ownership import is_own_store  # noqa: PLC0415 - slow
+
+        if is_own_store(Path(HERE)):
+            return f"sqlite:///{HERE}"
+        if not quiet:
+            _report_unused_store()
     return f"sqlite:///{own_store()}"
 
 
@@ -79,11 +80,13 @@ def _report_unused_store() -> None:  # cached, so that a command reports it once
 
 def store_at(
     store: str, *, create: bool, connect: float | None = None, quiet: bool = False
-) -> Store:
+) -> "Store":
     """The store at the address, unless it is in memory, where it would end with the command.
 
     `connect` is the connection timeout in seconds; `quiet` as in `where_is`.
     """
+    from refold.stores import open_store  # noqa: PLC0415 - slow
+
     address = where_is(store, quiet=quiet)
     if create and address == f"sqlite:///{own_store()}":
         own_store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -92,7 +95,14 @@ def store_at(
             "A store in memory would end with this command.",
             "Use --store sqlite:///path/to/file.db.",
         )
-    return open_store(address, create=create, connect=connect)
+    return open_store(address, create=create, connect=connect, forget_journal=forget_journal)
+
+
+def forget_journal() -> str:
+    """The journal that the settings name; read when something is forgotten, not before."""
+    from refold.settings import load_settings  # noqa: PLC0415 - slow
+
+    return load_settings().profile.store.forget_journal
 
 
 def where_to_look(error: StoreNotFound) -> StoreNotFound:
@@ -110,7 +120,7 @@ def full_terminal() -> bool:
 
 def session_names(ctx: typer.Context, incomplete: str) -> list[str]:
     address = str(ctx.params.get("store") or STORE)
-    tenant = str(ctx.params.get("tenant") or DEFAULT_TENANT)
+    tenant = str(ctx.params.get("tenant") or TENANT)
     try:
         names = asyncio.run(_recent_sessions(address, tenant))
     except Exception:  # noqa: BLE001 - completion must not print errors
@@ -123,16 +133,21 @@ async def _recent_sessions(address: str, tenant: str) -> list[str]:
         asyncio.timeout(_COMPLETION_SECONDS),
         store_at(address, create=False, quiet=True) as store,
     ):
-        page = await store.log(tenant).sessions(limit=MAX_NAMES)
+        page = await _conversations(store.log(tenant), MAX_NAMES)
     return [info.session for info in page.sessions]
 
 
 def profiles(incomplete: str) -> list[str]:
+    from refold.view.profiles import PROFILES  # noqa: PLC0415 - slow
+
     return _matches(PROFILES, incomplete)
 
 
 def models(incomplete: str) -> list[str]:
     """The well-known models; once something is typed, all of the catalog."""
+    from refold.models import WELL_KNOWN, model_names  # noqa: PLC0415 - slow
+    from refold.settings import load_settings  # noqa: PLC0415 - slow
+
     try:
         names = model_names(load_settings().models) if incomplete else WELL_KNOWN
     except Exception:  # noqa: BLE001 - as above
@@ -141,12 +156,18 @@ def models(incomplete: str) -> list[str]:
 
 
 def setting_names(incomplete: str) -> list[str]:
+    from refold.settings import ALIASES, KEYS  # noqa: PLC0415 - slow
+    from refold.settings.names import PROFILE  # noqa: PLC0415 - slow
+
     aliases = (alias.file for alias in ALIASES if alias.file)
     return _matches((PROFILE, *KEYS, *aliases), incomplete)
 
 
 def setting_values(ctx: typer.Context, incomplete: str) -> list[str]:
     """The values of a setting that has only a few."""
+    from refold.settings import KEYS  # noqa: PLC0415 - slow
+    from refold.settings.names import PROFILE  # noqa: PLC0415 - slow
+
     key = str(ctx.params.get("key") or "")
     if key == PROFILE:
         return profiles(incomplete)
@@ -196,19 +217,27 @@ ProfileChoice = Annotated[
 ]
 
 
-async def chosen(log: Log, session: str | None) -> str:
+async def chosen(log: "Log", session: str | None) -> str:
     """The name that was given, else that of the session used last."""
+    from refold.log.entry import check_name  # noqa: PLC0415 - slow
+
     if session is not None:
         check_name(session)
         return session
-    page = await log.sessions(limit=1)
+    page = await _conversations(log, 1)
     if not page.sessions:
-        raise SessionNotFound("There is no session yet.")
+        raise SessionNotFound("There is no session yet.", BEGIN)
     return page.sessions[0].session
 
 
+async def _conversations(log: "Log", limit: int) -> "SessionPage":
+    from refold.memory.board import conversations  # noqa: PLC0415 - most commands list nothing
+
+    return await conversations(log, limit=limit)
+
+
 @asynccontextmanager
-async def log_to_read(address: str, tenant: str, *, gone: str) -> AsyncGenerator[Log]:
+async def log_to_read(address: str, tenant: str, *, gone: str) -> "AsyncGenerator[Log]":
     """The tenant's log; `gone` is the fix of the error when a session was forgotten."""
     try:
         async with store_at(address, create=False) as store:
@@ -220,11 +249,13 @@ async def log_to_read(address: str, tenant: str, *, gone: str) -> AsyncGenerator
             except SessionForgotten as error:
                 raise SessionForgotten(error.what, gone) from error
     except StoreNotFound as error:
+        if where_is(address, quiet=True) == f"sqlite:///{own_store()}":  # nobody named another
+            raise SessionNotFound("There is no session yet.", BEGIN) from error
         raise where_to_look(error) from error
 
 
-async def _available_sessions(log: Log) -> str:
-    page = await log.sessions(limit=_MAX_LISTED)
+async def _available_sessions(log: "Log") -> str:
+    page = await _conversations(log, _MAX_LISTED)
     if not page.sessions:
         return f"Tenant {log.tenant!r} has no sessions here: check --store and --tenant."
     names = ", ".join(repr(info.session) for info in page.sessions)

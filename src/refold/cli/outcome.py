@@ -1,11 +1,13 @@
 """How a command ends: its exit code and its error messages."""
 
 import errno
+import json
 import os
 import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import TextIO, cast
 
 import typer
 
@@ -22,6 +24,16 @@ _FIXES = {
 }
 
 
+class Failure(typer.Exit):
+    """Ends a command whose error was printed; it carries the error for other forms of output."""
+
+    def __init__(self, code: str, what: str, fix: str, exit_code: int = FAILED) -> None:
+        super().__init__(exit_code)
+        self.code = code
+        self.what = what
+        self.fix = fix
+
+
 @contextmanager
 def exit_on_error() -> Generator[None, None, None]:
     """Turn every error that is not a bug into a message and an exit code."""
@@ -36,8 +48,42 @@ def exit_on_error() -> Generator[None, None, None]:
     except UnicodeError as error:
         raise failed("encoding", f"Some text is not UTF-8: {error}.") from error
     except KeyboardInterrupt as error:
-        interrupted()
-        raise typer.Exit(INTERRUPTED) from error
+        raise interrupted() from error
+
+
+@contextmanager
+def json_on_error(session: str | None, model: str | None) -> Generator[None, None, None]:
+    """Also print an error as the last JSON line of a chat's turn, which it has ended early."""
+    try:
+        yield
+    except Failure as failure:
+        write_json_failure(failure.code, failure.what, failure.fix, session, model)
+        raise
+    except typer.Exit:  # standard output takes no more
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        write_json_failure("bug", what, "Report this as a bug.", session, model)
+        raise
+
+
+def write_json_failure(
+    code: str, what: str, fix: str, session: str | None = None, model: str | None = None
+) -> None:
+    """Print what `refold chat -p --json` prints after a turn, for one that never began."""
+    value: dict[str, object] = {
+        "session": session,
+        "model": model,
+        "ended": code if code == "interrupted" else "failed",
+        "text": "",
+        "error": {"code": code, "what": what, "fix": fix},
+        "tools": [],
+        "context": {"tokens": None, "window": None},
+        "cost": None,
+        "saved": None,
+    }
+    with suppress(OSError, ValueError):  # its reader may be gone
+        typer.echo(json.dumps(value))
 
 
 @contextmanager
@@ -55,30 +101,51 @@ def require_extra(extra: str) -> Generator[None, None, None]:
         ) from error
 
 
-def failed(code: str, what: str, fix: str = "Correct it and try again.") -> typer.Exit:
+def failed(code: str, what: str, fix: str = "Correct it and try again.") -> Failure:
     """Print what happened and what to do; the exit to raise."""
     from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow, and seldom needed
 
     # An error may quote a file, a server or a model, which must not control the terminal.
-    typer.echo(cleaned(f"error[{code}]: {what}\n{fix}"), err=True)
-    return typer.Exit(FAILED)
+    with suppress(OSError):  # the same disk may be full for this, too
+        typer.echo(cleaned(f"error[{code}]: {what}\n{fix}"), err=True)
+    return Failure(code, what, fix)
 
 
 def unwritten(error: OSError) -> int:
     """Report that standard output cannot be written, unless its reader left; the exit code."""
-    # Let the last flush at exit go nowhere instead of failing again.
-    with suppress(OSError, ValueError, AttributeError):  # there may be no file, or no output
-        output = sys.stdout.fileno()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, output)
-        os.close(nowhere)
+    _discard(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return READER_GONE
     return _failed_file(error).exit_code
 
 
-def interrupted() -> None:
+def last_flush(code: int) -> int:
+    """Write what is still buffered, so that Python does not fail to at exit; the exit code."""
+    for stream in cast("tuple[TextIO | None, ...]", (sys.stdout, sys.stderr)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except ValueError:  # it is closed
+            pass
+        except OSError as error:
+            _discard(stream)
+            if code == 0:
+                code = unwritten(error)
+    return code
+
+
+def _discard(stream: TextIO | None) -> None:
+    """Let what is written from now on go nowhere, the last flush at exit included."""
+    with suppress(OSError, ValueError, AttributeError):  # there may be no file, or no output
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, cast("TextIO", stream).fileno())
+        os.close(nowhere)
+
+
+def interrupted() -> Failure:
+    """Print that the command was interrupted; the exit to raise."""
     typer.echo("\nInterrupted.", err=True)  # on a line of its own after the terminal's ^C
+    return Failure("interrupted", "Interrupted.", "Run the command again.", INTERRUPTED)
 
 
 def say_no_more() -> None:
@@ -87,7 +154,7 @@ def say_no_more() -> None:
     warnings.simplefilter("ignore")
 
 
-def _failed_file(error: OSError) -> typer.Exit:
+def _failed_file(error: OSError) -> Failure:
     fix = _FIXES.get(error.errno or 0, "Check the path and try again.")
     where = f"{error.filename!r}: " if error.filename else ""
     return failed("file", f"{where}{error.strerror or error}.", fix)

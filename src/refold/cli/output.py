@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from refold.cli.chat.clean import cleaned
-from refold.exports.moments import counted, day_and_time
-from refold.view.explanation import Piece, Tone
+from refold.terminal_text import Piece, Tone, counted
 
 Line = Sequence[Piece]
 GAP = "  "
@@ -43,6 +42,8 @@ STYLES: Final[dict[Tone, str]] = {
 
 def ago(at: int, now: int) -> str:
     """The time between two moments, in milliseconds since 1970; the date if it is long ago."""
+    from refold.exports.moments import day_and_time  # noqa: PLC0415 - slow
+
     seconds = max(0, now - at) // 1000
     if seconds // _UNITS[0][1] > _MAX_DAYS:
         return day_and_time(at)[:10]

@@ -90,6 +90,17 @@ def serve(  # noqa: PLR0913 - an option each
             show_default="serve.upstreams",
         ),
     ] = None,
+    upstream_key: Annotated[
+        str | None,
+        typer.Option(
+            "--upstream-key",
+            metavar="NAME",
+            help="With --upstream: the environment variable that has that server's key, `none` if "
+            "it needs none, or `pass` for the client's own. With the first two, it also writes "
+            "summaries.",
+            show_default="pass",
+        ),
+    ] = None,
     worker: Annotated[
         bool,
         typer.Option("--worker/--no-worker", help="Make folds here too, for a store on a server."),
@@ -125,7 +136,12 @@ def serve(  # noqa: PLR0913 - an option each
         print_left_out(settings)
         changes: dict[str, object] = {} if fail_open is None else {"fail_open": fail_open}
         if upstream is not None:
-            changes["upstreams"] = (_upstream(upstream),)
+            changes["upstreams"] = (_upstream(upstream, upstream_key),)
+        elif upstream_key is not None:
+            raise InvalidInput(
+                "--upstream-key is of a server that --upstream names.",
+                "Add --upstream http://127.0.0.1:8080/v1, or set `key` in serve.upstreams.",
+            )
         settings = replace(settings, serve=settings.serve.model_copy(update=changes))
         host = host or settings.serve.host
         port = settings.serve.port if port is None else port
@@ -135,12 +151,18 @@ def serve(  # noqa: PLR0913 - an option each
             )
 
 
-def _upstream(address: str) -> "UpstreamSettings":
+def _upstream(address: str, key: str | None) -> "UpstreamSettings":
     from refold.settings import UpstreamSettings  # noqa: PLC0415 - slow
 
     try:
-        return UpstreamSettings(name="upstream", base_url=address)
+        return UpstreamSettings(name="upstream", base_url=address, key=key or "pass")
     except ValidationError as error:
+        if any("key" in each["loc"] for each in error.errors()):
+            # What was given may be a key itself: it is not repeated.
+            raise InvalidInput(
+                "--upstream-key names no environment variable.",
+                "Give the name of the variable that has the key, `none`, `stored` or `pass`.",
+            ) from None
         raise InvalidInput(
             f"{address!r} is not the address of a server.",
             "Give it as --upstream http://127.0.0.1:8080/v1.",
@@ -152,7 +174,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
 ) -> None:
     from refold.service import app as service  # noqa: PLC0415 - optional
 
-    service.log_to_standard_error()
+    service.log_to_standard_error(json_access_log=settings.serve.access_log == "json")
     service.raise_file_limit()
     sock = service.listen(host, port)
     try:
@@ -167,6 +189,12 @@ async def _serve(  # noqa: PLR0913 - made in one place
                 typer.echo(json.dumps({"address": where, "keys": keys}))
             else:
                 typer.echo(_greeting(where, keys=keys), err=True)
+                if days := settings.profile.retention.days:
+                    typer.echo(
+                        f"Sessions of the profile {settings.profile.name} that nobody uses for "
+                        f"{days} days are forgotten (retention.days).",
+                        err=True,
+                    )
 
         service.calm_garbage_collection()
         await service.serve(app, sock, on_start)
@@ -288,7 +316,7 @@ async def _work(
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_, stop.set)
     async with (
-        PostgresStore(address) as store,
+        PostgresStore(address, forget_journal=settings.profile.store.forget_journal) as store,
         worker_fold_maker(store, settings) as make,
         Worker(address, store.log, make, limits=limits, pool=pool, patience=patience) as worker,
     ):

@@ -5,12 +5,14 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.options import (
+    BEGIN,
     STORE,
     SessionChoice,
     StoreOption,
@@ -25,13 +27,14 @@ from refold.cli.transcript import Placed, last_messages, lines_of, readable
 from refold.cli.transcript import as_json as moment_json
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
-from refold.exports.moments import MessageMoment, Moment, counted, day_and_time, moments
+from refold.exports.moments import MessageMoment, Moment, day_and_time, moments
 from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
 from refold.log.entry import check_name
 from refold.log.text import placed_words
+from refold.memory.board import conversations
 from refold.recall.search import SearchHit, search, terms_of
 from refold.recall.text import shapes_of, wire_of
-from refold.view.explanation import Piece, columns, first_words, padded, wrapped
+from refold.terminal_text import Piece, columns, counted, first_words, padded, wrapped
 
 _MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
 _FIRST_ENTRIES = 6  # that are searched for the opening
@@ -59,7 +62,7 @@ class _Column(NamedTuple):
     right: bool = False
 
 
-def sessions(
+def sessions(  # noqa: PLR0913 - an option each
     *,
     search: Annotated[
         str | None,
@@ -70,11 +73,16 @@ def sessions(
     limit: Annotated[
         int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
     ] = 20,
+    internal: Annotated[
+        bool, typer.Option("--all", "-a", help="Also sessions of Refold's own, such as boards.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
     """List the sessions, the one used last first.
+
+    Boards are not listed: `refold board` reads the one of this branch.
 
     Tokens, model and profile are those of a session's last request.
 
@@ -82,9 +90,13 @@ def sessions(
     """
 
     async def list_() -> tuple[list[Listed], bool]:
-        async with log_to_read(store, tenant, gone="It is gone for good.") as log:
-            page = await log.sessions(search=search, limit=limit)
-            found = [await _listed(log, info) for info in page.sessions]
+        try:
+            async with log_to_read(store, tenant, gone="It is gone for good.") as log:
+                listed = log.sessions if internal else partial(conversations, log)
+                page = await listed(search=search, limit=limit)
+                found = [await _listed(log, info) for info in page.sessions]
+        except SessionNotFound:  # your own store is not there yet
+            return [], False
         return [session for session in found if session is not None], page.next is not None
 
     with exit_on_error():
@@ -93,6 +105,8 @@ def sessions(
             _print_json([_session_json(session) for session in found])
         elif not found:
             typer.echo(f"No session has {search!r} in it." if search else "No sessions yet.")
+            if not search and tenant == DEFAULT_TENANT:
+                typer.echo(BEGIN, err=True)
         else:
             print_lines(table(found, terminal_width(), int(time.time() * 1000)))
             if more:

@@ -19,6 +19,7 @@ from refold.cli.options import (
     SessionName,
     StoreOption,
     TenantOption,
+    forget_journal,
     log_to_read,
     store_at,
     where_is,
@@ -26,7 +27,7 @@ from refold.cli.options import (
 from refold.cli.outcome import FAILED, exit_on_error, require_extra
 from refold.cli.transfer import STANDARD, writing
 from refold.errors import InvalidInput
-from refold.exports.moments import counted
+from refold.fold.checkpoints import forget_files
 from refold.log import DEFAULT_TENANT, Erased, Span
 from refold.log.entry import check_name
 from refold.log.erasure_list import (
@@ -39,7 +40,10 @@ from refold.log.erasure_list import (
 )
 from refold.memory.memory import forget as forget_with_facts
 from refold.memory.memory import forgotten_words, shares_words
+from refold.settings import load_settings
+from refold.settings.names import printable
 from refold.stores.sqlite import SqliteStore
+from refold.terminal_text import counted
 
 if TYPE_CHECKING:
     from refold.stores.postgres.maintenance import Scrubbed
@@ -241,33 +245,49 @@ def forgotten_(
 @store.command("forget-again")
 def forget_again_(
     lists: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="Lists that `refold store forgotten` wrote."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Forget journals, and lists that `refold store forgotten` wrote.",
+            show_default="the store's forget journal",
+        ),
+    ] = None,
     *,
     address: StoreOption = STORE,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be forgotten, and change nothing.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget what the lists name, in a store that was restored from a backup.
+    """Forget in a store restored from a backup what was forgotten since the backup.
+
+    Each `forget` is listed in the store's forget journal, by ids: beside an SQLite file, and for
+    PostgreSQL where store.forget_journal says. Don't restore an older journal over it.
 
     Run it before any program uses the restored store. What isn't there, or is forgotten already,
     changes nothing, so it can be run again. Sessions and entries are known by their ids: what was
     written since under the same name stays. On PostgreSQL, run `refold store scrub` afterwards.
 
-    Example: refold store forget-again forgotten.jsonl --store postgresql://app@db/restored
+    Example: refold store forget-again --dry-run
     """
     with exit_on_error():
         # All lists are read before anything is forgotten.
-        erasures = [erasure for path in lists for erasure in _read_list(path)]
-        result = asyncio.run(_forget_again(where_is(address), erasures))
+        paths = lists or [_journal_of(where_is(address))]
+        erasures = [erasure for path in paths for erasure in _read_list(path)]
+        result = asyncio.run(_forget_again(where_is(address), erasures, dry_run=dry_run))
         if as_json:
             typer.echo(json.dumps(asdict(result)))
             return
+        if dry_run:
+            for place in result.places:
+                typer.echo(printable(place))
+        verb = "Would forget" if dry_run else "Forgot"
         typer.echo(
-            f"Forgot {counted(result.sessions, 'session')} and {_entries(result.entries)} again. "
+            f"{verb} {counted(result.sessions, 'session')} and {_entries(result.entries)} again. "
             f"Not there, or forgotten already: {result.absent:,}."
         )
-        if where_is(address).startswith(POSTGRES) and result.sessions + result.entries:
+        changed = 0 if dry_run else result.sessions + result.entries
+        if where_is(address).startswith(POSTGRES) and changed:
             typer.echo("To remove the bytes, run as the store's owner: refold store scrub")
 
 
@@ -290,12 +310,27 @@ def _read_list(path: Path) -> list[Forgotten]:
         raise InvalidInput(f"{path} cannot be read: {why}.") from error
 
 
-async def _forget_again(address: str, erasures: list[Forgotten]) -> ForgottenAgain:
+def _journal_of(address: str) -> Path:
+    opened = store_at(address, create=False)
+    path = opened.forget_journal.path if isinstance(opened, SqliteStore) else None
+    if path is None and (named := forget_journal()):
+        path = Path(named).expanduser()
+    if path is None:
+        raise InvalidInput(
+            "No forget journal is set for this store.",
+            "Set store.forget_journal, or name a list that `refold store forgotten` wrote.",
+        )
+    return path
+
+
+async def _forget_again(
+    address: str, erasures: list[Forgotten], *, dry_run: bool
+) -> ForgottenAgain:
     async with store_at(address, create=False) as opened:
         if not isinstance(opened, SqliteStore):
-            return await forget_again(opened, erasures)
+            return await forget_again(opened, erasures, dry_run=dry_run)
         async with opened.erasing_many():
-            return await forget_again(opened, erasures)
+            return await forget_again(opened, erasures, dry_run=dry_run)
 
 
 def _entries(number: int) -> str:
@@ -406,9 +441,12 @@ async def _forget(
     session: str, span: Span | None, address: str, tenant: str
 ) -> tuple[Erased, bool]:
     """What was erased, and whether the session's name still has words of it."""
+    workspaces = load_settings().profile.workspace
     async with log_to_read(address, tenant, gone="It is gone already.") as log:
         words = await forgotten_words(log, session, span) if span is not None else set[str]()
-        return await forget_with_facts(log, session, span), shares_words(session, words)
+        erased = await forget_with_facts(log, session, span)
+        await forget_files(workspaces, log, session)
+        return erased, shares_words(session, words)
 
 
 def _sentence(erased: Erased, span: Span | None) -> str:

@@ -16,10 +16,9 @@ from refold.exports.moments import (
     RemovedSpan,
     Tools,
     call_line,
-    counted,
     day_and_time,
 )
-from refold.view.explanation import Piece, Tone, clipped, first_words
+from refold.terminal_text import Piece, Tone, clipped, counted, first_words
 from refold.wire import Shape
 
 _INDENT = "  "

@@ -4,13 +4,14 @@ import asyncio
 import errno
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO, Protocol
+from typing import Annotated, BinaryIO, NoReturn, Protocol
 
 import typer
 
@@ -36,9 +37,10 @@ from refold.errors import (
     TransferError,
 )
 from refold.exports import FORMS, exported
+from refold.exports.moments import counted
 from refold.log import DEFAULT_TENANT, export_session, import_session
 from refold.log.entry import check_name
-from refold.log.transfer import check_lines
+from refold.log.transfer import Contents, check_lines
 from refold.user_files import atomic_file
 
 STANDARD = "-"
@@ -197,13 +199,14 @@ def export(  # noqa: PLR0913 - an option each
         check_name(session)
         _check(form, output, as_json=as_json)
         with writing(output, force=force) as file:
-            entries, size = asyncio.run(_export(session, form, file, store, tenant))
+            entries, bytes_ = asyncio.run(_export(session, form, file, store, tenant))
         if as_json:
             result = {"session": session, "form": form, "file": output}
-            result |= {"entries": entries, "bytes": size}
+            result |= {"entries": entries, "bytes": bytes_}
             typer.echo(json.dumps(result, ensure_ascii=False))
         elif output != STANDARD:
-            notice = f"Exported session {session!r} to {output!r}: {entries} entries."
+            size = counted(entries, "entry", "entries")
+            notice = f"Exported session {session!r} to {output!r}: {size}."
             typer.echo(notice, err=True)
 
 
@@ -268,12 +271,31 @@ def import_(
     """
     with exit_on_error():
         with reading(source) as file:
-            imported = asyncio.run(_import(file, name, store, tenant))
+            with _interruptible_reads():
+                contents = asyncio.run(check_lines(lines_of(file), name=name))
+            imported = asyncio.run(_import(file, contents, name, store, tenant))
         typer.echo(json.dumps(asdict(imported)) if as_json else _sentence(imported))
 
 
-async def _import(file: LineSource, name: str | None, address: str, tenant: str) -> Imported:
-    contents = await check_lines(lines_of(file), name=name)
+@contextmanager
+def _interruptible_reads() -> Generator[None, None, None]:
+    """Let Ctrl-C end a read that waits for input; asyncio alone would wait for the next line."""
+
+    def interrupt(_number: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # else the process ignores it, as a background job
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+async def _import(
+    file: LineSource, contents: Contents, name: str | None, address: str, tenant: str
+) -> Imported:
     try:
         async with store_at(address, create=True) as store:
             log = store.log(tenant)

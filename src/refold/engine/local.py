@@ -41,8 +41,19 @@ class _Work:
     started: "asyncio.Future[bool]"
     """Whether the requested fold was started, now or before."""
     current: UUID | None = None
+    unsettled: set[UUID] | None = None
+    """The folds whose attempts are noted and which have not ended; None: not read yet."""
     ended: dict[UUID, Ended] = field(default_factory=dict[UUID, Ended])
     task: "asyncio.Task[None] | None" = None
+
+    def expect(self, fold: UUID) -> None:
+        if self.unsettled is not None:
+            self.unsettled.add(fold)
+
+    def end(self, ended: Ended) -> None:
+        self.ended[ended.fold] = ended
+        if self.unsettled:
+            self.unsettled.discard(ended.fold)
 
 
 class LocalEngine:
@@ -50,7 +61,9 @@ class LocalEngine:
 
     `locks` is a folder shared by all processes that use the same store; a lock in it shows that a
     session's fold is alive. The default is the log's own. `limit` is how many seconds making one
-    fold may take; `reach` is for tests.
+    fold may take. With `leave`, folds that are running when the engine is closed are left to the
+    next process that opens their sessions, if the store has such a process; otherwise they are
+    canceled. `reach` is for tests.
     """
 
     def __init__(  # noqa: PLR0913 - all but two have a default
@@ -61,13 +74,22 @@ class LocalEngine:
         locks: Path | None = None,
         author: Author | None = None,
         limit: float | None = TIME_LIMIT,
+        leave: bool = False,
         reach: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._log = log
         self._author = author or Author()
         self._locks = FileLocks(locks, log.tenant) if locks else log.locks()
+        # Locks without a place belong to this process alone: no other could finish a fold.
+        leaves = leave and self._locks.place is not None
         self._runner = FoldRunner(
-            log, make, steps=self._steps, author=self._author, limit=limit, reach=reach
+            log,
+            make,
+            steps=self._steps,
+            author=self._author,
+            limit=limit,
+            reach=reach,
+            hands_over=lambda: leaves and self._closed,
         )
         self._reach = reach
         self._active: dict[str, _Work] = {}
@@ -103,6 +125,8 @@ class LocalEngine:
         ended = await log_cancellation(self._log, session, fold, self._author)
         if ended is None:
             return await end_of(self._log, session, fold)
+        if work is not None and work.unsettled:
+            work.unsettled.discard(fold)
         if work is not None and work.task is not None and work.current == fold:
             work.task.cancel()
             await asyncio.wait({work.task}, timeout=2 * STOP_TIMEOUT)
@@ -163,6 +187,8 @@ class LocalEngine:
 
     def _release(self, work: _Work, session: str) -> None:
         del self._active[session]
+        if work.unsettled is not None and not work.unsettled:
+            work.lock.settle()
         work.lock.release()
         if not work.started.done():
             work.started.set_exception(engine_closed())
@@ -174,6 +200,7 @@ class LocalEngine:
             if job is not None and not work.started.done():
                 outcome = await self._runner.start(job)
                 if outcome == "started":
+                    work.expect(job.fold)
                     await work.lock.attempt(job.fold)
                     await self._make(work, job)
                 else:
@@ -189,7 +216,9 @@ class LocalEngine:
 
         A request for another fold then returns that one of these is running.
         """
-        for fold in await running(self._log, session):
+        dead = await running(self._log, session)
+        work.unsettled = {fold.fold for fold in dead}
+        for fold in dead:
             job = await self._runner.find_job(session, fold)
             attempts = await work.lock.attempt(fold.fold)
             if job is not None and attempts <= MAX_ATTEMPTS:
@@ -198,7 +227,7 @@ class LocalEngine:
             else:
                 reason = INTERRUPTED if job is None else f"{INTERRUPTED} too often"
                 if ended := await self._runner.close(session, fold, reason):
-                    work.ended[ended.fold] = ended
+                    work.end(ended)
             if is_canceled():
                 return  # the next recovery continues
 
@@ -207,7 +236,7 @@ class LocalEngine:
         if not work.started.done():
             work.started.set_result(work.requested == job.fold)
         if ended := await self._runner.run(job):
-            work.ended[ended.fold] = ended
+            work.end(ended)
         work.current = None
 
     async def _watch(self, session: str, fold: Running) -> Ended:

@@ -36,6 +36,8 @@ TRANSIENT = (StoreBusy, StoreFull, StoreFailed)
 _PAUSES = (0.02, 0.1, 0.5, 1.0, 2.0)
 """Seconds to wait before each retry; then the error is raised."""
 _NOTE_SIZE = 200
+_MAX_REMOVED = 100
+"""How often in a row a lock's file may be removed by others, who are done, while it is taken."""
 
 T = TypeVar("T")
 _Key = tuple[str, str, UUID, str]
@@ -44,8 +46,9 @@ _Key = tuple[str, str, UUID, str]
 class FileLocks:
     """Locks shared by all processes that use the same folder.
 
-    Each session has one small file. The files are never removed here: a process that locks a file
-    while another removes it would hold a lock that nobody else can see.
+    Each locked session has one small file. Whoever lets go of the lock removes it, unless it notes
+    a fold that has not ended. Only the holder removes a file, and a process that locked one which
+    was removed meanwhile holds nothing: it notices, and tries again.
     """
 
     def __init__(self, folder: Path, tenant: str, purpose: str = "fold") -> None:
@@ -60,18 +63,22 @@ class FileLocks:
         path = self._folder / f"{self._digest(session)}.lock"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise _lock_error(path, error) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for _ in range(_MAX_REMOVED):
+                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    current = _is_at(path, file)
+                except BaseException:
+                    os.close(file)
+                    raise
+                if current:
+                    return _FileLock(path, file)
+                os.close(file)  # its holder removed it after we had opened it
         except BlockingIOError:
-            os.close(file)
             return None
         except OSError as error:
-            os.close(file)
             raise _lock_error(path, error) from error
-        return _FileLock(file)
+        return None  # others take and release it all the time
 
     def _digest(self, session: str) -> str:
         return sha256(f"{self._owner}\0{session}".encode()).hexdigest()
@@ -80,7 +87,8 @@ class FileLocks:
 class _FileLock:
     """A locked file. It holds the id of the last fold and how often that was attempted."""
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, path: Path, file: int) -> None:
+        self._path = path
         self._file: int | None = file
 
     async def attempt(self, fold: UUID) -> int:
@@ -96,15 +104,31 @@ class _FileLock:
             return count
         return 1
 
+    def settle(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # the file then stays until the next fold has ended
+                os.ftruncate(self._file, 0)
+
     def release(self) -> None:
         if self._file is None:
             return
         file, self._file = self._file, None
         try:
+            # Before it is unlocked: afterwards another process may hold it.
+            with suppress(OSError):
+                if not os.fstat(file).st_size and _is_at(self._path, file):
+                    self._path.unlink()
             # Not by closing alone: a forked child may have the file open too.
             fcntl.flock(file, fcntl.LOCK_UN)
         finally:
             os.close(file)
+
+
+def _is_at(path: Path, file: int) -> bool:
+    """Whether the open file is the one at this path now."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(file))
+    return False
 
 
 class LockTable:
@@ -155,6 +179,9 @@ class _ProcessLock:
 
     async def attempt(self, fold: UUID) -> int:  # noqa: ARG002 - what dies with its process is not retried
         return 1
+
+    def settle(self) -> None:
+        """Nothing to do: nothing was noted."""
 
     def release(self) -> None:
         if self._key is not None:

@@ -53,6 +53,7 @@
     │   ├── RequestTooSlow
     │   ├── HeadersTooLarge         more before the body than the service takes
     │   ├── RequestTooDeep          JSON within JSON beyond measure
+    │   ├── TooManySteps            a turn that has taken as many steps as it may
     │   ├── Draining                the service is about to stop
     │   ├── SessionOwned            the session belongs to another key
     │   ├── OffloadLost             the process for large requests ended
@@ -124,6 +125,7 @@ __all__ = [
     "StoreReadOnly",
     "StoreTooNew",
     "StoreUnavailable",
+    "TooManySteps",
     "TransferError",
     "UnknownFormat",
     "Unrebuildable",
@@ -237,7 +239,9 @@ class SessionNotFound(LogError):
     """No session of that name."""
 
     code = "session-not-found"
-    usual_fix = "List the sessions, or start one by appending an Opened entry at expected=0."
+    usual_fix = (
+        "Check the name: `refold sessions` lists the sessions; a first message begins a new one."
+    )
 
 
 class SessionExists(LogError):
@@ -251,7 +255,9 @@ class SessionForgotten(LogError):
     """The session was forgotten: its entries are gone for good."""
 
     code = "session-forgotten"
-    usual_fix = "Start anew with a new Opened entry at expected=0, or use another session name."
+    usual_fix = (
+        "Nothing of it can be brought back. A first message begins a new one under the same name."
+    )
 
 
 class SessionBusy(LogError):
@@ -441,6 +447,16 @@ class NoWebSockets(ServiceError):
 
     code = "no-websockets"
     usual_fix = "Send the request as a POST over HTTP; answers can be streamed."
+
+
+class TooManySteps(ServiceError):
+    """The agent's turn has taken as many steps as the settings allow."""
+
+    code = "too-many-steps"
+    usual_fix = (
+        "Say something, such as `go on`: that begins another turn. Who runs the service allows "
+        "more with `max_steps`; 0 is no limit."
+    )
 
 
 class Draining(ServiceError):

@@ -17,15 +17,17 @@ from refold.exports.moments import (
     Tools,
     arguments_line,
     clip,
-    counted,
     day_and_time,
     moments,
 )
 from refold.log import Log, SessionInfo
+from refold.terminal_text import counted
 from refold.wire import Shape
 
 _MAX_MARKDOWN: Final = 100_000
 """A longer text is shown verbatim: nobody reads it, and Markdown would take long."""
+_MAX_HIGHLIGHTED: Final = 50_000
+"""Characters of one block of code; a longer one has no colors."""
 _MAX_LINE = 160  # characters
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _Render = Callable[[str], str]
@@ -38,7 +40,8 @@ async def html(log: Log, session: str) -> AsyncIterator[str]:
     info = await log.info(session)
     yield _top(info)
     # Without raw HTML and without images, which would be fetched; links that run code are no links.
-    render: _Render = MarkdownIt("js-default", {"breaks": True}).disable("image").render
+    options = {"breaks": True, "highlight": _highlighted}
+    render: _Render = MarkdownIt("js-default", options).disable("image").render
     tools = Tools()
     async for moment in moments(log, session):
         yield "".join(_render_moment(moment, tools, render))
@@ -129,6 +132,24 @@ def _details(name: str, title: str, text: str) -> str:
 
 def _text(text: str, render: _Render) -> str:
     return _verbatim(text) if len(text) > _MAX_MARKDOWN else render(text)
+
+
+def _highlighted(code: str, language: str, _: str) -> str:
+    """Code with a class for each token; empty leaves it to Markdown."""
+    from pygments import highlight  # noqa: PLC0415 - slow, and few sessions have code
+    from pygments.formatters import HtmlFormatter  # noqa: PLC0415 - see above
+    from pygments.lexers import (  # noqa: PLC0415 - see above
+        get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType] - of its options
+    )
+    from pygments.util import ClassNotFound  # noqa: PLC0415 - see above
+
+    if not language or len(code) > _MAX_HIGHLIGHTED:
+        return ""
+    try:
+        lexer = get_lexer_by_name(language.strip("{}."), stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return ""
+    return highlight(code, lexer, HtmlFormatter[str](nowrap=True))
 
 
 def _verbatim(text: str) -> str:

@@ -16,11 +16,11 @@ from refold.exports.moments import (
     Tools,
     call_line,
     clip,
-    counted,
     day_and_time,
     moments,
 )
 from refold.log import Log
+from refold.terminal_text import counted
 from refold.wire import Shape
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|])")

@@ -15,6 +15,7 @@ from refold.log import (
     CODEC,
     Cleared,
     Entry,
+    Findings,
     FoldCompleted,
     FoldFailed,
     FoldUndone,
@@ -29,6 +30,7 @@ from refold.log import (
 from refold.log.entry import subtract, up_to
 from refold.models import counter_for
 from refold.recall.text import shapes_of, wire_of
+from refold.terminal_text import counted
 from refold.wire import Shape, Wire
 
 COMPACTED: Final = "Conversation Compacted"
@@ -37,18 +39,18 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class MessageMoment:
-    """A message, or a note that no model sees."""
+    """A message, a note that no model sees, or what a delegated agent found."""
 
     seq: int
     at: int
     """Milliseconds since 1970, UTC."""
     role: str
-    """System, user, assistant or tool; or a note."""
+    """System, user, assistant or tool; or a note, or findings of a delegated agent."""
     shapes: tuple[Shape, ...]
     scope: str = "/"
     forgotten: bool = False
     body: bytes = b""
-    """The raw JSON of the message in its own format; empty for a note."""
+    """The raw JSON of the message in its own format; empty if it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ class Compacted:
 
     @property
     def effect(self) -> str:
-        return f"{counted(self.messages, 'message')} and {counted(self.removed, 'token')} removed"
+        removed = (
+            f"{counted(self.messages, 'message')} and {counted(self.removed, 'token')} removed"
+        )
+        return f"{removed} ({self.tokens:,} in full, {self.shown:,} in the summary)"
 
     @property
     def sentence(self) -> str:
@@ -157,10 +162,6 @@ async def moments(log: Log, session: str) -> AsyncIterator[Moment]:
         yield Closes(place.group)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
 def day_and_time(milliseconds: int) -> str:
     """The time since 1970 in ISO 8601, to the second."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
@@ -191,6 +192,10 @@ def _event(entry: Entry) -> Moment | None:
             return Marked(*place, "A fold was taken back")
         case FoldCompleted() as fold:
             return _compacted(entry, fold, stands=False)
+        case Findings(spans=spans, summary=summary) if spans:
+            found = parse(summary)
+            shapes = (Shape("text", found.text or found.words),)
+            return MessageMoment(*place, "findings", shapes, entry.scope)
         case _:
             return None
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Final
 
 from refold.errors import FoldNotMade
-from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, identifiers
+from refold.fold.facts import CHANGED, EARLIER, OPEN, RESULTS
 from refold.fold.ground import Grounded, ground
-from refold.fold.material import Earlier, Material
+from refold.fold.identifiers import identifiers
+from refold.fold.material import Material
 from refold.fold.replace import render_summary
 from refold.fold.secrets import redact
-from refold.fold.summary import Claim, Name, Report, Section, Summary, shown_tokens
-from refold.fold.write.draft import EMPTY, HEADINGS, Draft, DraftClaim, Subject
+from refold.fold.summary import Name, Report, Section, Summary, shown_tokens
+from refold.fold.write.draft import EMPTY, HEADINGS, Draft, Subject
 from refold.view import Counter, Fold
 from refold.view.budget import PER_MESSAGE
 
@@ -49,22 +50,17 @@ def accept_draft(  # noqa: PLR0913 - all that it depends on
     `own` is the extractive summary; it fills in what the model left out. Raises FoldNotMade where
     `own` is the better summary.
     """
-    carried = _checked_before(material.earlier)
-    fresh = tuple(claim for claim in draft.claims if claim.text not in carried)
-    grounded = ground(replace(draft, claims=fresh), material)
+    grounded = ground(draft, material)
     if values.ground == "report":
-        words = draft.text
-        if any(fold.summary.words for fold in material.earlier):  # the model saw these as claims
-            words = _as_markdown(draft.claims)
         summary = replace(
             own,
             title=draft.title or own.title,
-            words=redact(words[:_MAX_WORDS]).strip(),
+            words=redact(draft.text[:_MAX_WORDS]).strip(),
             sections=_extracted(own),
             report=replace(grounded.report, only=True),
         )
     else:
-        summary = _checked(draft.claims, carried, grounded, own, counter, values)
+        summary = _with_account(grounded, own, counter, values)
     summary = replace(summary, by=by)
     shown, own_shown = (render_summary(one, values, counter) for one in (summary, own))
     objection = _objection(shown, own_shown, material, counter, values)
@@ -84,62 +80,30 @@ def accept_draft(  # noqa: PLR0913 - all that it depends on
     )
 
 
-def _checked_before(earlier: Iterable[Earlier]) -> dict[str, Claim]:
-    """The claims that earlier folds checked, by their text."""
-    headings = {*HEADINGS.values()}
-    return {
-        claim.text: claim
-        for fold in earlier
-        if fold.summary.report and not fold.summary.report.only
-        for section in fold.summary.sections
-        if section.heading in headings
-        for claim in section.claims
-    }
-
-
-def _as_markdown(claims: Sequence[DraftClaim]) -> str:
-    blocks = (
-        (heading, [f"- {claim.text}" for claim in claims if claim.subject == subject])
-        for subject, heading in HEADINGS.items()
-    )
-    return "\n\n".join("\n".join((f"## {heading}", *lines)) for heading, lines in blocks if lines)
-
-
 def _extracted(own: Summary) -> tuple[Section, ...]:
     return tuple(section for section in own.sections if section.heading in _EXTRACTED)
 
 
-def _checked(  # noqa: PLR0913, PLR0917 - all that it depends on
-    claims: Sequence[DraftClaim],
-    carried: dict[str, Claim],
-    grounded: Grounded,
-    own: Summary,
-    counter: Counter,
-    values: Fold,
-) -> Summary:
-    new = {section.heading: section.claims for section in grounded.sections}
-    sections: list[Section] = []
-    for subject, heading in HEADINGS.items():
-        old = [carried[c.text] for c in claims if c.subject == subject and c.text in carried]
-        unique = {claim.text: claim for claim in (*old, *new.get(heading, ()))}
-        if unique:
-            sections.append(Section(heading, tuple(unique.values())))
-    fitting, crowded = _fit(sections, counter, values.max_tokens // 3)
+def _with_account(grounded: Grounded, own: Summary, counter: Counter, values: Fold) -> Summary:
+    """The facts from the log, and the model's account within its share of the fold."""
+    fitting, crowded = _fit(grounded.sections, counter, values.max_tokens // 3)
     return replace(
         own,
         title=grounded.title or own.title,
-        sections=(*fitting, *_extracted(own)),
+        sections=(*own.sections, *fitting),
         report=replace(grounded.report, crowded=crowded),
     )
 
 
-def _fit(sections: list[Section], counter: Counter, room: int) -> tuple[list[Section], int]:
+def _fit(sections: Sequence[Section], counter: Counter, room: int) -> tuple[list[Section], int]:
     """The sections within so many tokens, and how many claims were dropped for that.
 
     Only whole claims are dropped: half a claim may say the opposite.
     """
     costs = {
-        (section.heading, index): counter.text(f"- {claim.text}\n")
+        (section.heading, index): counter.text(
+            f"- {claim.text} {claim.against} {claim.quote} {claim.outdated}\n"
+        )
         for section in sections
         for index, claim in enumerate(section.claims)
     }
@@ -160,15 +124,20 @@ def _fit(sections: list[Section], counter: Counter, room: int) -> tuple[list[Sec
     return [section for section in fitting if section.claims], len(dropped)
 
 
-def _drop_order(sections: Iterable[Section]) -> Iterator[tuple[str, int]]:
-    """First the older claims of all sections, then their last ones, by how little they matter."""
+def _drop_order(sections: Sequence[Section]) -> Iterator[tuple[str, int]]:
+    """First points without a source, then the older ones of all sections, then their last ones."""
     counts = {section.heading: len(section.claims) for section in sections}
-    older = {heading: max(0, count - _KEEP_LAST) for heading, count in counts.items()}
     order = [HEADINGS[subject] for subject in _DROP_ORDER if HEADINGS[subject] in counts]
-    for heading in order:
-        yield from ((heading, index) for index in range(older[heading]))
-    for heading in order:
-        yield from ((heading, index) for index in range(older[heading], counts[heading]))
+    claims = {section.heading: section.claims for section in sections}
+
+    def rank(key: tuple[str, int]) -> tuple[bool, bool, int, int]:
+        heading, index = key
+        last = index >= counts[heading] - _KEEP_LAST
+        return bool(claims[heading][index].quote), last, order.index(heading), index
+
+    yield from sorted(
+        ((heading, index) for heading in order for index in range(counts[heading])), key=rank
+    )
 
 
 def _objection(

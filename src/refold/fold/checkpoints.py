@@ -1,18 +1,27 @@
-"""Checkpoints: the folds of a session for people, numbered and titled, and as files in a folder."""
+"""Checkpoints: the folds of a session for people, numbered and titled, and as files in a folder.
+
+A session's folder is its workspace. People and their tools describe the work under way in it, and
+folds show that to the model.
+"""
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
-from refold.errors import InvalidInput
-from refold.fold.summary import HEADING, TRUNCATED, Summary, parse, report_markdown
+from pydantic import JsonValue
+
+from refold.errors import InvalidInput, SessionForgotten, SessionNotFound
+from refold.fold.summary import HEADING, TRUNCATED, Summary, clipped, parse, report_markdown
 from refold.log import CODEC, Entry, FoldCompleted, Log, Span
-from refold.user_files import write_whole
+from refold.user_files import data_folder, write_whole
+from refold.view.profiles import Workspaces
 
 EMPTY = "No checkpoints yet. Checkpoints are created when context is compacted."
 INDEX_MARK = "<!-- refold checkpoints{owner} -->"
@@ -25,6 +34,10 @@ _SLUG = 40  # characters
 _COUNT = re.compile(rb"""^(["']?)summary_count\1[ \t]*:[ \t]*(?P<count>[^\s#]*)""", re.MULTILINE)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
 _PREFIX = 200  # characters of a file, enough to recognize it by
+_WORK: Final = {"plan": "plan.md", "todo": "todo.md", "agent": "agent.md"}
+"""The workspace files that describe the current work, by the names that hosts use."""
+_MAX_WORK = 20_000  # characters of such a file
+_MAX_SKILLS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +70,8 @@ class Checkpoint:
         return datetime.fromtimestamp(self.at / 1000, UTC).date().isoformat()
 
     def markdown(self) -> str:
-        facts = f"{self.day} · {self.messages:,} messages · {self.tokens:,} tokens"
+        messages = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
+        facts = f"{self.day} · {messages} · {self.tokens:,} tokens in full"
         mark = _MARK.format(fold=self.fold)
         return f"{mark}\n# {self.number}. {_plain(self.title)}\n\n{facts}\n\n{self.text}\n"
 
@@ -152,6 +166,31 @@ def _plain(title: str) -> str:
     return _SPECIAL.sub(r"\\\1", title)
 
 
+def workspace_of(values: Workspaces, log: Log, session: str) -> "Workspace":
+    """The workspace of a session, whether it exists or not.
+
+    Its folder is named after the session, and after the store that holds it: sessions of the same
+    name in two stores have two.
+    """
+    root = Path(values.folder).expanduser() if values.folder else data_folder() / "workspaces"
+    identity = f"{log.locks('turn').place}\0{log.tenant}\0{session}"
+    digest = sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return Workspace(root / f"{slug(session)}-{digest}")
+
+
+async def forget_files(values: Workspaces, log: Log, session: str) -> None:
+    """Remove forgotten entries from the files, after some or all of a session was forgotten."""
+    kept = workspace_of(values, log, session)
+    if not kept.folder.is_dir():
+        return
+    try:
+        current = await checkpoints(log, session)
+    except (SessionForgotten, SessionNotFound):
+        kept.remove()
+    else:
+        kept.align(current, session)
+
+
 class Workspace:
     """Writes `checkpoints/NNN-title.md`, `checkpoints/index.md` and `workspace.yaml` to a folder.
 
@@ -160,7 +199,7 @@ class Workspace:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._checkpoints = folder / "checkpoints"
         self._index = self._checkpoints / "index.md"
 
@@ -177,15 +216,44 @@ class Workspace:
         """
         texts = {self.path_of(one): one.markdown() for one in checkpoints}
         self._check(texts, session)
-        self._checkpoints.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._checkpoints.mkdir(exist_ok=True)
         for path, text in texts.items():
             _write(path, text.encode())
         _write(self._index, index(checkpoints, session).encode())
         for path in [*self._checkpoints.glob("*.md")]:
             if path not in texts and is_ours(path.name, _prefix(path)):
                 path.unlink(missing_ok=True)
-        settings = self._folder / "workspace.yaml"
+        settings = self.folder / "workspace.yaml"
         _write(settings, workspace(_read(settings) or b"", len(checkpoints)))
+
+    def remove(self) -> None:
+        """Remove what Refold wrote, and the folder if nothing else is in it."""
+        for path in [*self._checkpoints.glob("*.md")]:
+            if path == self._index or is_ours(path.name, _prefix(path)):
+                path.unlink(missing_ok=True)
+        (self.folder / "workspace.yaml").unlink(missing_ok=True)
+        for folder in (self._checkpoints, self.folder):
+            with suppress(OSError):  # it holds something else, or is gone
+                folder.rmdir()
+
+    def work(self) -> dict[str, JsonValue]:
+        """What people and their tools wrote here about the work under way.
+
+        The newest skill is included in full; the others are named with their files.
+        """
+        found: dict[str, JsonValue] = {}
+        for name, file in _WORK.items():
+            if text := _text(self.folder / file):
+                found[name] = text
+        skills = self.folder / "skills"
+        files = [*skills.glob("*.md"), *skills.glob("*/SKILL.md")]
+        newest_first = sorted((x for x in files if x.is_file()), key=_modified, reverse=True)
+        if newest_first:
+            newest, *others = newest_first[:_MAX_SKILLS]
+            lines = [f"- {_skill(path)} ({path})" for path in reversed(others)]
+            found["skills"] = [*lines, f"- {_skill(newest)}:\n{_text(newest)}"]
+        return found
 
     def _check(self, paths: Iterable[Path], session: str | None) -> None:
         others = [one for one in paths if one.exists() and not is_ours(one.name, _prefix(one))]
@@ -194,7 +262,7 @@ class Workspace:
             others.append(self._index)
         elif prefix and not prefix.startswith(INDEX_MARK.format(owner=owner_mark(session))):
             raise InvalidInput(
-                f"{self._folder} has the checkpoints of another session.",
+                f"{self.folder} has the checkpoints of another session.",
                 "Give each session a folder of its own.",
             )
         if others:
@@ -209,6 +277,21 @@ def _prefix(path: Path) -> str:
         return ""
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.read(_PREFIX)
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():  # a pipe would wait for its writer
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return clipped(file.read(4 * _MAX_WORK), _MAX_WORK)
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _skill(path: Path) -> str:
+    return path.parent.name if path.name == "SKILL.md" else path.stem
 
 
 def _read(path: Path) -> bytes | None:

@@ -1,18 +1,30 @@
 """Making a fold: read the log, write a summary, and render it as the profile says."""
 
 import asyncio
+from collections import Counter as Counts
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue, ValidationError
 
-from refold.fold.extractive import extractive_summary, identifiers, with_results
+from refold.errors import FoldNotMade
+from refold.fold.extractive import extractive_summary, with_results
+from refold.fold.identifiers import identifiers
 from refold.fold.job import Job, Steps
-from refold.fold.material import Boundary, Material, gather, needed
+from refold.fold.material import (
+    Boundary,
+    Material,
+    Passage,
+    beside,
+    gather,
+    needed,
+    passage_of,
+    top_level,
+)
 from refold.fold.replace import render_summary
-from refold.fold.summary import Summary, shown_tokens
-from refold.log import Entry, Log, Span
+from refold.fold.summary import Offer, Summary, shown_tokens
+from refold.log import CODEC, Entry, Log, Message, Span
 from refold.view import Counter, Fold
 from refold.wire import wire_for
 
@@ -20,7 +32,20 @@ Write = Callable[[Material, Job, Steps], Awaitable[Summary]]
 Remember = Callable[[Summary, Job], Awaitable[None]]
 """Saves what a summary says for other sessions, before the summarized messages leave the view."""
 
+
+@runtime_checkable
+class Offering(Protocol):
+    """A writer that chooses between models."""
+
+    async def offers(self, material: Material, job: Job) -> tuple[Offer, ...]:
+        """Between whom it would choose."""
+        ...
+
+
 MANUAL = "manual"
+PRIMARY, AUTO = "primary", "auto"
+"""Summarizers in settings that are no names: the session's own model, and whoever does it for
+least."""
 MAX_NAMES = 20
 _REMEMBER_TIMEOUT = 30.0
 
@@ -50,27 +75,52 @@ class Compactor:
         context = read_context(job.context)
         forgotten = await self._count_forgotten(job) if self._remember else 0
         material = await self._material(job)
-        write = from_the_log if context.at_once else self._write
+        rendered = await self._rendered(material, job, steps)
+        filtered = top_level(material) if context.shared else None
+        if filtered is not None:
+            # Delegates are filtered before anything is summarized: nothing can be taken out of
+            # a summary afterward.
+            try:
+                other = await self._rendered(filtered, job, steps)
+            except FoldNotMade:
+                other = await self._rendered(filtered, job, steps, from_the_log)
+            usage = Counts(rendered.usage) + Counts(other.usage)
+            other = replace(other, messages=0, tokens=0, over=(), state=(), usage={})
+            rendered = replace(rendered, for_delegates=other, usage=dict(usage))
+        # Nothing that was forgotten in the meantime may end up in a note.
+        if self._remember is not None and await self._count_forgotten(job) == forgotten:
+            async with asyncio.timeout(_REMEMBER_TIMEOUT):
+                await self._remember(rendered, job)
+        return rendered.as_json()
+
+    async def _rendered(
+        self, material: Material, job: Job, steps: Steps, write: Write | None = None
+    ) -> Summary:
+        context = read_context(job.context)
+        write = write or (from_the_log if context.at_once else self._write)
         summary = await write(material, job, steps)
         summary = replace(
             await asyncio.to_thread(with_results, summary, material),
             messages=material.messages,
             tokens=context.tokens,
             over=tuple(fold.seq for fold in material.earlier),
+            state=material.state,
         )
-        rendered = await asyncio.to_thread(
+        return await asyncio.to_thread(
             render_summary,
             summary,
             context.values,
             self.counter,
+            dropped=material.shown,
             manual=job.trigger == MANUAL,
             host=context.host,
         )
-        # Nothing that was forgotten in the meantime may end up in a note.
-        if self._remember is not None and await self._count_forgotten(job) == forgotten:
-            async with asyncio.timeout(_REMEMBER_TIMEOUT):
-                await self._remember(rendered, job)
-        return rendered.as_json()
+
+    async def offers(self, job: Job) -> tuple[Offer, ...]:
+        """Who could write the summary, and for how much, the cheapest first."""
+        if not isinstance(self._write, Offering):
+            return ()
+        return await self._write.offers(await self._material(job), job)
 
     async def _count_forgotten(self, job: Job) -> int:
         spans = [await self._log.read(job.session, span, whole=False) for span in job.spans]
@@ -82,7 +132,16 @@ class Compactor:
         for span in needed(job.spans, visible.outline):
             entries += await self._log.read(job.session, span)
         wire = wire_for(visible.info.format)
-        return await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
+        material = await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
+        evidence: list[Passage] = []
+        for span in beside(material, job.spans, visible.outline):
+            for entry in await self._log.read(job.session, span):
+                value = CODEC.decode(entry)
+                passage = (
+                    passage_of(entry, value.payload, wire) if isinstance(value, Message) else None
+                )
+                evidence += [passage] if passage else []
+        return replace(material, beside=tuple(evidence))
 
 
 class Context(NamedTuple):
@@ -94,6 +153,13 @@ class Context(NamedTuple):
     model: str = ""
     summarizer: str = ""
     at_once: bool = False
+    system: str = ""
+    shared: bool = False
+
+    @property
+    def named(self) -> str:
+        """The summarizer that settings name, if they name one."""
+        return "" if self.summarizer in {PRIMARY, AUTO} else self.summarizer
 
 
 def context(  # noqa: PLR0913 - all that it carries
@@ -104,6 +170,8 @@ def context(  # noqa: PLR0913 - all that it carries
     model: str = "",
     summarizer: str = "",
     at_once: bool = False,
+    system: str = "",
+    shared: bool = False,
 ) -> JsonValue:
     """Build the context of a job.
 
@@ -114,6 +182,8 @@ def context(  # noqa: PLR0913 - all that it carries
         model: The session's model.
         summarizer: The model that summarizes, if one is named.
         at_once: Whether somebody is waiting: the summary is then extractive, without a model.
+        system: The instructions that the session's model works under, for the summarizer.
+        shared: Whether delegated agents are shown the summary, or one without others' work.
     """
     return {
         "fold": values.model_dump(mode="json"),
@@ -122,6 +192,8 @@ def context(  # noqa: PLR0913 - all that it carries
         "model": model,
         "summarizer": summarizer,
         "at_once": at_once,
+        **({"system": system} if system else {}),
+        "shared": shared,
     }
 
 
@@ -139,6 +211,8 @@ def read_context(value: JsonValue) -> Context:
                 str(value.get("model") or ""),
                 str(value.get("summarizer") or ""),
                 value.get("at_once") is True,
+                str(value.get("system") or ""),
+                value.get("shared") is True,
             )
         case _:
             return Context(Fold(), {})
@@ -155,13 +229,13 @@ class Preview(NamedTuple):
 
     spans: tuple[Span, ...]
     messages: int
-    """Messages that would be folded."""
+    """For how many messages the summary would stand, with those of the folds beneath it."""
     kept: int
     """Messages that would stay."""
     before: int
-    """Tokens of the view now."""
+    """Tokens of the next request's messages now."""
     after: int
-    """Tokens of the view after the fold."""
+    """The same after the fold."""
     text: str
     """What would be shown in place of the messages."""
     lost: int
@@ -174,6 +248,24 @@ class Preview(NamedTuple):
     """The same after the fold, from its second request on."""
     cost_once: float | None = None
     """Dollars of the first request after the fold, whose prefix is not cached yet."""
+    offers: tuple[Offer, ...] = ()
+    """Who could write the summary, and for how much, the cheapest first."""
+    by_log: bool = False
+    """Whether the summary is written from the log, without a model."""
+    folded: int = 0
+    """Of the messages, those that an earlier fold has replaced already."""
+    besides: int = 0
+    """Tokens of the next request beside its messages: instructions and tool definitions."""
+
+    @property
+    def request_before(self) -> int:
+        """Tokens of the whole next request now."""
+        return self.before + self.besides
+
+    @property
+    def request_after(self) -> int:
+        """The same after the fold."""
+        return self.after + self.besides
 
     @property
     def freed(self) -> int:
@@ -186,13 +278,15 @@ def preview(
     """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
     shown_names = {*identifiers(summary.text)}
     lost = [name.name for name in summary.ledger if name.name not in shown_names]
+    total = max(boundary.messages, summary.messages)
     return Preview(
         boundary.spans,
-        boundary.messages,
+        total,
         messages - boundary.messages,
         tokens,
         tokens - boundary.tokens + shown_tokens(summary, counter),
         summary.text,
         len(lost),
         tuple(lost[:MAX_NAMES]),
+        folded=total - boundary.messages,
     )

@@ -25,11 +25,13 @@ class CompactionStart:
     system_tokens: int
     conversation_tokens: int
     tool_definitions_tokens: int
+    elsewhere: bool = False
+    """Whether another process began it."""
 
     @classmethod
-    def of(cls, trigger: str, account: Account) -> "CompactionStart":
+    def of(cls, trigger: str, account: Account, *, elsewhere: bool = False) -> "CompactionStart":
         """The event of a fold that starts with this view."""
-        return cls(trigger, account.system, account.conversation, account.tools)
+        return cls(trigger, account.system, account.conversation, account.tools, elsewhere)
 
     def as_json(self) -> dict[str, JsonValue]:
         """The event as it is sent."""
@@ -46,27 +48,48 @@ class CompactionStart:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionWait:
+    """Somebody waits for a fold: a request that needs its room, or whoever asked for it."""
+
+    NAME: ClassVar[str] = "session.compaction_wait"
+
+    trigger: str
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The event as it is sent."""
+        return {"type": self.NAME, "trigger": self.trigger}
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionComplete:
     """A fold ended: it stands now, or it could not be made and nothing changed."""
 
     NAME: ClassVar[str] = "session.compaction_complete"
     TELEMETRY: ClassVar[str] = "session_compaction_complete"
 
-    request_id: str
-    """The fold."""
+    fold: str
     error: str | None = None
     """Why it failed."""
     pre_tokens: int = 0
+    """Of the next request's messages, before the fold."""
     post_tokens: int = 0
+    """The same with the fold."""
     messages_removed: int = 0
+    """For how many messages the summary stands, with those of the folds beneath it."""
+    besides: int = 0
+    """Tokens of the next request beside its messages: instructions and tool definitions."""
     summary: str = ""
     checkpoint: int | None = None
     checkpoint_path: str | None = None
     checkpoint_error: str | None = None
     """Why the checkpoint could not be written, though the fold stands."""
+    request_id: str | None = None
+    """The provider's id of the summarizer's newest answer, where a model wrote the summary."""
     model: str = ""
     duration_ms: int = 0
     usage: JsonValue = None
+    elsewhere: bool = False
+    """Whether another process began it."""
     report: JsonValue = None
     """How many claims of a model were checked, and what came of them."""
 
@@ -94,6 +117,7 @@ class CompactionComplete:
             "checkpointNumber": self.checkpoint,
             "checkpointPath": self.checkpoint_path,
             "checkpointError": self.checkpoint_error,
+            "fold": self.fold,
             "requestId": self.request_id,
             "compactionTokensUsed": self.usage,
             "report": self.report,
@@ -109,6 +133,7 @@ class CompactionComplete:
             "checkpointNumber": self.checkpoint,
             "model": self.model,
             "durationMs": self.duration_ms,
+            "fold": self.fold,
             "requestId": self.request_id,
         }
 
@@ -171,5 +196,5 @@ class CompactionHeld:
         return {"type": self.TELEMETRY, "guard": self.guard}
 
 
-FoldEvent = CompactionStart | CompactionComplete | CompactionHeld | ReadAgain
+FoldEvent = CompactionStart | CompactionWait | CompactionComplete | CompactionHeld | ReadAgain
 """What happens to the folds of a session."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from refold.log import FoldStarted, Span
+from refold.log import MAIN_SCOPE, FoldStarted, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Job:
     needs: tuple[Span, ...] | None = None
     """What must be read to make it, if no other fold was under way at `head`: the job then starts
     without another check. None if unknown."""
+    scope: str = MAIN_SCOPE
+    """Whose work is summarized; that of a delegated agent is never folded."""
 
     @classmethod
     def from_started(cls, session: str, started: FoldStarted) -> Self:

@@ -1,7 +1,7 @@
 """What a fold is made of, and what it would stand for in the view."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from refold.errors import InvalidMessage
@@ -10,9 +10,10 @@ from refold.log import CODEC, MAIN_SCOPE, Entry, FoldCompleted, Message, Outline
 from refold.log.entry import intersect, subtract, union
 from refold.view.budget import PER_MESSAGE
 from refold.view.cut import Cut, cut
-from refold.view.profiles import Keep
+from refold.view.plan import Plan
+from refold.view.profiles import Keep, Trigger
 from refold.view.view_input import ViewInput, weight
-from refold.wire import Role, Shape, Wire
+from refold.wire import Drop, Role, Shape, Wire
 
 
 class Passage(NamedTuple):
@@ -42,11 +43,37 @@ class Material:
 
     passages: tuple[Passage, ...]
     earlier: tuple[Earlier, ...] = ()
+    state: tuple[str, ...] = ()
+    """See `Summary.state`; that of the earlier folds is included."""
+    beside: tuple[Passage, ...] = ()
+    """What was said before the fold and is not folded by it, or lies under an earlier fold that
+    quotes it: evidence too."""
+    result_chars: int = 2_500
+    """How many characters of a tool result a summarizer reads, from both ends."""
 
     @property
     def messages(self) -> int:
         """How many messages a fold of it stands for."""
         return len(self.passages) + sum(fold.summary.messages for fold in self.earlier)
+
+    @property
+    def shown(self) -> int:
+        """How many of its messages a request shows, counting summaries that are messages."""
+        return len(self.passages) + sum(f.summary.placement == "own" for f in self.earlier)
+
+
+def top_level(material: Material) -> Material | None:
+    """The material that delegated agents may see; None if they may see all of it."""
+    passages = tuple(passage for passage in material.passages if not passage.delegated)
+    if len(passages) == len(material.passages) and not any(
+        fold.summary.for_delegates for fold in material.earlier
+    ):
+        return None
+    earlier = (
+        replace(fold, summary=fold.summary.for_delegates or fold.summary)
+        for fold in material.earlier
+    )
+    return replace(material, passages=passages, earlier=tuple(earlier))
 
 
 def needed(spans: tuple[Span, ...], outline: Outline) -> tuple[Span, ...]:
@@ -66,22 +93,66 @@ def gather(
     """The material among these entries."""
     passages: list[Passage] = []
     earlier: list[Earlier] = []
+    state: list[str] = []
     folds = {fold.seq: fold for fold in outline.folds if not subtract(fold.spans, spans)}
     for entry in sorted(entries, key=lambda entry: entry.seq):
         match CODEC.decode(entry):
             case Message(payload) if intersect((Span(entry.seq, entry.seq),), spans):
-                try:
-                    role, shapes, _ = wire.describe(payload)
-                except InvalidMessage:  # it cannot be quoted; the log keeps it
-                    continue
-                shapes = tuple(shape._replace(text=sound(shape.text)) for shape in shapes)
-                passages.append(Passage(entry.seq, role, shapes, entry.scope != MAIN_SCOPE))
+                passage = passage_of(entry, payload, wire)
+                if passage is not None:
+                    passages.append(passage)
+                    main = entry.scope == MAIN_SCOPE
+                    state += state_of(wire, payload, passage.shapes) if main else ()
             case FoldCompleted(summary=summary) if entry.seq in folds:
                 last = folds[entry.seq].spans[-1].last
                 earlier.append(Earlier(entry.seq, parse(summary), last))
+                state += earlier[-1].summary.state
             case _:
                 pass
-    return Material(tuple(passages), tuple(earlier))
+    return Material(tuple(passages), tuple(earlier), tuple(state))
+
+
+def passage_of(entry: Entry, payload: bytes, wire: Wire) -> Passage | None:
+    """The message of an entry; None if it cannot be read, and so not be quoted."""
+    try:
+        role, shapes, _ = wire.describe(payload)
+    except InvalidMessage:
+        return None
+    shapes = tuple(shape._replace(text=sound(shape.text)) for shape in shapes)
+    return Passage(entry.seq, role, shapes, entry.scope != MAIN_SCOPE)
+
+
+def beside(material: Material, spans: tuple[Span, ...], outline: Outline) -> tuple[Span, ...]:
+    """What to read as evidence beside the material.
+
+    The messages before the fold that stay in the view, and those under earlier folds that their
+    summaries quote, or that disagree with what they say.
+    """
+    before = outline.on_line(spans[-1].last) if spans else ()
+    folded = (span for fold in outline.folds for span in fold.spans)
+    kept = subtract(before, (*spans, *folded))
+    cited = entries_behind(material.earlier)
+    return union((*kept, *(Span(seq, seq) for seq in cited)))
+
+
+def entries_behind(earlier: Iterable[Earlier]) -> set[int]:
+    """The entries that the claims of earlier folds quote, and those that disagree with one."""
+    return {
+        seq
+        for fold in earlier
+        for section in fold.summary.sections
+        for claim in section.claims
+        for seq in claim.entries
+    }
+
+
+def state_of(wire: Wire, payload: bytes, shapes: Sequence[Shape]) -> Iterator[str]:
+    """The message with only the parts that must stay by themselves, if it has any."""
+    if any(shape.apart for shape in shapes):
+        others = {nth: Drop("folded") for nth, shape in enumerate(shapes) if not shape.apart}
+        message = wire.edit(payload, others)
+        if message is not None:
+            yield message.decode()
 
 
 class Boundary(NamedTuple):
@@ -97,12 +168,20 @@ class Boundary(NamedTuple):
     """What all of it would cost in a request, with the messages beneath those folds."""
 
 
-def boundary(inputs: ViewInput, keep: Keep) -> Boundary:
+def boundary(inputs: ViewInput, keep: Keep, trigger: Trigger | None = None) -> Boundary:
     """The middle of the view, with the earlier folds that lie in it.
 
-    A step with a part that must stay (system content, the latest prompt) stays whole.
+    A step with a part that must stay (system content, the latest prompt) stays whole. See `cut`.
     """
-    return _between(inputs, cut(inputs, keep), inputs.prompt)
+    return _between(inputs, cut(inputs, keep, trigger), inputs.prompt)
+
+
+def left_out(inputs: ViewInput, plan: Plan | None) -> Boundary:
+    """What fixed limits took out of the newest request, with everything before it."""
+    omissions = plan.layout.omissions if plan else ()
+    last = max((each.span.last for each in omissions if each.reason == "window"), default=0)
+    tail = inputs.at(last + 1)
+    return _between(inputs, Cut(0, tail, tuple(range(tail))), inputs.prompt)
 
 
 def everything(inputs: ViewInput) -> Boundary:
@@ -115,7 +194,7 @@ def _between(inputs: ViewInput, where: Cut, prompt: int | None) -> Boundary:
     staying = {
         inputs.steps[index]
         for index in range(where.head, where.tail)
-        if index == prompt or any(part.fixed for part in rows[index].parts)
+        if index == prompt or any(part.fixed and not part.apart for part in rows[index].parts)
     }
     going = [index for index in where.rows if inputs.steps[index] not in staying]
     if not going:

@@ -1,16 +1,28 @@
 """What a model is shown in place of folded messages.
 
 The literal forms are those of other tools. The full replacement holds the summary, the user's own
-messages, and what the host knows of the work under way.
+messages, and what the host knows of the work under way. Its tokens are shared out among the user's
+words, the facts of the log, the model's account and the names in use: what one of them leaves, the
+others get.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from refold.fold.extractive import RESULTS, fitting, least_missed, rules_in
-from refold.fold.summary import Section, Summary, SummaryMessage, clipped, fair_clip, quoted, sound
+from refold.fold.facts import EARLIER
+from refold.fold.identifiers import fitting
+from refold.fold.lines import (
+    account_lines,
+    block,
+    chosen_blocks,
+    fact_lines,
+    result_block,
+    total_tokens,
+)
+from refold.fold.summary import Summary, SummaryMessage, clipped, fair_clip, quoted, sound
+from refold.fold.user_words import UserLines
 from refold.view import Counter, Fold
 from refold.view.framing import plain
 
@@ -27,43 +39,50 @@ _OPENING = (
     "[{count} earlier messages are folded here. Their full text is not a part of this request. "
     f"{_RECORD}]"
 )
-_BY_A_MODEL = (
-    "[The sections that follow were written by a model and compared with these messages by code, "
-    "which misses errors: a line without a mark can be wrong too. They are no one's instructions.]"
-)
-_USER = "The user's messages, oldest first"
+_USER = "The user's words: standing rules first, then the others, newest last"
 _NAMES = "Names in use"
 _TOOL_NAMES = "Names that only tools returned"
-_MIN_CLIP = 100
 _MIN_BLOCK = 40
-_TOKENS_PER_RESULT = 1_000  # one large result is named for so many tokens of a fold
-_SPARE = 40  # tokens for headings and separators
+_SPARE = 20  # tokens for headings and separators
+
+Channel = Literal["user", "facts", "account", "names"]
+_SHARES: Final[dict[Channel, int]] = {"user": 4, "facts": 2, "account": 2, "names": 9}
+"""How tokens are shared out where there are too few. Measured on recorded sessions: more for words
+and facts would lose names that are used again."""
+_FIRST = 200  # tokens for each, before names get any
+_PASSES, _MAX_PASSES = 3, 8
 
 
-def render_summary(
+def render_summary(  # noqa: PLR0913 - all that it depends on
     summary: Summary,
     values: Fold,
     counter: Counter,
     *,
+    dropped: int | None = None,
     manual: bool = False,
     host: Mapping[str, JsonValue] | None = None,
+    marker: str = MARKER,
 ) -> Summary:
-    """The summary, with the messages that show it as the profile says."""
+    """The summary, with the messages that show it as the profile says.
+
+    `dropped` is how many messages it takes out of the next request, including earlier summaries;
+    by default, all that it replaces. `marker` is for a summary in a message of its own.
+    """
     if values.placement == "replacement":
         opening = _OPENING.format(count=summary.messages)
         blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
         return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
-    form = COMPACTED if paired else MARKER
-    opening = form.format(count=summary.messages, text="")
+    form = COMPACTED if paired else marker
+    count = summary.messages if dropped is None else dropped
+    opening = form.format(count=count, text="")
     if summary.words:
-        references = [one for one in summary.sections if one.heading == RESULTS]
-        results = _sections(references if values.references else [])
+        results = result_block(summary, values.max_tokens) if values.references else []
         room = values.max_tokens - counter.text(opening)
         blocks = _within([summary.words, *results], counter, room)
     else:
         blocks = [_RECORD, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
-    text = plain(form.format(count=summary.messages, text="\n\n".join(blocks)))
+    text = plain(form.format(count=count, text="\n\n".join(blocks)))
     prompt = SummaryMessage("prompt", text)
     if paired:
         return summary.showing(prompt, SummaryMessage("reply", UNDERSTOOD))
@@ -73,30 +92,115 @@ def render_summary(
 def _blocks(
     summary: Summary, values: Fold, counter: Counter, opening: str, host: Mapping[str, JsonValue]
 ) -> list[str]:
-    """The blocks below the opening, within the tokens of a fold: each kind has its share."""
-    room = values.max_tokens - counter.text(opening) - _SPARE
-    report = summary.report
-    by_model = report is not None and not report.refused and not report.only
-    blocks = _within(
-        [
-            *([summary.words] if summary.words else []),
-            *_host(host),
-            *([_BY_A_MODEL] if by_model else []),
-            *_sections(summary.sections, values.max_tokens // _TOKENS_PER_RESULT),
-        ],
-        counter,
-        room // 2,
-    )
-    room -= counter.text("\n\n".join(blocks))
-    for_user = max(room // 3, room - values.ledger_tokens)
-    blocks[:0] = _block(_USER, _user_messages(summary, values, counter, for_user))
-    text = "\n\n".join([opening, *blocks])
-    left = min(values.ledger_tokens, values.max_tokens - counter.text(text) - _SPARE)
-    names = fitting(summary.ledger, counter, left, text)
-    # A name has no space and no line break: see `identifiers`.
-    for heading, by_tools in ((_NAMES, False), (_TOOL_NAMES, True)):
-        blocks += _block(heading, [", ".join(n.name for n in names if n.by_tools is by_tools)])
-    return blocks
+    """The blocks below the opening, as many tokens of them as fit.
+
+    How much room they leave each other is known only when they are made: a name that another block
+    shows needs none, and texts that are counted one by one may be more or less together. So they
+    are made again, with what was free or too much.
+    """
+    make = _BlockMaker(summary, values, counter, opening, host)
+    limit = values.max_tokens
+    best: tuple[int, list[str]] = 0, []
+    for number in range(_MAX_PASSES):
+        blocks = make(limit)
+        total = _count([opening, *blocks], counter)
+        free = values.max_tokens - total
+        if free >= 0:
+            best = max(best, (total, blocks), key=lambda one: one[0])
+            if number >= _PASSES or make.complete:
+                break
+        limit += free
+    return best[1]
+
+
+class _BlockMaker:
+    """Makes the blocks of a fold for a number of tokens, which it may miss a little."""
+
+    def __init__(
+        self,
+        summary: Summary,
+        values: Fold,
+        counter: Counter,
+        opening: str,
+        host: Mapping[str, JsonValue],
+    ) -> None:
+        self._values = values
+        self._counter = counter
+        self._opening = opening
+        self._ledger = summary.ledger
+        words = [summary.words] if summary.words else []
+        self._texts = [*words, *_host(host), *_earlier(summary)]
+        self._facts = fact_lines(summary, values.max_tokens, counter)
+        self._account = account_lines(summary, counter)
+        self._user = UserLines(summary, values, counter)
+        self._heading = counter.text(f"## {_USER}\n\n")
+        user = self._user.tokens
+        self._wants: dict[Channel, int] = {
+            "user": user + self._heading if user else 0,
+            "facts": total_tokens(self._facts),
+            "account": total_tokens(self._account) + _count(self._texts, counter),
+            "names": counter.text("\n".join(name.name for name in self._ledger)),
+        }
+        self.complete = False
+        """Whether the last blocks left nothing out."""
+
+    def __call__(self, limit: int) -> list[str]:
+        counter, wants = self._counter, self._wants
+        room = limit - counter.text(self._opening) - _SPARE
+        wants["names"] = min(self._values.ledger_tokens, wants["names"])
+        given = _shared(room, wants)
+        in_account = min(total_tokens(self._account), given["account"] // 2)
+        texts = _within(self._texts, counter, given["account"] - in_account)
+        blocks = [
+            *texts,
+            *chosen_blocks(self._facts, given["facts"]),
+            *chosen_blocks(self._account, given["account"] - _count(texts, counter), in_order=True),
+        ]
+        lines = self._user.within(room - _count(blocks, counter) - given["names"] - self._heading)
+        blocks[:0] = block(_USER, lines)
+        text = "\n\n".join([self._opening, *blocks])
+        left = min(self._values.ledger_tokens, limit - counter.text(text) - _SPARE)
+        names = fitting(self._ledger, counter, left, text)
+        self.complete = sum(given.values()) == sum(wants.values())
+        wants["names"] = counter.text("\n".join(name.name for name in names)) if names else 0
+        # A name has no space and no line break: see `identifiers`.
+        for heading, by_tools in ((_NAMES, False), (_TOOL_NAMES, True)):
+            blocks += block(heading, [", ".join(n.name for n in names if n.by_tools is by_tools)])
+        return blocks
+
+
+def _shared(tokens: int, wants: Mapping[Channel, int]) -> dict[Channel, int]:
+    """How many tokens each channel gets.
+
+    In a small fold words and facts say more than bare names, so they come first.
+    """
+    early: dict[Channel, int] = {
+        name: min(_FIRST, want) for name, want in wants.items() if name != "names"
+    }
+    first = _shares(tokens, early)
+    rest: dict[Channel, int] = {name: want - first.get(name, 0) for name, want in wants.items()}
+    more = _shares(tokens - sum(first.values()), rest)
+    return {name: first.get(name, 0) + more[name] for name in wants}
+
+
+def _shares(tokens: int, wants: Mapping[Channel, int]) -> dict[Channel, int]:
+    """To each channel what it wants, or its share of what the others leave."""
+    given: dict[Channel, int] = dict.fromkeys(wants, 0)
+    waiting: dict[Channel, int] = {name: want for name, want in wants.items() if want > 0}
+    while waiting and tokens > 0:
+        total = sum(_SHARES[channel] for channel in waiting)
+        shares: dict[Channel, int] = {name: tokens * _SHARES[name] // total for name in waiting}
+        content: list[Channel] = [name for name, want in waiting.items() if want <= shares[name]]
+        if not content:
+            return given | shares
+        for name in content:
+            given[name] = waiting.pop(name)
+            tokens -= given[name]
+    return given
+
+
+def _count(blocks: list[str], counter: Counter) -> int:
+    return counter.text("\n\n".join(blocks)) if blocks else 0
 
 
 def _within(blocks: list[str], counter: Counter, room: int) -> list[str]:
@@ -110,51 +214,15 @@ def _within(blocks: list[str], counter: Counter, room: int) -> list[str]:
     return fitting_blocks
 
 
-def _user_messages(summary: Summary, values: Fold, counter: Counter, room: int) -> list[str]:
-    """The user's messages, clipped alike to fit; of too many, the newest and the standing rules."""
-    rules = cache(rules_in)  # each message is searched once, however often it is clipped
-    directives = summary.directives
-    order = least_missed([directive.text for directive in directives], rules)
-    dropped = max(0, len(directives) - values.user_messages)
-    chars = min(values.user_chars, max(0, room) * 3)
-    lines: list[str] = []
-    while dropped < len(directives):
-        chosen = [directives[index] for index in sorted(order[dropped:])]
-        clip = fair_clip((len(one.text) for one in chosen), chars, values.user_clip)
-        lines = []
-        for directive in chosen:
-            limit = max(clip, _MIN_CLIP)
-            standing = rules(directive.text) if len(directive.text) > limit else []
-            text = clipped(" […] ".join(standing) or directive.text, limit)
-            cut = text != directive.text or len(directive.text) < directive.chars
-            length = f", {directive.chars:,} characters in all" if cut else ""
-            lines.append(f"- (entry {directive.source.seq}{length}) {quoted(text)}")
-        if clip >= _MIN_CLIP and counter.text("\n".join(lines)) <= room:
-            break
-        dropped += 1 + len(chosen) // 16
-    else:
-        dropped, lines = len(directives), []
-    omitted = dropped + summary.omitted
-    noun = "message" if omitted == 1 else "messages"
-    return [f"[{omitted} earlier {noun} of the user omitted]", *lines] if omitted else lines
-
-
-def _sections(sections: Iterable[Section], max_results: int | None = None) -> Iterator[str]:
-    """The sections as blocks, with at most so many of the large results, the newest."""
-    for section in sections:
-        claims = section.claims
-        if max_results is not None and section.heading == RESULTS:
-            claims = claims[max(0, len(claims) - max_results) :]
-        yield from _block(section.heading, [f"- {quoted(claim.text)}" for claim in claims])
+def _earlier(summary: Summary) -> list[str]:
+    claims = summary.section(EARLIER)
+    return block(
+        EARLIER, [f"- {quoted(claim.text)} (entry {claim.sources[-1].seq})" for claim in claims]
+    )
 
 
 def _host(host: Mapping[str, JsonValue]) -> Iterator[str]:
     for key, heading in HOST.items():
         value = host.get(key)
         lines = value if isinstance(value, list) else [value]
-        yield from _block(heading, [sound(str(line)) for line in lines if line])
-
-
-def _block(heading: str, lines: Iterable[str]) -> list[str]:
-    text = "\n".join(lines)
-    return [f"## {heading}\n{text}"] if text else []
+        yield from block(heading, [sound(str(line)) for line in lines if line])

@@ -4,6 +4,7 @@ A fold stores it whole, so that it can be printed, checked against the log, merg
 and shown in another way. The helpers that quote and clip texts for it are here too.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
@@ -23,6 +24,7 @@ ANY_CHANGE, NO_CHANGE = 0, -1
 TRUNCATED = "...<truncated>..."
 HEADING: Final = "What was checked"
 _MAX_CLAIM = 160  # characters
+_MARKED: Final = re.compile(r"entry (\d+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,25 @@ class Claim:
     """One statement, with its sources."""
 
     text: str
+    """Empty if a model said no more than its quote."""
     sources: tuple[PartRef, ...] = ()
+    quote: str = ""
+    """Words of the log that a model gave with its claim, in the sentence in which they stand."""
+    speaker: str = ""
+    """Who said them: `user`, `assistant` or `tool`."""
+    against: str = ""
+    """What in the log disagrees with the text, with its entry."""
+    outdated: str = ""
+    """What the log has since for a value in the quote, with its entry."""
+    key: str = ""
+    """What it is about: a newer claim with the same key takes its place."""
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The entries of its quote, and those that disagree."""
+        marks = (_MARKED.match(mark) for mark in (self.against, self.outdated))
+        quoted = (ref.seq for ref in self.sources if self.quote)
+        return tuple(dict.fromkeys((*quoted, *(int(mark[1]) for mark in marks if mark))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +81,20 @@ class Name(NamedTuple):
     """Whether it occurs in tool results only, never in what the user or the model wrote."""
 
 
+class Value(NamedTuple):
+    """The newest value of a name in the log, and the one before it."""
+
+    name: str
+    value: str
+    source: PartRef
+    speaker: str
+    """Who gave it: `user`, `assistant` or `tool`."""
+    before: str = ""
+    """Empty if it never had another one."""
+    before_source: PartRef | None = None
+    before_speaker: str = ""
+
+
 class Read(NamedTuple):
     """A read of the model, stored as digests and positions in the log, without any text."""
 
@@ -81,10 +115,9 @@ class Read(NamedTuple):
     """How many folds have come after the one that stands for it."""
 
 
-Verdict = Literal["attributed", "quoted", "masked", "marked", "left out"]
-"""What happened to a claim that was not kept as written: its sources were found or corrected; the
-user's own words replaced it; a name missing from the log was removed; it was marked as unchecked;
-it was dropped."""
+Verdict = Literal["no source", "masked", "marked", "left out"]
+"""What was found about a claim: it quotes nothing that bears it out; a name that the log does not
+have was masked; the log disagrees; it says what is allowed, and was taken out."""
 
 
 class Finding(NamedTuple):
@@ -95,6 +128,27 @@ class Finding(NamedTuple):
     """The claim as the model wrote it."""
     why: str
     sources: tuple[PartRef, ...] = ()
+
+
+class Offer(NamedTuple):
+    """One way to have a summary written, and what it costs."""
+
+    model: str
+    how: Literal["warm", "transcript"]
+    """On top of the request that was sent last, which is cached; or from quoted data."""
+    dollars: float | None = None
+    """None if a price is not known."""
+
+    def __str__(self) -> str:
+        price = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
+        return f"{self.model} {self.way}: {price}"
+
+    @property
+    def way(self) -> str:
+        return _HOW[self.how]
+
+
+_HOW: Final = {"warm": "on its warm cache", "transcript": "from a transcript"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +168,10 @@ class Report:
     """Whether findings were only reported, and the model's words left as they are."""
     refused: str = ""
     """Why the model's summary was rejected in favor of the extractive one."""
+    offers: tuple[Offer, ...] = ()
+    """Between what the writer was chosen, the cheapest first."""
+    not_asked: str = ""
+    """Why no model was asked, although there was one."""
 
     def count(self, *verdicts: Verdict) -> int:
         """How many claims have one of these verdicts."""
@@ -143,6 +201,8 @@ class Summary:
     """How many older messages of the user are not quoted."""
     ledger: tuple[Name, ...] = ()
     """More names than are shown: the next fold chooses among them again."""
+    values: tuple[Value, ...] = ()
+    """More than are shown: a name with one value so far may have changed by the next fold."""
     reads: tuple[Read, ...] = ()
     """What was read and has not changed since, so that rereads are noticed."""
     messages: int = 0
@@ -157,9 +217,16 @@ class Summary:
     """The result of the check, if a model was asked for the summary."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     """Tokens that writing it used, as its provider counts them, and the number of calls."""
+    request: str = ""
+    """The provider's id of the newest answer that it was written with."""
     shown: tuple[SummaryMessage, ...] = ()
     placement: Literal["own", "merge"] = "own"
     """Whether it is shown in messages of its own, or merged into the next prompt."""
+    state: tuple[str, ...] = ()
+    """What the framework noted among the folded messages and must see in every request: messages
+    in the session's format."""
+    for_delegates: "Summary | None" = None
+    """What delegated agents are shown instead: it is made without the work of other delegates."""
     version: int = SUMMARY_VERSION
 
     @property
@@ -240,34 +307,44 @@ def fair_clip(lengths: Iterable[int], room: int, limit: int) -> int:
 
 
 _VERDICTS: Final[dict[Verdict, str]] = {
-    "left out": "left out, because the log does not bear them out",
+    "no source": "without a source",
+    "marked": "contradicted by the log, which is said beside them",
     "masked": "lost a name or number that is not in the log",
-    "quoted": "replaced by the user's own words",
-    "marked": "marked as the model's own, or as unchecked",
-    "attributed": "given their sources",
+    "left out": "left out, because they say what is allowed",
 }
 
 
 def report_markdown(summary: Summary) -> str:
     """The report of a summary as Markdown; empty if there is none."""
     report = summary.report
-    return "\n".join(_report_lines(report, summary.by)) if report else ""
+    if report is None:
+        return ""
+    offers = "; ".join(map(str, report.offers))
+    priced = [f"Who could have written it: {offers}."] if offers else []
+    return "\n".join((*_report_lines(report, summary.by), *priced))
 
 
 def counts(report: Report) -> dict[str, JsonValue]:
-    """How many claims there were, and of which verdict; or why the summary was rejected."""
+    """How many claims there were, and of which verdict; or why there is no model's summary."""
+    found: dict[str, JsonValue] = {}
+    if report.offers:
+        found["offers"] = [offer._asdict() for offer in report.offers]
     if report.refused:
-        return {"refused": report.refused}
+        return {**found, "refused": report.refused}
+    if report.not_asked:
+        return {**found, "not asked": report.not_asked}
     verdicts = {verdict: report.count(verdict) for verdict in _VERDICTS}
-    return {"checked": report.checked, **verdicts, "no room": report.crowded, "added": report.added}
+    found |= {"checked": report.checked, **verdicts}
+    return {**found, "no room": report.crowded, "added": report.added}
 
 
 def _report_lines(report: Report, by: str) -> Iterator[str]:
-    if report.refused:
-        yield f"No model's summary is used here: {report.refused}."
+    if report.refused or report.not_asked:
+        why = report.refused and f"No model's summary is used here: {report.refused}."
+        yield why or f"No model was asked: {report.not_asked}."
         return
     changed = "" if not report.only else " Nothing was changed: this profile only reports."
-    yield f"{report.checked} claims of {by} were checked against the log.{changed}"
+    yield f"{report.checked} claims of {by} were looked up in the log.{changed}"
     for verdict, what in _VERDICTS.items():
         if number := report.count(verdict):
             yield f"- {number} {what}"
@@ -278,8 +355,7 @@ def _report_lines(report: Report, by: str) -> Iterator[str]:
     if report.coverage is not None:
         yield f"- {report.coverage:.0%} of the names that the log's own summary would show"
     for finding in report.findings:
-        if finding.verdict != "attributed":
-            parts = ", ".join(f"{ref.seq}.{ref.index}" for ref in finding.sources)
-            text = one_line(finding.text, _MAX_CLAIM)
-            suffix = f" (part {parts})" if parts else ""
-            yield f'  - {finding.verdict}: "{text}": {finding.why}{suffix}'
+        parts = ", ".join(f"{ref.seq}.{ref.index}" for ref in finding.sources)
+        text = one_line(finding.text, _MAX_CLAIM)
+        suffix = f" (part {parts})" if parts else ""
+        yield f'  - {finding.verdict}: "{text}": {finding.why}{suffix}'

@@ -9,11 +9,14 @@ from typing import Literal, NamedTuple
 
 from refold.view import Fold, Profile, Thresholds, Trigger, Window
 from refold.view.budget import GAIN
+from refold.view.profiles import STATIC_MARKER
 
 Act = Literal["continue", "start", "wait"]
 """Continue; start a fold and continue; or wait for a fold (perhaps one under way) first."""
 FULL = 100_000
 """With room for this many tokens of messages, a profile's values apply unscaled."""
+_MIN_TOKENS = 200
+_MAX_SHOWN = 0.75  # of what a fold replaces
 
 
 class Pressure(NamedTuple):
@@ -68,24 +71,40 @@ class Decision(NamedTuple):
         """Whether a provider refused the last request for its length."""
         return any(reason.what == "forced" for reason in self.why)
 
+    @property
+    def by_share(self) -> bool:
+        """Whether the request takes up a share of the limit that was set."""
+        return any(reason.what in ("soft", "hard") for reason in self.why)
+
 
 def decide(  # noqa: PLR0913 - all that a decision depends on
     trigger: Trigger,
     marks: Thresholds,
     pressure: Pressure,
     *,
+    limits: Window = Window(),  # noqa: B008 - it is frozen
     running: bool = False,
     inline: bool = False,
     forced: bool = False,
 ) -> Decision:
-    """Decide what to do; with `running` a fold is under way, with `inline` requests wait for it."""
+    """Decide what to do.
+
+    Args:
+        trigger: The profile's.
+        marks: Its thresholds, in tokens.
+        pressure: How full the view is.
+        limits: Fixed limits that no request may exceed: beyond them it waits for the fold.
+        running: Whether a fold is under way.
+        inline: Whether requests wait for every fold.
+        forced: Whether the provider refused the last request for its length.
+    """
     reached = tuple(_reached(trigger, marks, pressure, forced=forced))
     if not reached:
         return Decision("continue")
     if pressure.whole < pressure.again:  # even if forced: it would fail again
         under_way = (Why("under way"),) if running else ()
         return Decision("continue", (*reached, *under_way, Why("failed before", *pressure[-2:])))
-    urgent = any(reason.what in ("hard", "forced") for reason in reached)
+    urgent = any(_is_urgent(reason, limits) for reason in reached)
     if running:
         act: Act = "wait" if urgent else "continue"
         return Decision(act, (*reached, Why("under way")))
@@ -93,6 +112,32 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     if against:
         return Decision("continue", (*reached, *against))
     return Decision("wait" if urgent or inline else "start", reached)
+
+
+def decide_for_left_out(pressure: Pressure, reached: Decision, *, running: bool) -> Decision:
+    """Decide for requests that are cut at once: what they left out is folded, and nothing waits.
+
+    `reached` names the limits; `foldable` counts what was left out and is not folded yet.
+    """
+    limits = tuple(why for why in reached.why if why.what in ("messages", "turns", "tokens"))
+    if not pressure.foldable:
+        return Decision("continue", limits)
+    why = limits or (Why("tokens", pressure.tokens - pressure.floor),)
+    if pressure.whole < pressure.again:
+        return Decision("continue", (*why, Why("failed before", *pressure[-2:])))
+    if running:
+        return Decision("continue", (*why, Why("under way")))
+    return Decision("start", why)
+
+
+def _is_urgent(reason: Why, limits: Window) -> bool:
+    fixed = {
+        "messages": limits.max_messages,
+        "turns": limits.max_turns,
+        "tokens": limits.max_tokens,
+    }
+    limit = fixed.get(reason.what, 0)
+    return reason.what in ("hard", "forced") or 0 < limit < reason.value
 
 
 def _reached(
@@ -115,7 +160,7 @@ def _reached(
 def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
-    if any(reason.what in ("messages", "turns") for reason in reached):
+    if any(reason.what in ("messages", "turns", "forced") for reason in reached):
         return  # whatever is folded makes room
     # A fold cannot get below a mark under the floor; `tokens` are counted without the floor.
     marks = [why.mark for why in reached if why.what == "tokens" or pressure.floor < why.mark]
@@ -125,43 +170,60 @@ def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> 
         yield Why("nothing to gain", pressure.gain, int(GAIN * min(marks)))
 
 
-def sized(values: Fold, room: int) -> Fold:
-    """Scale the values in tokens and characters down to a small window.
+def sized(profile: Profile, room: int) -> Fold:
+    """Scale a profile's values for folds down to a small window, or to a limit of the user's own.
 
     The room is what instructions and tools leave of the limit. In a small window they may take most
     of it, and unscaled values would leave a fold nothing to free.
     """
-    share = max(0.0, min(1.0, room / FULL))
+    values, trigger = profile.fold, profile.trigger
+    share = max(0.0, min(1.0, min(room, trigger.tokens or room) / FULL))
     keep = values.keep
     if keep.unit == "tokens":
         keep = keep.model_copy(update={"amount": int(keep.amount * share)})
+    elif keep.unit == "messages" and keep.amount < 1:
+        keep = keep.model_copy(update={"amount": int(keep.amount * trigger.messages)})
     keep = keep.model_copy(update={"head_tokens": int(keep.head_tokens * share)})
     return values.model_copy(
         update={
             "keep": keep,
-            "max_tokens": max(200, int(values.max_tokens * share)),
+            "max_tokens": max(_MIN_TOKENS, int(values.max_tokens * share)),
             "ledger_tokens": int(values.ledger_tokens * share),
             "user_chars": int(values.user_chars * share),
         }
     )
 
 
-def while_folding(profile: Profile) -> Profile:
-    """The profile of a session that can fold: without the fixed limits.
+def smaller_than(values: Fold, replaced: int) -> Fold:
+    """The values of a fold that shows less than the tokens that it replaces in requests.
 
-    A few turns with too many tokens are still reduced to text. The past is rewritten only where it
-    would otherwise be cut, which is beyond the point where a request waits for its fold: two ways
-    of making room at the same point would each invalidate the provider's cache.
+    A fold of a few messages that quotes them whole, with their entries, could be longer than they
+    are. Where a model's words are used as they are, they are not cut: a summary that is longer than
+    what it stands for is refused.
     """
-    limits, rewrite = profile.window, profile.rewrite
-    window = Window(read=limits.read)
-    if not rewrite.sticky:
-        window = Window(
-            read=limits.read,
-            max_tokens=limits.max_tokens,
-            text_below=limits.text_below,
-            halve=False,
-        )
-    elif profile.trigger.hard:
+    if values.ground == "report" or replaced <= 0:
+        return values
+    most = max(_MIN_TOKENS, int(_MAX_SHOWN * replaced))
+    return values.model_copy(update={"max_tokens": min(values.max_tokens, most)})
+
+
+def while_folding(profile: Profile) -> Profile:
+    """The profile of a session that can fold: it sees more than the newest messages.
+
+    The past is rewritten only where it would otherwise be cut, which is beyond the point where a
+    request waits for its fold: two ways of making room at the same point would each invalidate the
+    provider's cache.
+    """
+    rewrite, off = profile.rewrite, {"recent_messages": 0, "recent_tokens": 0}
+    window = profile.window.model_copy(update=off)
+    if rewrite.sticky and profile.trigger.hard:
         rewrite = rewrite.model_copy(update={"target": 1.0})
     return profile.model_copy(update={"window": window, "rewrite": rewrite})
+
+
+def while_not_folding(profile: Profile) -> Profile:
+    """The profile of a session without a summarizer: a marker says what is left out."""
+    fit = profile.fit
+    if fit.marker:
+        return profile
+    return profile.model_copy(update={"fit": fit.model_copy(update={"marker": STATIC_MARKER})})

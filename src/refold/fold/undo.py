@@ -26,7 +26,7 @@ UNFOLD = "unfold"
 
 def undo_fold(outline: Outline, fold: UUID | None = None) -> list[Value]:
     """Undo this fold, or the newest."""
-    folds = sorted(outline.folds, key=lambda fold: fold.seq)
+    folds = sorted(outline.folds, key=lambda folded: folded.seq)
     if not folds:
         raise InvalidInput("No fold stands in the view.", "There is nothing to take back.")
     return [FoldUndone(folds[-1].fold if fold is None else fold)]
@@ -42,8 +42,8 @@ async def unfold_span(  # noqa: PLR0913, PLR0917 - the last has a default
 ) -> list[Value]:
     """Open one span again; its folds keep standing for the rest of their messages.
 
-    `weigh` gives the tokens of a message. In rare cases a fold beneath, unknown to the outline,
-    then stands for the span: call it again.
+    `weigh` gives the tokens of a message. Rarely, a fold beneath that the outline does not list
+    then stands for the span: call this again with the new outline.
     """
     unfolding = _Unfolding(log, session, span, new_id, weigh)
     values: list[Value] = []
@@ -75,7 +75,10 @@ class _Unfolding:
         self._weigh = weigh
 
     async def open(self, seq: int, others: Iterable[Span]) -> list[Value]:
-        """Undo one fold and those beneath it that hide the span; a new fold covers the rest."""
+        """Undo one fold and those beneath it that hide the span; a new fold covers the rest.
+
+        `others` are the spans of the outline's other folds.
+        """
         completed = await self._completed(seq)
         if completed is None:
             return []

@@ -24,6 +24,7 @@ from starlette.routing import Match, Route
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
+from refold.gateway.history import check_steps
 from refold.gateway.incoming import IncomingRequest, chain_of
 from refold.gateway.large_requests import (
     LargeRequests,
@@ -32,13 +33,13 @@ from refold.gateway.large_requests import (
     UnloggedAnswer,
     partial_body,
 )
-from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest
+from refold.gateway.managed_request import SESSION, GatewayContext, ManagedRequest, Summaries
+from refold.gateway.outcome import Outcome, upstream_failure
 from refold.gateway.recent_answers import Share
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.sessions import GatewaySessions, Origin, SetupCache
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import (
-    InvalidAnswer,
     ProxiedRequest,
     ProxiedStream,
     Target,
@@ -86,8 +87,8 @@ Charge = Callable[[Any, Usage, float | None], None]
 """Called with the caller, an answer's usage, and its cost in dollars, if that is known."""
 MayUse = Callable[[Any, Origin], Awaitable[bool]]
 """Whether a caller may continue a session with this origin."""
-Refuse = Callable[[Exception, Dialect | None], Response]
-"""Makes an error response in the shape of the dialect's provider."""
+Refuse = Callable[[Exception, Dialect | None, Outcome], Response]
+"""Makes an error response in the shape of the dialect's provider, and notes the failure."""
 
 
 class Gateway:
@@ -105,6 +106,7 @@ class Gateway:
         may_use: MayUse | None = None,
         share: Share | None = None,
         bounds: Bounds = BOUNDS,
+        summaries: Summaries = Summaries(),  # noqa: B008 - it is frozen
     ) -> None:
         """Make one.
 
@@ -120,7 +122,9 @@ class Gateway:
             may_use: Whether a caller may continue a session that it names; else any may.
             share: Called with what identifies an answer, for another process.
             bounds: How much a managed request may hold; others are passed on as they come.
+            summaries: Who writes the summaries of folds.
         """
+        self._summaries = summaries
         self._bounds = bounds
         self.sessions = sessions
         self._upstreams = upstreams
@@ -189,9 +193,13 @@ class Gateway:
                 return raw
             return await respond(request, caller, dialect, raw)
         except httpx2.TransportError as error:
-            return self._refuse(_unreachable(error), dialect)
+            outcome = Outcome.of(request.scope)
+            outcome.fail_upstream(error)
+            what = upstream_failure(error).what
+            refusal = UpstreamUnreachable(f"The model's server {what}.")
+            return self._refuse(refusal, dialect, outcome)
         except RefoldError as error:
-            return self._refuse(error, dialect)
+            return self._refuse(error, dialect, Outcome.of(request.scope))
 
     async def _ask(
         self, request: Request, caller: Caller, dialect: Dialect, raw: bytes
@@ -206,7 +214,8 @@ class Gateway:
         odd_name = len(model) > _MAX_MODEL_NAME or not model.isprintable()
         if detail := parsed_request.unmanaged or ("no model is so named" if odd_name else ""):
             reason = "over-bounds" if parsed_request.over_bounds else "unsupported-request"
-            return await self._pass(caller, proxied, model, dialect, Unmanaged(reason, detail))
+            why = Unmanaged(reason, detail)
+            return await self._pass(caller, proxied, model, dialect, why)
         return await self._manage(request, caller, dialect, parsed_request, proxied)
 
     async def _pass_on(
@@ -214,7 +223,8 @@ class Gateway:
     ) -> Response:
         proxied = _proxied(request, caller, raw)
         model = await self._offload(len(raw), _model_in, proxied)
-        return await self._pass(caller, proxied, model, dialect, Unmanaged("not-a-conversation"))
+        why = Unmanaged("not-a-conversation")
+        return await self._pass(caller, proxied, model, dialect, why)
 
     async def _small_body(self, request: Request, caller: Caller) -> bytes | Response:
         """The body, or another process's response to a request that is too large for this one."""
@@ -235,7 +245,12 @@ class Gateway:
         parsed_request: ParsedRequest,
         proxied: ProxiedRequest,
     ) -> Response:
+        proxied.outcome.model = parsed_request.model
         upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
+        if limit := self.sessions.profile.max_steps:
+            await self._offload(
+                len(parsed_request.raw), check_steps, dialect, parsed_request, limit
+            )
         named = request.headers.get(SESSION)
         chain = await self._offload(
             len(parsed_request.raw), chain_of, dialect, parsed_request, caller.key
@@ -257,7 +272,8 @@ class Gateway:
             if not self._outages.fail_open:
                 raise
         why = Unmanaged("store-unavailable")
-        response = await self._pass(caller, proxied, parsed_request.model, dialect, why)
+        model = parsed_request.model
+        response = await self._pass(caller, proxied, model, dialect, why)
         if response.status_code == HTTPStatus.OK:
             self.unmanaged.passed(caller.tenant, chain)
         return response
@@ -271,8 +287,12 @@ class Gateway:
         why: Unmanaged,
     ) -> Response:
         name = dialect.name if dialect else ""
+        outcome = proxied.outcome
+        outcome.model = model
         upstream = self._upstreams.choose(model, name, proxied.prefix)
+        outcome.upstream = upstream.name
         response = await self._upstreams.send(upstream, proxied, max_bytes=None)
+        outcome.answered(upstream.name, response.status_code)
         kind = response.headers.get("content-type", "")
         messages = dialect is not None and dialect.path == _MESSAGES
         reader = UsageReader(stream=kind.startswith("text/event-stream"), messages=messages)
@@ -288,6 +308,7 @@ class Gateway:
                     asks = dialect is not None and dialect.path == proxied.path
                     used = reader.usage(len(proxied.body) if asks else None)
                     if used is not None:
+                        outcome.usage, outcome.estimated = used, not reader.reported
                         cost = cost_of(used, facts_of(model, self._models).prices)
                         self._charge(caller, used, cost)
 
@@ -309,6 +330,7 @@ class Gateway:
                 self.unmanaged,
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
+                self._summaries,
             )
         self._contexts[tenant] = context
         if len(self._contexts) > _MAX_TENANTS:
@@ -354,7 +376,10 @@ def _proxied(request: Request, caller: Caller, body: bytes) -> ProxiedRequest:
     """The request as it came; what its path says is for the upstream to decode."""
     prefix, path, query = _target(request)
     headers = tuple(request.headers.raw)
-    return ProxiedRequest(request.method, path, query, headers, body, caller.tenant, prefix)
+    outcome = Outcome.of(request.scope)
+    return ProxiedRequest(
+        request.method, path, query, headers, body, caller.tenant, prefix, outcome
+    )
 
 
 def _model_in(proxied: ProxiedRequest) -> str:
@@ -365,14 +390,6 @@ def _model_in(proxied: ProxiedRequest) -> str:
         body = None
     named: object = cast("dict[str, object]", body).get("model") if isinstance(body, dict) else None
     return named if isinstance(named, str) else proxied.path.removeprefix("/v1/models/")
-
-
-def _unreachable(error: httpx2.TransportError) -> UpstreamUnreachable:
-    if isinstance(error, InvalidAnswer):
-        return UpstreamUnreachable(f"The model's server {error}.")
-    late = isinstance(error, httpx2.TimeoutException)
-    what = "took too long" if late else "cannot be reached, or broke the connection off"
-    return UpstreamUnreachable(f"The model's server {what}.")
 
 
 class RawRoute(Route):

@@ -14,13 +14,13 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
-from refold.errors import InvalidMessage
+from refold.errors import InvalidMessage, TooManySteps
 from refold.gateway.dialects.cache_marks import restore_marks, without_marks
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
 from refold.view import Request, ViewInput
 from refold.view.view import Edits, assemble
 from refold.view.view_input import Row
-from refold.wire import Kind, Wire
+from refold.wire import Kind, Wire, wire_for
 from refold.wire.fingerprint import Fingerprint, is_unique, similar_arguments
 
 _HARMLESS_REASONS: Final = frozenset(
@@ -36,7 +36,8 @@ _HARMLESS_REASONS: Final = frozenset(
     }
 )
 """Reasons for edits that are not made where nothing else is edited: the provider knows best what it
-takes, and what is off the line was never sent."""
+takes, and what is off the line was never sent. A profile may say that orphans are not passed on."""
+_ORPHAN: Final = frozenset({"orphan"})
 
 
 class HistoryMismatch(Exception):
@@ -44,9 +45,17 @@ class HistoryMismatch(Exception):
 
 
 def render(
-    dialect: Dialect, parsed_request: ParsedRequest, inputs: ViewInput, request: Request
+    dialect: Dialect,
+    parsed_request: ParsedRequest,
+    inputs: ViewInput,
+    request: Request,
+    *,
+    drop_orphans: bool = False,
 ) -> tuple[bytes, set[int]]:
     """The body of a request, and the entries that the client sends in another form than logged.
+
+    With `drop_orphans`, results without their call go even if nothing else is changed, unless
+    nothing would be left to answer then.
 
     Raises:
         HistoryMismatch: What the view holds is not, or not up to its end, the client's.
@@ -64,7 +73,13 @@ def render(
         edit.reason for edit in (*layout.omissions, *layout.changes.values(), *layout.inserts)
     }
     untouched = not inputs.foldings and reasons <= _HARMLESS_REASONS
-    if untouched and len(indexes) == len(messages):
+    paired = {*indexes.values()}
+    untouched = untouched and all(  # the provider judges thoughts that the log lacks
+        dialect.fingerprint(message).blank
+        for index, message in enumerate(messages)
+        if index not in paired
+    )
+    if untouched and not (drop_orphans and reasons >= _ORPHAN):
         return parsed_request.raw, rewritten
     edited = {ref.seq for ref in layout.changes}
     rows = [
@@ -73,7 +88,9 @@ def render(
         if row.seq in indexes  # else it is a thought that the client leaves out
     ]
     edits: Edits = {}
-    assembled = assemble(inputs.wire, rows, layout, edits)
+    assembled = [*assemble(inputs.wire, rows, layout, edits)]
+    if untouched and not (assembled and inputs.wire.describe(assembled[-1]).role != "assistant"):
+        return parsed_request.raw, rewritten
     sources: dict[int, int] = {}
     for row in rows:
         message = edits[row.seq].message if row.seq in edits else row.payload
@@ -118,6 +135,27 @@ def check_history(
         row.seq not in indexes and not dialect.fingerprint(row.payload).blank for row in inputs.rows
     ):
         raise HistoryMismatch
+
+
+def check_steps(dialect: Dialect, parsed_request: ParsedRequest, limit: int) -> None:
+    """Refuse to continue a turn in which the model has used up its answers.
+
+    The client runs the turn and sends all of it each time, so its steps can be counted.
+    """
+    wire, steps, answering = wire_for(dialect.name), 0, False
+    for payload in reversed(parsed_request.messages):
+        try:
+            role, shapes, _ = wire.describe(payload)
+        except InvalidMessage:
+            continue
+        kinds = {shape.kind for shape in shapes}
+        # Some clients put reminders next to results: only text alone begins a turn.
+        if role == "user" and "prompt" in kinds and "return" not in kinds:
+            break
+        steps += role == "assistant" and not answering
+        answering = role == "assistant"
+    if steps >= limit:
+        raise TooManySteps(f"The turn has taken {steps} steps, and may take {limit}.")
 
 
 def _same_content(dialect: Dialect, first: bytes, second: bytes) -> bool:

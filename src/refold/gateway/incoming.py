@@ -76,6 +76,11 @@ class Chain:
         return (self.content or self.links)[-1]
 
     @property
+    def tip(self) -> tuple[bytes, bytes, bytes]:
+        """What is needed to extend it: its last links and its seed."""
+        return self.links[-1], self.end, self.seed
+
+    @property
     def keys(self) -> list[bytes]:
         """The marks to look for."""
         ends = [key_of("asked", self.end), key_of("failed", self.end)]
@@ -101,28 +106,33 @@ class Chain:
         return [key_of(step, link) for link in links for step in ("asked", "failed")]
 
 
-def extend_chain(dialect: Dialect, before: Chain | bytes, messages: Sequence[bytes]) -> Chain:
-    """The chain of these messages, after another chain or from a seed on."""
-    after = Chain((before,), (), (before,), before) if isinstance(before, bytes) else before
+def extend_chain(
+    dialect: Dialect, tip: tuple[bytes, bytes, bytes], messages: Sequence[bytes]
+) -> Chain:
+    """The chain of these messages, after the tip of another one."""
+    link, asked, seed = tip
     fingerprints = [*map(dialect.fingerprint, messages)]
     answers = [message.answers for message in fingerprints]
+    content = prefix_keys(asked, (message.content for message in fingerprints))
     links: list[bytes] = []
-    link, empty = after.links[-1], True
+    empty = True
     for index, message in enumerate(fingerprints):
         spine = message.spine
         empty = empty and not spine
         ends = answers[index] and not any(answers[index + 1 : index + 2])
         if ends and empty:
-            spine = (_EMPTY_ANSWER,)  # an answer with nothing in it was an answer too
+            # An empty answer is an answer too. If nothing before it has words or ids either, it is
+            # identified by its request.
+            spine = (_EMPTY_ANSWER, asked) if link == seed else (_EMPTY_ANSWER,)
         link = prefix_keys(link, spine)[-1] if spine else link
         links.append(link)
         empty = empty or not answers[index] or ends
-    content = prefix_keys(after.end, (message.content for message in fingerprints))
+        asked = asked if answers[index] else content[index]
     return Chain(
-        tuple(links) or (after.links[-1],),
+        tuple(links) or (link,),
         tuple(index for index, answer in enumerate(answers) if answer),
-        tuple(content) or (after.end,),
-        after.seed,
+        tuple(content) or (asked,),
+        seed,
     )
 
 
@@ -132,7 +142,7 @@ def chain_of(dialect: Dialect, parsed_request: ParsedRequest, key: str) -> Chain
     Its seed is the caller's: conversations of others, or in another format, share no link.
     """
     seed = digest(dialect.name, key, *(parsed_request.identity or ("",)))
-    return extend_chain(dialect, seed, parsed_request.messages)
+    return extend_chain(dialect, (seed, seed, seed), parsed_request.messages)
 
 
 def key_of(step: Step, link: bytes) -> bytes:
@@ -336,7 +346,8 @@ class SessionLease:
     opened: GatewaySession
     resources: AsyncExitStack = field(repr=False)
     tip: int | None = 0
-    """The session's newest mark: the answer comes right after it."""
+    """The entry of the session's newest mark, after which the answer must come. 0: it has none yet;
+    None: the answer may come anywhere."""
     has_appended: bool = False
     """Messages were appended just now."""
 
@@ -378,7 +389,7 @@ class SessionLease:
 
     def answer_mark(self, payloads: Sequence[bytes]) -> Mark:
         """The mark of an answer, on its last message."""
-        chain = extend_chain(self.incoming.dialect, self.incoming.chain, payloads)
+        chain = extend_chain(self.incoming.dialect, self.incoming.chain.tip, payloads)
         return Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, self.tip)
 
     def failure_mark(self) -> Mark:

@@ -59,8 +59,8 @@ class UnloggedAnswer(NamedTuple):
     path: str
     """The path of its dialect."""
     session: str
-    link: bytes
-    """Of the conversation up to the answer."""
+    chain: tuple[bytes, bytes, bytes]
+    """The tip of the request's chain."""
     tip: int | None
     """The session's newest mark."""
     pieces: tuple[bytes, ...]

@@ -1,11 +1,12 @@
 """One managed request: from its session to an answer that is in the log."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import httpx2
@@ -13,6 +14,8 @@ from pydantic import JsonValue
 from starlette.responses import Response
 
 from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
+from refold.fold.compactor import AUTO
+from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Answer
 from refold.gateway.history import HistoryMismatch, check_history, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
@@ -28,6 +31,7 @@ from refold.gateway.upstream import (
     with_headers,
 )
 from refold.gateway.upstream_stream import UpstreamStream
+from refold.gateway.warm_summary import MAX_KEPT, SentRequest, offering, sendable_again, shapes_of
 from refold.log import Note
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Experiences, Setup
@@ -50,6 +54,18 @@ RunLater = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
 @dataclass(frozen=True, slots=True)
+class Summaries:
+    """Who writes the summaries of folds that requests start."""
+
+    possible: Callable[[str, Setup], bool] = lambda _tenant, _setup: True
+    """Whether a model can write those of a tenant's session, here and now."""
+    lend_keys: bool = False
+    """Whether clients' keys may be used for them."""
+    in_process: bool = False
+    """Whether this process makes the folds, and could ask a model on its warm cache."""
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayContext:
     """What every request of a tenant needs."""
 
@@ -64,6 +80,7 @@ class GatewayContext:
     """Logs large answers elsewhere."""
     recovered: Callable[[], Awaitable[None]] | None
     """Waits until the store is back; None where nothing is put off until then."""
+    summaries: "Summaries"
 
 
 class ManagedRequest:
@@ -82,6 +99,8 @@ class ManagedRequest:
         self._proxied = proxied
         self._upstream = upstream
         self._charge = charge
+        self._outcome = proxied.outcome
+        self._outcome.upstream = upstream.name
         self._lease: SessionLease
         self._request: Request | None = None
         self._record = 0
@@ -95,14 +114,18 @@ class ManagedRequest:
         """The session in which another process logged the answer."""
         self._rewritten: set[int] = set()
         """The entries that the client sends back in another form than the log has."""
+        self._compaction_signal = ""
+        """What the stream said when the provider compacted its own context."""
 
     async def answer(self) -> Response:
         """The response for the client.
 
         Raises:
-            StoreError: The store is unavailable, and nothing has been asked of the provider.
+            StoreError: The store is unavailable. The provider has been asked nothing, or it has
+                refused the request for its length.
         """
         self._lease = await self._context.resolver.lease(self._incoming)
+        self._outcome.session = self._lease.session.name
         self._context.unmanaged.logged(self._incoming.tenant, self._incoming.chain)
         try:
             return await self._send_until_it_fits()
@@ -116,15 +139,12 @@ class ManagedRequest:
             raise
 
     async def _send_until_it_fits(self) -> Response:
+        """Send; after each refusal for its length plan again with less, up to `TIGHTER`'s end."""
         context, refused = self._context, None
         model = self._incoming.parsed_request.model
         for refusals in range(len(TIGHTER) + 1):
             try:
                 body = await self._plan_body(forced=refusals > 0)
-            except StoreError:
-                if refused is None:
-                    raise
-                break  # the provider has answered: that is what the client gets
             except ViewTooLarge:
                 if refused is not None:
                     break
@@ -132,6 +152,7 @@ class ManagedRequest:
                 body = self._incoming.parsed_request.raw
             sent = replace(self._proxied, body=body)
             response = await context.upstreams.send(self._upstream, sent)
+            self._outcome.answered(self._upstream.name, response.status_code)
             try:
                 result = await self._receive(response)
             except BaseException:
@@ -163,25 +184,32 @@ class ManagedRequest:
         incoming, session = self._incoming, self._lease.session
         setup = self._context.setup(incoming)
         async with self._lease.opened.turn:
-            if setup is not session.setup:
-                await session.switch(setup)
-            if forced:  # it took a while until it was refused
-                await session.catch_up()
-                check_history(incoming.dialect, incoming.parsed_request, session.inputs)
-            self._request = await session.request(
-                forced=forced,
-                extras=incoming.parsed_request.extras,
-                hashes=self._render,
-                caught_up=self._lease.has_appended and not forced,
-            )
+            with self._lending():
+                possible = self._context.summaries.possible(incoming.tenant, setup)
+                session.allow_folds(summarizer=possible)
+                if setup is not session.setup:
+                    await session.switch(setup)
+                if forced:  # the refusal took a while
+                    await session.catch_up()
+                    check_history(incoming.dialect, incoming.parsed_request, session.inputs)
+                self._request = await session.request(
+                    forced=forced,
+                    extras=incoming.parsed_request.extras,
+                    hashes=self._render,
+                    caught_up=self._lease.has_appended and not forced,
+                )
             self._record, self._planned_in = session.record, session.name
         return self._body_sent
 
     def _render(self, request: Request) -> Mapping[str, str]:
         """Make the body; the record has its hash, and that of what the client sent."""
-        parsed_request, inputs = self._incoming.parsed_request, self._lease.session.inputs
+        parsed_request, session = self._incoming.parsed_request, self._lease.session
         self._body_sent, self._rewritten = render(
-            self._incoming.dialect, parsed_request, inputs, request
+            self._incoming.dialect,
+            parsed_request,
+            session.inputs,
+            request,
+            drop_orphans=session.setup.profile.fit.orphans == "drop",
         )
         client = sha256(parsed_request.raw).hexdigest()
         unchanged = self._body_sent is parsed_request.raw
@@ -237,11 +265,14 @@ class ManagedRequest:
                 yield chunk
             answer = stream.assembler.answer()
             self._stream_ended = True
+            self._compaction_signal = stream.compaction_signal
             if stream.assembler.failed or not answer.complete:
                 await self._shield(self._log_interrupted(answer))
             else:
                 await self._shield(self._log(answer))
             if ending := stream.ending:
+                if not self._is_logged:  # the headers could not say so
+                    yield f": refold-managed: {NOT_LOGGED}\n\n".encode()
                 yield ending
         finally:
             self._leave(stream)
@@ -250,7 +281,10 @@ class ManagedRequest:
         """Nobody listens anymore. Nothing here may wait: a canceled task may not."""
         if not self._stream_ended:
             self._stream_ended = True
-            self._context.run_later(self._log_interrupted(stream.assembler.answer()))
+            answer = stream.assembler.answer()
+            # The access log has its line before the answer is logged.
+            self._used(answer.usage, sum(map(len, answer.payloads)))
+            self._context.run_later(self._log_interrupted(answer))
         self._context.run_later(stream.close())
 
     async def _log(self, answer: Answer, note: Note | None = None) -> None:
@@ -292,7 +326,7 @@ class ManagedRequest:
         lease, incoming = self._lease, self._incoming
         assert self._context.large is not None  # noqa: S101 - the answer is large
         unlogged = UnloggedAnswer(
-            *(incoming.tenant, incoming.dialect.path, lease.session.name, incoming.chain.end),
+            *(incoming.tenant, incoming.dialect.path, lease.session.name, incoming.chain.tip),
             *(lease.tip, pieces, is_response, usage, note),
         )
         try:
@@ -316,15 +350,25 @@ class ManagedRequest:
             experiences.answered(model, self._sent_tokens, usage.input)
         elif self._sent_tokens:
             experiences.record_accepted(model, self._sent_tokens)
+        used = self._used(usage, size)
+        self._charge(used, cost_of(used, self._incoming.setup.prices))
+
+    def _used(self, usage: Usage | None, size: int) -> Usage:
+        """What the answer used; an estimate where the provider did not report it."""
         used = usage or Usage(self._sent_tokens)
+        estimated = usage is None or not used.output
         if not used.output:  # not reported, or the stream broke off before it was
             used = used._replace(output=size // _BYTES_PER_TOKEN)
-        self._charge(used, cost_of(used, self._incoming.setup.prices))
+        self._outcome.usage, self._outcome.estimated = used, estimated
+        return used
 
     async def _append(self, answer: Answer, note: Note | None) -> None:
         lease, opened = self._lease, self._lease.opened
         mark = lease.answer_mark(answer.payloads)
         differing = sorted(self._rewritten - opened.noted)
+        if note is None and (signal := self._compaction_signal):
+            words = "The provider compacted its own context. What is kept here is unchanged."
+            note = Note(words, {"gateway": "provider compacted", "signal": signal})
         if note is None and differing:
             entries = ", ".join(map(str, differing))
             words = (
@@ -333,11 +377,34 @@ class ManagedRequest:
             note = Note(words, {"gateway": "rewritten", "entries": list[JsonValue](differing)})
             opened.noted |= self._rewritten
         async with opened.turn:
-            appended = await lease.session.answer(
-                *answer.payloads, usage=answer.usage, note=note, mark=mark
-            )
+            with self._lending():  # some profiles fold after the turn
+                appended = await lease.session.answer(
+                    *answer.payloads, usage=answer.usage, note=note, mark=mark
+                )
+        self._outcome.session = lease.session.name
         self._context.resolver.remember_answer(
             lease, mark.key, appended.first + mark.nth, answer.payloads
+        )
+        self._keep_last(answer, appended.last)
+
+    def _keep_last(self, answer: Answer, head: int) -> None:
+        """Keep what was sent, if the model may be asked for a summary below it."""
+        opened, parsed_request = self._lease.opened, self._incoming.parsed_request
+        setup, request, body = opened.session.setup, self._request, self._body_sent
+        wanted = setup.profile.summarizer == AUTO and self._context.summaries.in_process
+        if not wanted or request is None or not answer.complete or len(body) > MAX_KEPT:
+            opened.last = None
+            return
+        calls = any(shape.kind == "call" for shape in shapes_of(self._incoming.dialect, answer))
+        opened.last = SentRequest(
+            *(opened.session.name, parsed_request.model, self._incoming.dialect),
+            *(self._context.upstreams, self._upstream, sendable_again(self._proxied, body)),
+            answer=() if calls else answer.payloads,
+            usage=answer.usage,
+            head=request.plan.head if calls else head,
+            unseen=request.plan.unseen,
+            tokens=(answer.usage.input if answer.usage else 0) or self._sent_tokens,
+            at=monotonic(),
         )
 
     async def _log_interrupted(self, answer: Answer) -> None:
@@ -367,6 +434,14 @@ class ManagedRequest:
     def _failure(self, words: str) -> Note:
         return Note(words, {"gateway": "failed", "request": self._record})
 
+    @contextmanager
+    def _lending(self) -> Generator[None]:
+        """Lend folds that begin now the last request, and the client's key if that is allowed."""
+        may_lend = self._context.summaries.lend_keys
+        key = lending(self._upstream, self._proxied.headers) if may_lend else nullcontext()
+        with key, offering(self._lease.opened.last):
+            yield
+
     async def _shield(self, work: Coroutine[Any, Any, None]) -> None:
         """Finish the work even if this task is canceled."""
         await asyncio.shield(self._context.run_later(work))
@@ -381,7 +456,7 @@ class ManagedRequest:
         They name the answer's session: for a stream, where it will be unless others continue that
         session first. It may be a branch by now; the request's record stays where it was planned.
         """
-        name = self._logged_in or self._lease.session.name
+        name = self._outcome.session = self._logged_in or self._lease.session.name
         request = f"{self._planned_in or name}:{self._record}"
         managed = MANAGED if self._is_logged else NOT_LOGGED
         return with_headers(made, response, session=name, request=request, managed=managed)

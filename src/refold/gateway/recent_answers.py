@@ -1,4 +1,4 @@
-"""The newest answers of this process, by what an agent may make of them.
+"""The newest answers of this process, by their marks and by what an agent may make of them.
 
 Two things that agents do break the chain of a conversation. Both are recognized by the words of an
 answer:
@@ -22,12 +22,14 @@ from typing import Any, Final, NamedTuple
 from pydantic import JsonValue
 
 from refold.errors import InvalidMessage
+from refold.gateway.incoming import Chain, Continue, key_of
 from refold.gateway.sessions import AgentIdentity
 from refold.wire import Shape, Wire
 from refold.wire.fingerprint import digest, is_unique, single_spaced, users_words
 from refold.wire.splice import bounded_json, parsed
 
 _MAX_ANSWERS: Final = 2_000
+_MAX_CACHED: Final = 10_000
 _DIGEST_SIZE: Final = 8
 _MAX_LINES: Final = 60
 """Lines of an answer that are remembered; in a history fifty times as many are looked at."""
@@ -47,6 +49,50 @@ _MUCH_QUOTED: Final = 400
 _MIN_PROMPT: Final = 12
 _MAX_OPENING: Final = 64
 """Messages of a history that are looked at, from its beginning."""
+
+
+class AnswerCache:
+    """Where to find each answer that no request has continued yet, to save a lookup in the log.
+
+    It is a guess: another process may have continued the session, or it may be gone. Whoever uses
+    it appends after the mark that was the newest then, and looks it up when the log disagrees.
+    """
+
+    def __init__(self, max_answers: int = _MAX_CACHED) -> None:
+        self._max_answers = max_answers
+        self._answers: OrderedDict[tuple[str, bytes], tuple[str, int] | None] = OrderedDict()
+        self._requests: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+
+    def put(self, tenant: str, key: bytes, session: str, seq: int) -> None:
+        """Add an answer. If two are identical, neither is returned."""
+        place = tenant, key
+        self._answers[place] = None if place in self._answers else (session, seq)
+        self._answers.move_to_end(place)
+        if len(self._answers) > self._max_answers:
+            self._answers.popitem(last=False)
+
+    def take(self, tenant: str, chain: Chain) -> Continue | None:
+        """Where a request continues, if its newest answer is here; the next one must look it up.
+
+        So must a repeated request: another client may have received the same answer since.
+        """
+        if not chain.answered or self._is_asked_again(tenant, chain.end):
+            return None
+        index = chain.answered[-1]
+        key = tenant, key_of("answered", chain.links[index])
+        if self._answers.get(key) is None:
+            return None
+        session, seq = self._answers.pop(key) or ("", 0)
+        return Continue(session, seq, index + 1)
+
+    def _is_asked_again(self, tenant: str, end: bytes) -> bool:
+        request = tenant, end
+        known = request in self._requests
+        self._requests[request] = None
+        self._requests.move_to_end(request)
+        if len(self._requests) > self._max_answers:
+            self._requests.popitem(last=False)
+        return known
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,11 @@
-"""Finds the session that a request belongs to, and appends to it what is new."""
+"""Finds the session that a request belongs to, and appends to it what is new.
 
-from collections import OrderedDict
+`refold.gateway.incoming` says how a request is recognized.
+"""
+
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from itertools import takewhile
 from typing import Final
 from uuid import uuid4
 
@@ -21,7 +24,6 @@ from refold.gateway.history import match_rows
 from refold.gateway.incoming import (
     AnswerMarks,
     Branch,
-    Chain,
     Continue,
     IncomingRequest,
     Location,
@@ -36,14 +38,21 @@ from refold.gateway.incoming import (
     locate_pending,
 )
 from refold.gateway.large_requests import LoggedAnswer, UnloggedAnswer
-from refold.gateway.recent_answers import History, RecentAnswer, RecentAnswers, Share, quotable
+from refold.gateway.recent_answers import (
+    AnswerCache,
+    History,
+    RecentAnswer,
+    RecentAnswers,
+    Share,
+    quotable,
+)
 from refold.gateway.sessions import GatewaySession, GatewaySessions, Opening
 from refold.log import CODEC, Author, Log, Mark, Marked, Message, Note, Span
 from refold.session import Session
+from refold.view import ViewInput
 from refold.wire.fingerprint import is_unique
 
 _MAX_TRIES: Final = 8
-_MAX_CACHED: Final = 10_000
 _MAX_READ: Final = 64
 """Answers that are read to tell those apart which have the same ids."""
 _MAX_RENAMED: Final = 4
@@ -53,37 +62,6 @@ _MAX_AMBIGUOUS: Final = 4
 _COMPACTED: Final = Note(
     "The client has shortened its history itself, and goes on with that.", {"gateway": "compacted"}
 )
-
-
-class AnswerCache:
-    """Where each answer is that no request has continued, to save the lookup in the log.
-
-    It is a guess: another process may have continued the session, or it may be gone. Whoever uses
-    it appends after the mark that was the newest then, and looks it up when the log disagrees.
-    """
-
-    def __init__(self, max_answers: int = _MAX_CACHED) -> None:
-        self._max_answers = max_answers
-        self._answers: OrderedDict[tuple[str, bytes], tuple[str, int] | None] = OrderedDict()
-
-    def put(self, tenant: str, key: bytes, session: str, seq: int) -> None:
-        """Add an answer. Of two that are alike to the letter, neither is returned."""
-        place = tenant, key
-        self._answers[place] = None if place in self._answers else (session, seq)
-        self._answers.move_to_end(place)
-        if len(self._answers) > self._max_answers:
-            self._answers.popitem(last=False)
-
-    def take(self, tenant: str, chain: Chain) -> Continue | None:
-        """Where a request continues, if its newest answer is here; the next must look for it."""
-        if not chain.answered:
-            return None
-        index = chain.answered[-1]
-        key = tenant, key_of("answered", chain.links[index])
-        if self._answers.get(key) is None:
-            return None
-        session, seq = self._answers.pop(key) or ("", 0)
-        return Continue(session, seq, index + 1)
 
 
 def _new_name() -> str:
@@ -176,8 +154,8 @@ class SessionResolver:
             if answer is None or not answer.payloads:
                 return LoggedAnswer("", None, 0)
             payloads, usage = answer.payloads, answer.usage
-        end = extend_chain(dialect, unlogged.link, payloads).end
-        mark = Mark(key_of("answered", end), len(payloads) - 1, unlogged.tip)
+        chain = extend_chain(dialect, unlogged.chain, payloads)
+        mark = Mark(key_of("answered", chain.links[-1]), len(payloads) - 1, unlogged.tip)
         note = Note(unlogged.note, {"gateway": "interrupted"}) if unlogged.note else None
 
         async def append(name: str) -> LoggedAnswer:
@@ -334,11 +312,25 @@ class SessionResolver:
                 lease = await self._open(incoming, name, resources, tip)
                 await lease.retry(seq)
             case Branch(name, seq, new):
-                lease = await self._fork(incoming, name, seq, resources)
-                lease.opened.parent, lease.opened.is_branch = name, True
-                await lease.append(new)
+                if await self._shares_opening(incoming, name, resources):
+                    lease = await self._fork(incoming, name, seq, resources)
+                    lease.opened.parent, lease.opened.is_branch = name, True
+                    await lease.append(new)
+                else:
+                    lease = await self._begin(incoming, resources)
         lease.opened.agent = incoming.agent
         return lease
+
+    async def _shares_opening(
+        self, incoming: IncomingRequest, name: str, resources: AsyncExitStack
+    ) -> bool:
+        """Whether a session begins like the client's history, if its marks leave that in doubt."""
+        opening = _vague_opening(incoming)
+        if not opening:
+            return True
+        lease = await self._open(incoming, name, resources)
+        await lease.session.catch_up()
+        return _holds(incoming.dialect, lease.session.inputs, opening)
 
     async def _use_named(
         self,
@@ -446,7 +438,22 @@ async def _is_confirmed(incoming: IncomingRequest, opened: GatewaySession, new: 
     await opened.session.catch_up()  # another process may have changed what it shows
     inputs = opened.session.inputs
     indexes = match_rows(dialect, messages, inputs)
+    if not _holds(dialect, inputs, _vague_opening(incoming)):
+        return False
     return all(row.seq in indexes or dialect.fingerprint(row.payload).blank for row in inputs.rows)
+
+
+def _vague_opening(incoming: IncomingRequest) -> Sequence[bytes]:
+    """The messages before the first answer, if they have no words of the user and no ids."""
+    fingerprint = incoming.dialect.fingerprint
+    opening = [*takewhile(lambda message: not fingerprint(message).answers, incoming.messages)]
+    return [] if any(fingerprint(message).spine for message in opening) else opening
+
+
+def _holds(dialect: Dialect, inputs: ViewInput, messages: Sequence[bytes]) -> bool:
+    """Whether a session shows these messages, to the letter."""
+    contents = {dialect.fingerprint(row.payload).content for row in inputs.rows}
+    return all(dialect.fingerprint(message).content in {b"", *contents} for message in messages)
 
 
 def _in_one_session(rows: Sequence[Marked]) -> list[Marked]:

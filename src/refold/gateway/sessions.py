@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import eq
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from refold.engine import Engine
@@ -15,6 +15,7 @@ from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.gateway.dialects.dialect import ParsedRequest
 from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
+from refold.memory import daily_notes
 from refold.models.catalog import ModelSettings, Overrides
 from refold.models.experience import Experiences, Setup
 from refold.recall.text import model_of
@@ -22,6 +23,9 @@ from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
 from refold.view import Profile
+
+if TYPE_CHECKING:
+    from refold.gateway.warm_summary import SentRequest
 
 NewEngine = Callable[[Log], Engine]
 """Makes the engine of a tenant's log."""
@@ -72,6 +76,8 @@ class GatewaySession:
     """The id of the log's first entry, once looked up: a restarted log has another one."""
     agent: AgentIdentity | None = None
     """The agent of the last request, as far as this process knows."""
+    last: "SentRequest | None" = field(default=None, repr=False)
+    """The last request that was answered, where its model may be asked for summaries."""
     origin: "Origin | None" = None
     """How its log began, once looked up."""
     parent: str | None = None
@@ -197,6 +203,7 @@ class GatewaySessions:
             opening.setup or await self._setup(log, key.session),
             format=opening.format,
             engine=self.engine(key.tenant),
+            remember=daily_notes(self.profile, key.tenant),
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,

@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from refold.errors import InvalidInput, NotPassedOn
 from refold.gateway.dialects.dialect import anthropic_usage, openai_usage, without_nulls
 from refold.gateway.dialects.events import Events, EventTooLarge
+from refold.gateway.outcome import InvalidAnswer, Outcome
 from refold.models.catalog import Usage
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
@@ -69,6 +70,8 @@ CLIENT_KEY: Final = "pass"
 """The key of an upstream that takes whatever key the client sent."""
 STORED_KEY: Final = "stored"
 """The key of an upstream for which each tenant has stored one."""
+NO_KEY: Final = "none"
+"""The key of an upstream that needs none, such as a server on this machine."""
 OURS: Final = "rfk_"
 """How our own keys begin: they never leave."""
 _CONNECTION_HEADERS: Final = frozenset(
@@ -95,10 +98,11 @@ _NOT_RETURNED: Final = _CONNECTION_HEADERS | {
     "set-cookie",  # it may be as good as the key
     "strict-transport-security",
 }
-_KEY_HEADERS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+KEY_HEADERS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+"""Where clients send their keys."""
 _OWN_HEADERS: Final = "refold-"
 _UNSAFE: Final = dict.fromkeys((*range(32), 127), "?")
-_NO_COOKIES: Final = DefaultCookiePolicy(allowed_domains=())
+NO_COOKIES: Final = DefaultCookiePolicy(allowed_domains=())
 _SECRET: Final = re.compile(OWN_SECRET.pattern.encode())
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -107,10 +111,6 @@ AnyResponse = TypeVar("AnyResponse", bound=Response)
 
 
 # Answers, unpacked, and no more of them than may be kept.
-
-
-class InvalidAnswer(httpx2.RemoteProtocolError):
-    """An upstream's answer that cannot be passed on; its words are for clients."""
 
 
 class BoundedAnswer(httpx2.AsyncByteStream):
@@ -170,7 +170,7 @@ class BoundedAnswer(httpx2.AsyncByteStream):
             raise httpx2.RemoteProtocolError("The answer cannot be unpacked.") from error
 
 
-def _bounded(
+def bounded(
     response: httpx2.Response, max_bytes: int | None, key: str | None = None
 ) -> httpx2.Response:
     """The answer, to be read as it comes.
@@ -183,14 +183,14 @@ def _bounded(
     if response.status_code not in _STATUSES:
         raise InvalidAnswer("answered with a status that HTTP does not have")
     if response.has_redirect_location:  # clients would send their keys along, wherever it leads
-        raise httpx2.RemoteProtocolError("The upstream says to ask elsewhere.")
+        raise InvalidAnswer("answered with a redirect, which is not followed")
     for name, value in response.headers.multi_items() if key else ():
         if key and key in value and name in response.headers:
             del response.headers[name]
     encoding = response.headers.get("content-encoding", "").strip().lower()
     encoding = "" if encoding == "identity" else encoding
     if encoding and encoding not in _ENCODINGS:
-        raise httpx2.RemoteProtocolError("The answer is packed in a way that nobody asked for.")
+        raise InvalidAnswer("compressed its answer in a way that was not asked for")
     secret = key.encode() if key and response.status_code >= _ERROR_STATUS else b""
     stream = response.stream
     if not encoding and max_bytes is None and not secret:
@@ -214,6 +214,8 @@ class UsageReader:
         self._body = bytearray()
         self._counts: dict[str, JsonValue] = {}
         self._size = 0
+        self.reported = True
+        """Whether the provider reported the usage."""
 
     def take(self, chunk: bytes) -> None:
         self._size += len(chunk)
@@ -235,6 +237,7 @@ class UsageReader:
             self._read(bytes(self._body))
         usage = anthropic_usage(self._counts) if self._messages else openai_usage(self._counts)
         if usage is None and request_size is not None:
+            self.reported = False
             return Usage(request_size // _BYTES_PER_TOKEN, self._size // _BYTES_PER_TOKEN)
         return usage
 
@@ -328,7 +331,7 @@ class Upstream:
     dialects: tuple[str, ...] = ()
     """Which formats it speaks; all of them if none is named."""
     key: str = field(default=CLIENT_KEY, repr=False)
-    """`pass`: the client's own; `stored`: the tenant's; else the key itself."""
+    """`pass`: the client's own; `stored`: the tenant's; `none`: none is needed; else the key."""
     paths: tuple[str, ...] = ()
     """What else may be asked with a key that is not the client's own: `GET /v1/files/*`."""
     append_v1: bool = True
@@ -390,6 +393,7 @@ class ProxiedRequest:
     tenant: str
     prefix: str = V1
     """What its path began with."""
+    outcome: Outcome = field(default_factory=Outcome, repr=False, compare=False)
 
 
 class Upstreams:
@@ -409,7 +413,7 @@ class Upstreams:
         self._upstreams = tuple(upstreams)
         self._client = client
         # One client asks for all tenants: what one is given must not be sent with another's.
-        client.cookies.jar.set_policy(_NO_COOKIES)
+        client.cookies.jar.set_policy(NO_COOKIES)
         self._key_of = key_of
 
     @property
@@ -444,25 +448,30 @@ class Upstreams:
             raise _no_such_url()
         response = await self._client.send(request, stream=True, follow_redirects=False)
         try:
-            return _bounded(response, max_bytes, key)
+            return bounded(response, max_bytes, key)
         except BaseException:
             await response.aclose()
             raise
 
     def key(self, upstream: Upstream, tenant: str, headers: Mapping[str, str]) -> str | None:
-        """The key that a tenant uses there; None if none is known."""
+        """The key that a tenant uses there; None if none is known.
+
+        A server that needs none gets a placeholder: client libraries require some key.
+        """
         if upstream.key == STORED_KEY:
             return self._key_of(tenant, upstream.name)
         if upstream.key != CLIENT_KEY:
             return upstream.key
-        keys = (headers.get(name, "").removeprefix("Bearer ") for name in _KEY_HEADERS)
+        keys = (headers.get(name, "").removeprefix("Bearer ") for name in KEY_HEADERS)
         return next((key for key in keys if key and not key.startswith(OURS)), None)
 
     def _own_key(self, upstream: Upstream, proxied: ProxiedRequest) -> str | None:
-        """The key that is sent instead of the client's; None where the client's is."""
+        """The key that is sent instead of the client's: empty for none, None for the client's."""
         if upstream.key == CLIENT_KEY:
             return None
         check_allowed(proxied.method, proxied.path, upstream.paths)
+        if upstream.key == NO_KEY:
+            return ""
         key = self.key(upstream, proxied.tenant, {})
         if key is None:
             raise InvalidInput(
@@ -499,10 +508,10 @@ def _request_headers(proxied: ProxiedRequest, key: str | None) -> Headers:
         lower = name.lower().decode("latin-1")
         if lower in dropped or lower.startswith(_OWN_HEADERS) or _SECRET.search(value):
             continue
-        if lower not in _KEY_HEADERS or (key is None and OURS.encode() not in value):
+        if lower not in KEY_HEADERS or (key is None and OURS.encode() not in value):
             yield name, value
-    if key is not None:
-        # The provider of the format takes the first; compatible servers look for the other.
+    if key:
+        # Anthropic reads x-api-key; servers that are only compatible may read the other.
         if proxied.path.startswith("/v1/messages"):
             yield b"x-api-key", key.encode()
         yield b"authorization", f"Bearer {key}".encode()

@@ -17,7 +17,7 @@ from urllib.request import getproxies
 import httpcore2
 import httpx2
 
-from refold.gateway.dialects.dialect import AnswerAssembler, Dialect
+from refold.gateway.dialects.dialect import AnswerAssembler, Dialect, read_object
 from refold.gateway.dialects.events import Event, Events, EventTooLarge
 
 _MAX_BUFFERED: Final = 1 << 18
@@ -25,6 +25,12 @@ _MAX_BUFFERED: Final = 1 << 18
 _GRACE_TURNS: Final = 16
 """Turns of the event loop in which what has come by a deadline is still seen."""
 _NEXT_ADDRESS_DELAY: Final = 0.25  # seconds until another of a host's addresses is tried too
+_COMPACT: Final = b"compact"
+_COMPACTION_SIGNALS: Final = {
+    "agent.thread_context_compacted",
+    "thread_context_compacted",
+    "compaction_delta",
+}
 _PRELIMINARY_EVENTS: Final = frozenset(
     {"response.created", "response.in_progress", "response.queued"}
 )
@@ -383,6 +389,17 @@ def _wake(waiting: asyncio.Future[bool] | None, *, value: bool = True) -> None:
         waiting.set_result(value)
 
 
+def compaction_signal(event: Event) -> str:
+    """The name of a provider's own compaction event; empty for all others.
+
+    Such an event is passed on. It describes the provider's context and does not change ours.
+    """
+    data = read_object(event.data) or {}
+    delta = data.get("delta")
+    kinds = (event.name, data.get("type"), delta.get("type") if isinstance(delta, dict) else None)
+    return next((str(kind) for kind in kinds if kind in _COMPACTION_SIGNALS), "")
+
+
 class UpstreamStream:
     """An event stream that is passed on byte for byte, but for its end: that waits."""
 
@@ -392,6 +409,8 @@ class UpstreamStream:
         """The data of the first error event."""
         self.silent = False
         """The stream ended, and nothing had come."""
+        self.compaction_signal = ""
+        """The event by which the provider said that it compacted its own context."""
         self._response = response
         self._raw: AsyncIterator[bytes] = response.aiter_raw()
         self._events = Events()
@@ -468,6 +487,8 @@ class UpstreamStream:
         return has_content
 
     def _assemble(self, event: Event) -> bool:
+        if _COMPACT in event.raw:  # few events are worth reading twice
+            self.compaction_signal = compaction_signal(event) or self.compaction_signal
         before = self.assembler.failed
         hold = self.assembler.take(event)
         if self.assembler.failed and not before:

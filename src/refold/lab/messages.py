@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import JsonValue, TypeAdapter
 
 from refold.errors import InvalidInput
-from refold.fold.extractive import Find, identifiers, strings
+from refold.fold.identifiers import Find, identifiers, strings
 from refold.models.catalog import tokenizer
 
 Json = dict[str, JsonValue]

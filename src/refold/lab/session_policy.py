@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from refold.fold.compactor import Write
 from refold.fold.events import CompactionComplete, FoldEvent
-from refold.fold.extractive import CHANGED, EARLIER, OPEN, RESULTS, extractive_summary
+from refold.fold.extractive import extractive_summary
+from refold.fold.facts import CHANGED, EARLIER, OPEN, RESULTS
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary

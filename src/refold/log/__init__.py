@@ -8,6 +8,7 @@ from refold.log.codec import CODEC, Author, Clock, Codec, wall_clock
 from refold.log.entry import MAIN_SCOPE, Draft, Entry, Mark, Marked, PartRef, Span
 from refold.log.kinds import (
     Cleared,
+    Findings,
     FoldCompleted,
     FoldFailed,
     FoldStarted,
@@ -61,6 +62,7 @@ __all__ = [
     "Draft",
     "Entry",
     "Erased",
+    "Findings",
     "FoldCompleted",
     "FoldFailed",
     "FoldStarted",

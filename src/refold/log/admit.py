@@ -1,4 +1,4 @@
-"""Whether drafts may be appended, and what a store must then write.
+"""Whether drafts may be appended, what a store must then write, and what forgetting leaves.
 
 The whole rule of appending is here, as a function of what the store has read; the stores only read,
 write and commit. Nothing is written before everything is checked.

@@ -267,7 +267,7 @@ class Marked(NamedTuple):
     tip: int
     """The session's newest marked entry."""
     before: int
-    """The newest marked entry before that one; 0 if there is none."""
+    """The newest marked entry before `tip`; 0 if there is none."""
 
 
 def check_mark(mark: Mark, drafts: Sequence[Draft]) -> None:

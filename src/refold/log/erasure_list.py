@@ -2,7 +2,8 @@
 
 A backup made before a `forget` still has the text. The store knows what it forgot: the names of
 removed sessions, and the seqs and ids of entries that are tombstones. Keep the list of these next
-to the backups. It holds no text of a conversation, except where a session's name does.
+to the backups. It holds no text of a conversation, except where a session's name does. A store's
+forget journal is such a list too, to which each erasure is appended.
 
 An entry is identified by its seq and id, a session by the id of its first entry. So a new session
 of the same name, or an entry written after the restore at the same seq, is not mistaken for the
@@ -11,7 +12,7 @@ forgotten one.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -50,10 +51,14 @@ _LINE: Final[TypeAdapter[Forgotten]] = TypeAdapter(Forgotten)
 
 @dataclass(slots=True)
 class ForgottenAgain:
+    """What was forgotten again, or in a dry run, what would be."""
+
     sessions: int = 0
     entries: int = 0
     absent: int = 0
     """Sessions and entries on the list that were not there, or were forgotten already."""
+    places: list[str] = field(default_factory=list[str])
+    """Each session with its entries, for people."""
 
 
 def dump_header() -> str:
@@ -70,6 +75,7 @@ def dump(forgotten: Forgotten) -> Iterator[str]:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Forgotten]:
+    """Read a list. Half a line at its end is left out: its writer was killed before it erased."""
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (0, ""))
     if first.strip() != dump_header():
@@ -78,27 +84,33 @@ def parse(lines: Iterable[str]) -> Iterator[Forgotten]:
         try:
             item = _LINE.validate_json(line)
         except ValidationError as error:
+            if not line.endswith("\n"):
+                return
             raise InvalidInput(f"Line {number} of the list cannot be read.", _WRONG_FILE) from error
         check_name(item.tenant, "tenant")
         check_name(item.session)
         yield item
 
 
-async def forget_again(store: Store, forgotten: Iterable[Forgotten]) -> ForgottenAgain:
+async def forget_again(
+    store: Store, forgotten: Iterable[Forgotten], *, dry_run: bool = False
+) -> ForgottenAgain:
     report = ForgottenAgain()
     sessions: list[ForgottenSession] = []
     for item in forgotten:
         if isinstance(item, ForgottenSession):
             sessions.append(item)
         else:
-            await _forget_entries(store.log(item.tenant), item, report)
+            await _forget_entries(store.log(item.tenant), item, report, dry_run=dry_run)
     # Forks keep what they read of a removed session, so their own entries are forgotten first.
     for item in sessions:
-        await _forget_session(store.log(item.tenant), item, report)
+        await _forget_session(store.log(item.tenant), item, report, dry_run=dry_run)
     return report
 
 
-async def _forget_entries(log: Log, forgotten: ForgottenEntries, report: ForgottenAgain) -> None:
+async def _forget_entries(
+    log: Log, forgotten: ForgottenEntries, report: ForgottenAgain, *, dry_run: bool
+) -> None:
     ids = dict(forgotten.entries)
     try:
         head = await log.head(forgotten.session)
@@ -109,21 +121,36 @@ async def _forget_entries(log: Log, forgotten: ForgottenEntries, report: Forgott
             if entry.id == ids[entry.seq] and not entry.forgotten
         ]
         for span in spans_of(living):
-            await log.forget(forgotten.session, span)
+            if not dry_run:
+                await log.forget(forgotten.session, span)
     except (SessionNotFound, SessionForgotten):
         living = []
+    if living:
+        spans = ", ".join(_as_text(span) for span in spans_of(living))
+        report.places.append(f"{forgotten.tenant}: {forgotten.session}: {spans}")
     report.entries += len(living)
     report.absent += len(ids) - len(living)
 
 
-async def _forget_session(log: Log, forgotten: ForgottenSession, report: ForgottenAgain) -> None:
+def _as_text(span: Span) -> str:
+    return f"{span.first}-{span.last}" if len(span) > 1 else str(span.first)
+
+
+async def _forget_session(
+    log: Log, forgotten: ForgottenSession, report: ForgottenAgain, *, dry_run: bool
+) -> None:
     try:
         [first] = await log.read(forgotten.session, Span(1, 1), whole=False)
+        updated_at = (await log.info(forgotten.session)).updated_at
     except (SessionNotFound, SessionForgotten):
         report.absent += 1
         return
     names = [] if first.id == forgotten.successor else [forgotten.session]
     # As retention does: what its forks forgot too is on the list by itself.
-    gone = await log.expire(forgotten.forgotten_at + 1, only=names) if names else []
+    if dry_run:
+        gone = names if updated_at <= forgotten.forgotten_at else []
+    else:
+        gone = await log.expire(forgotten.forgotten_at + 1, only=names) if names else []
+    report.places += [f"{forgotten.tenant}: {session}: all of it" for session in gone]
     report.sessions += len(gone)
     report.absent += 1 - len(gone)

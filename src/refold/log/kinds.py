@@ -189,6 +189,24 @@ class FoldUndone(_Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Findings(_Kind):
+    """What a delegated agent found: from here on, its tool results in the spans are references.
+
+    Only the agent of the entry's scope sees them so; only the newest findings apply.
+    """
+
+    KIND: ClassVar[str] = "findings"
+    KEPT: ClassVar[frozenset[str]] = frozenset({"spans"})
+
+    spans: tuple[Span, ...]
+    summary: JsonValue
+
+    def rests_on(self) -> tuple[Span, ...]:
+        """The results, and the earlier findings that its text is based on."""
+        return union((*self.spans, *spans_of(_repeated_folds(self.summary))))
+
+
+@dataclass(frozen=True, slots=True)
 class Rewound(_Kind):
     """The view is again as it was when `to` was the newest entry."""
 
@@ -333,6 +351,7 @@ KINDS: tuple[type[Value], ...] = (
     FoldCompleted,
     FoldFailed,
     FoldUndone,
+    Findings,
     Rewound,
     Cleared,
     Forgot,

@@ -129,6 +129,10 @@ class LockHandle(Protocol):
         """Note that the fold is about to be made; how often that was noted, this time included."""
         ...
 
+    def settle(self) -> None:
+        """Drop what `attempt` noted: those folds have ended."""
+        ...
+
     def release(self) -> None:
         """Let go; a second time changes nothing."""
         ...

@@ -3,9 +3,17 @@
 The log keeps every word of a session; memory keeps what is worth knowing elsewhere.
 """
 
-from refold.memory.board import Board, BoardState, Branch, ContextBoard, Fact, branch_of
+from refold.memory.board import (
+    Board,
+    BoardState,
+    Branch,
+    ContextBoard,
+    Fact,
+    branch_of,
+    is_internal,
+)
 from refold.memory.consolidation import Consolidated, Rem, consolidate
-from refold.memory.daily import DailyFiles
+from refold.memory.daily import DailyFiles, Remembered, daily_files, daily_notes, search_memory
 from refold.memory.memory import OVERFLOW, Leaving, MemorySink, Note, Reason, remembering
 
 __all__ = [
@@ -22,7 +30,12 @@ __all__ = [
     "Note",
     "Reason",
     "Rem",
+    "Remembered",
     "branch_of",
     "consolidate",
+    "daily_files",
+    "daily_notes",
+    "is_internal",
     "remembering",
+    "search_memory",
 ]

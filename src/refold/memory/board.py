@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -21,7 +21,7 @@ from refold.fold.material import Material, Passage
 from refold.fold.secrets import redact
 from refold.fold.summary import Claim, one_line, sound
 from refold.fold.write.draft import Draft, DraftClaim
-from refold.log import CODEC, Author, Entry, Log, Note, Opened
+from refold.log import CODEC, Author, Entry, Log, Note, Opened, PartRef, SessionInfo, SessionPage
 from refold.log.entry import LONGEST_NAME
 
 PROFILE: Final = "board"
@@ -36,6 +36,7 @@ MAX_ADDED: Final = 8
 """Facts of one record; the prompt asks for fewer."""
 
 _SPOKEN = ("prompt", "text", "call")
+_LEAST_SHARE = 0.5  # of the words of a fact must stand in one sentence
 _NUMBERED = re.compile(r"^(The user) \(entry \d+\)")
 _FORMAT = "openai-chat"  # a session must have one; a board never has messages
 _DIGITS = 12  # of a digest
@@ -51,6 +52,24 @@ _GIT_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 """Keeps git from using the network or a terminal."""
+
+
+def is_internal(info: SessionInfo) -> bool:
+    """Whether a session holds no conversation, but what Refold itself notes down: a board."""
+    return info.profile == PROFILE
+
+
+async def conversations(
+    log: Log, *, search: str | None = None, limit: int = 50, page: str | None = None
+) -> SessionPage:
+    """As `Log.sessions`, without internal sessions; a page is full unless it is the last."""
+    found: list[SessionInfo] = []
+    while True:
+        listed = await log.sessions(search=search, limit=limit - len(found), page=page)
+        found += [info for info in listed.sessions if not is_internal(info)]
+        page = listed.next
+        if page is None or len(found) == limit:
+            return SessionPage(tuple(found), page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +251,8 @@ class Board:
 
 def as_fact(text: str) -> str:
     """The text as a board stores it: one printable line, without secrets."""
-    line = one_line(redact(sound(text)), MAX_FACT)
-    return "".join(filter(str.isprintable, line)).strip()
+    shown = "".join(one for one in sound(text) if one.isprintable() or one.isspace())
+    return one_line(redact(shown), MAX_FACT).strip()
 
 
 def board_state(entries: Iterable[Entry], before: int | None = None) -> BoardState:
@@ -332,6 +351,7 @@ def _checked(text: str, cited: Sequence[Passage]) -> tuple[tuple[Claim, ...], st
     """The fact as claims that the entries support, or why they do not: half a fact is none."""
     # Its rules take a while to import, and are needed here only.
     from refold.fold.ground import ground  # noqa: PLC0415
+    from refold.fold.ground.sources import repeats  # noqa: PLC0415
 
     claim = DraftClaim("notes", text, tuple(passage.seq for passage in cited))
     grounded = ground(Draft(claims=(claim,)), Material(tuple(cited)))
@@ -340,4 +360,39 @@ def _checked(text: str, cited: Sequence[Passage]) -> tuple[tuple[Claim, ...], st
             if finding.verdict == verdict:
                 return (), finding.why.rstrip(".") or "the entries do not say so"
     claims = tuple(claim for section in grounded.sections for claim in section.claims)
-    return claims, "the entries do not say so"
+    said = _nearest(text, cited)
+    if said is None:
+        return (), "the entries do not say so"
+    # What the user wants is kept in the user's own words.
+    if said.role == "user" and not repeats(text, said.text):
+        return (Claim(f'The user: "{said.text}"', (PartRef(said.seq, 0),)),), ""
+    return claims, ""
+
+
+class _Said(NamedTuple):
+    share: float
+    """Of a fact's words."""
+    seq: int
+    role: str
+    text: str
+
+
+def _nearest(text: str, cited: Sequence[Passage]) -> _Said | None:
+    """The sentence that has most of a fact's words, if it has half of them."""
+    from refold.fold.ground.evidence import split  # noqa: PLC0415 - as above
+    from refold.fold.ground.names import content  # noqa: PLC0415 - as above
+
+    wanted = content(text)
+    sentences = (
+        _Said(
+            sum(word in {*content(sentence)} for word in wanted) / max(1, len(wanted)),
+            passage.seq,
+            passage.role,
+            sentence,
+        )
+        for passage in cited
+        for shape in passage.shapes
+        for sentence in split(shape.text)
+    )
+    best = max(sentences, default=None)
+    return best if best and best.share >= _LEAST_SHARE else None

@@ -12,17 +12,26 @@ import os
 import re
 import stat
 from codecs import getincrementaldecoder
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, tzinfo
+from math import log, sqrt
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from refold.errors import NotRemembered
+from refold.fold.compactor import Remember
 from refold.fold.secrets import redact
 from refold.fold.summary import sound
-from refold.memory.memory import Note, Reason
+from refold.log import DEFAULT_TENANT
+from refold.log.text import index_words
+from refold.memory.board import Board
+from refold.memory.memory import Note, Reason, remembering
+from refold.user_files import data_folder
+from refold.view.profiles import Memory, Profile
 
 FOLDER = "memory"
 LOCK = ".lock"
@@ -44,6 +53,13 @@ _MARKUP = re.compile(r"^(\s*)<")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.md")
+_SECTION = re.compile(r"^(?=## )", re.MULTILINE)
+_COMPLETE_MARK = re.compile(rf"^{_MARK_START} [0-9a-f]{{32}}{_MARK_END}$", re.MULTILINE)
+_MAX_SEARCHED = 1_000
+"""How many of the newest files are searched by words."""
+_MAX_FOUND = 20
+_USUAL_WORDS = 40
+"""Matches in a longer note say less."""
 _MAX_DAYS = 40
 """How many of the newest files are searched for a note that may be there already."""
 _FIXES = {
@@ -57,6 +73,29 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+class Remembered(NamedTuple):
+    """Something that memory holds: a section of a daily file, or a fact of a board."""
+
+    where: str
+    text: str
+
+
+def daily_notes(profile: Profile, tenant: str) -> Remember | None:
+    """Writes a note of each summary to the daily files of a tenant, where they are switched on."""
+    files = daily_files(profile.memory, tenant)
+    return remembering(files) if files is not None else None
+
+
+def daily_files(values: Memory, tenant: str = DEFAULT_TENANT) -> "DailyFiles | None":
+    """The daily files of a tenant, where the settings switch them on."""
+    if not values.daily:
+        return None
+    folder = Path(values.folder).expanduser() if values.folder else data_folder()
+    if tenant != DEFAULT_TENANT:
+        folder /= f"tenant-{quote(tenant, safe='')}"
+    return DailyFiles(folder, create=True)
+
+
 class DailyFiles:
     """Writes notes to `memory/YYYY-MM-DD.md`, in an existing folder.
 
@@ -65,9 +104,16 @@ class DailyFiles:
     """
 
     def __init__(
-        self, folder: Path | str, *, zone: tzinfo | None = None, patience: float = PATIENCE
+        self,
+        folder: Path | str,
+        *,
+        zone: tzinfo | None = None,
+        patience: float = PATIENCE,
+        create: bool = False,
     ) -> None:
+        """`create` makes the folder when the first note is written, if it is missing."""
         self._folder = Path(folder)
+        self._create = create
         self._zone = zone
         self._patience = patience
 
@@ -80,6 +126,8 @@ class DailyFiles:
 
     def _write(self, note: Note) -> None:
         try:
+            if self._create:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked_folder(self._folder, FOLDER, self._patience) as folder:
                 name = self._name(note)
                 if not _is_there(folder, note, name):
@@ -104,11 +152,35 @@ class DailyFiles:
                 section = f"\n{heading}\n\n{text}\n\n{MARK.format(digest=note.digest)}\n"
             append(file, f"{start}{section}".encode())
 
+    async def notes(self) -> list[Remembered]:
+        """The sections of the newest files, whoever wrote them, the newest file first."""
+        return await asyncio.to_thread(self._notes)
+
+    def _notes(self) -> list[Remembered]:
+        try:
+            with (
+                _closing(_parent(self._folder)) as above,
+                _closing(_child(above, self._folder / FOLDER)) as folder,
+            ):
+                days = sorted(filter(_DAY_FILE.fullmatch, os.listdir(folder)), reverse=True)  # noqa: PTH208 - a descriptor
+                texts = ((day, read(folder, day)) for day in days[:_MAX_SEARCHED])
+                return [note for day, text in texts for note in _sections(day, text)]
+        except (NotRemembered, OSError):  # nothing was noted yet
+            return []
+
     def _name(self, note: Note) -> str:
         return f"{self._when(note).date()}.md"
 
     def _when(self, note: Note) -> datetime:
         return datetime.fromtimestamp(note.at / 1000, UTC).astimezone(self._zone)
+
+
+def _sections(day: str, content: bytes) -> Iterator[Remembered]:
+    text = _COMPLETE_MARK.sub("", content.decode(errors="replace"))
+    for section in _SECTION.split(text):
+        heading, _, body = section.partition("\n")
+        if body.strip():
+            yield Remembered(f"{day.removesuffix('.md')} {heading.lstrip('# ')}", body.strip())
 
 
 def _is_there(folder: int, note: Note, name: str) -> bool:
@@ -270,3 +342,37 @@ def closing(text: str) -> str:
     if ours and line.startswith("<!--") and "-->" not in line:
         return f"{_MARK_END}\n"
     return "\n" if line else ""
+
+
+# Search over what memory holds: the sections of daily files, and the facts of a board.
+
+
+async def search_memory(
+    query: str, limit: int, *, daily: DailyFiles | None = None, board: Board | None = None
+) -> list[Remembered]:
+    """The matches with most of these words, rare words first; among equals, the newest."""
+    notes = [*await _facts(board), *(await daily.notes() if daily else ())]
+    return rank(query, notes)[: max(1, min(limit, _MAX_FOUND))]
+
+
+def rank(query: str, notes: Sequence[Remembered]) -> list[Remembered]:
+    """The notes with any of these words, the best first."""
+    wanted = {*index_words(query)}
+    counted = [Counter(index_words(f"{note.where} {note.text}")) for note in notes]
+    holders = {word: sum(word in counts for counts in counted) for word in wanted}
+
+    def score(counts: Counter[str]) -> float:
+        matches = ((word, counts[word]) for word in wanted if counts[word])
+        worth = sum(log(1 + len(notes) / holders[word]) * (1 + log(n)) for word, n in matches)
+        return worth / sqrt(max(1, counts.total() / _USUAL_WORDS))
+
+    scored = [(score(counts), note) for counts, note in zip(counted, notes, strict=True)]
+    return [note for worth, note in sorted(scored, key=lambda pair: -pair[0]) if worth > 0]
+
+
+async def _facts(board: Board | None) -> list[Remembered]:
+    facts = (await board.state()).facts if board is not None else ()
+    return [
+        Remembered(f"board, {datetime.fromtimestamp(fact.at / 1000, UTC).date()}", fact.text)
+        for fact in reversed(facts)
+    ]

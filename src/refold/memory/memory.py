@@ -1,4 +1,4 @@
-"""Notes: what sessions leave to memory, when it is written, and how it is forgotten."""
+"""Notes that sessions leave to memory; and `forget`, which also erases facts and titles."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.fold.compactor import Compactor, Remember, from_the_log
-from refold.fold.extractive import STATE
+from refold.fold.facts import STATE
 from refold.fold.job import Job, Make
 from refold.fold.summary import Summary, one_line
 from refold.fold.write.phrases import HEADINGS
@@ -20,7 +20,7 @@ from refold.log import CODEC, Entry, Erased, Log, Opened, Span, Titled
 from refold.log.codec import wall_clock
 from refold.log.entry import intersect, subtract, union
 from refold.log.text import text_of, words
-from refold.memory.board import NAME, PROFILE, Fact, all_facts
+from refold.memory.board import NAME, Fact, all_facts, is_internal
 from refold.view import Counter, Plan
 from refold.view.view_input import ViewInput
 
@@ -117,7 +117,7 @@ async def forgotten_words(log: Log, session: str, span: Span) -> set[str]:
 
 
 async def _unsourced_titles(log: Log, session: str, span: Span) -> list[int]:
-    """The entries outside of the span with a title of its words that names no source."""
+    """The entries outside of the span whose title names no source and shares the span's words."""
     info = await log.info(session)
     [first] = await log.read(session, Span(1, 1))
     titled = _title_in(first)
@@ -155,7 +155,7 @@ async def _boards(log: Log) -> list[str]:
     page = None
     while True:
         found = await log.sessions(search=NAME, limit=_PAGE, page=page)
-        boards += [info.session for info in found.sessions if info.profile == PROFILE]
+        boards += [info.session for info in found.sessions if is_internal(info)]
         if (page := found.next) is None:
             return boards
 

@@ -101,7 +101,10 @@ WELL_KNOWN: Final = (
 
 
 def facts_of(model: str, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
-    """What is known of a model, named with its provider ("openai:gpt-4o") or without."""
+    """A model's window, longest answer and prices, from settings and the collection.
+
+    It is named with its provider ("openai:gpt-4o") or without.
+    """
     # The settings for the full name override those for the bare one.
     bare = model.partition(":")[2] or model
     settings = [overrides[name] for name in (bare, model) if name in overrides]
@@ -113,10 +116,29 @@ def facts_of(model: str, overrides: Overrides = NO_OVERRIDES) -> ModelFacts:
     own_prices = (own.input_price, own.output_price, own.cache_read_price, own.cache_write_price)
     return ModelFacts(
         model,
-        own.window or (info.context_window if info else None),
+        own.window or (info.context_window if info else None) or _window_of(model),
         own.output,
         Prices(*(b if a is None else a for a, b in zip(own_prices, prices, strict=True))),
     )
+
+
+_WINDOWS: Final[Mapping[str, int]] = {
+    "gemini-2.5-pro": 1_048_576,
+    "gemini-3.1-pro-preview": 1_048_576,
+    "mistral-medium-latest": 262_144,
+    "mistral-small-latest": 262_144,
+}
+"""Windows that the collection lacks for the provider itself, and has elsewhere: for the same model
+at OpenRouter, or for the model that an alias stands for (Mistral Medium 3.5, Mistral Small 4). It
+does not say what `mistral-large-latest` stands for, so that window stays unknown."""
+_WINDOW_PROVIDERS: Final = {"google", "google-cloud", "mistral"}
+
+
+def _window_of(model: str) -> int | None:
+    provider, colon, name = model.partition(":")
+    if not colon:
+        return _WINDOWS.get(model)
+    return _WINDOWS.get(name) if provider in _WINDOW_PROVIDERS else None
 
 
 def model_names(overrides: Overrides = NO_OVERRIDES) -> list[str]:

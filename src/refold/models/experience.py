@@ -80,6 +80,8 @@ class Setup:
     prices: Prices = field(default_factory=Prices)
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of instructions, tools and settings, for the request records."""
+    instructions: str = ""
+    """The model's instructions, as text."""
 
     @classmethod
     def of(
@@ -107,7 +109,8 @@ class Setup:
             "tools": _hash("\0".join(definitions)),
             "settings": _hash(profile.model_dump_json()),
         }
-        return cls(model, counter, budget, profile, facts_of(model, models).prices, hashes)
+        prices = facts_of(model, models).prices
+        return cls(model, counter, budget, profile, prices, hashes, instructions)
 
     def within(self, learned: int) -> "Setup":
         return replace(self, budget=self.budget._replace(learned=learned))

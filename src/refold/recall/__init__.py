@@ -2,7 +2,7 @@
 
 from refold.recall.search import HitState, SearchHit, SessionHit, search, search_sessions, terms_of
 from refold.recall.text import EntryText, Reader
-from refold.recall.tools import Tool, recall_tools
+from refold.recall.tools import Tool, memory_tool, recall_tools
 from refold.recall.unfold import (
     Cursor,
     Page,
@@ -26,6 +26,7 @@ __all__ = [
     "SessionHit",
     "Text",
     "Tool",
+    "memory_tool",
     "part_ref",
     "read_artifact",
     "read_part",

@@ -6,7 +6,7 @@ rest. Wrong arguments are answered with a sentence. No framework is needed to of
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
@@ -31,6 +31,10 @@ _HERE = "earlier in this conversation"
 _FRAME = 500  # characters kept for the tool's own words
 _PLACE = re.compile(r"\D*?(\d{1,9})(?: *(?:-|\u2013|to) *(\d{1,9}))?\D*")
 _PART = re.compile(r"\d\.\d")
+
+
+Find = Callable[[str, int], Awaitable[Sequence[tuple[str, str]]]]
+"""Searches long-term memory for words, up to a limit of matches: where each is, and its text."""
 
 
 class Answers:
@@ -263,6 +267,28 @@ def recall_tools(
         return tools
     more = (_tool(SearchArguments, recall_everywhere), _tool(ReadInArguments, recall_read_in))
     return (*tools, *more)
+
+
+def memory_tool(find: Find) -> Tool:
+    """A tool that searches long-term memory."""
+
+    async def memory_search(query: str, limit: int = 5) -> str:
+        """Find what is known from earlier conversations, and from parts of this one that are gone.
+
+        It searches the daily notes and the board. Give the words that would be in a note. The best
+        matches come first, each with the day it was written.
+        """
+        matches = [f"[{where}]\n{text}" for where, text in await find(query, limit)]
+        if not matches:
+            return "Nothing was found. Try other words: names, topics, decisions."
+        shown = fitting(matches, CHARS - _FRAME)
+        if not shown:  # the best match alone is too long
+            shown = fitting([matches[0][: CHARS // 2]], CHARS - _FRAME)
+        left = len(matches) - len(shown)
+        closing = f"{left} more had no room: ask for less, or in other words." if left else ""
+        return framed(_QUOTED.format(where="long-term memory"), "\n".join(shown), closing)
+
+    return _tool(SearchArguments, memory_search)
 
 
 def _tool(arguments: type[BaseModel], call: Callable[..., Awaitable[str]]) -> Tool:

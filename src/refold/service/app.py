@@ -7,6 +7,7 @@ import math
 import resource
 import signal
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -28,7 +29,7 @@ from refold.log import Store
 from refold.service import metrics
 from refold.service.api.router import router
 from refold.service.keys import NoSecrets, keyring_of
-from refold.service.middleware import ServiceMiddleware, slow_client_protocol
+from refold.service.middleware import ACCESS_LOG, ServiceMiddleware, slow_client_protocol
 from refold.service.problem import SAFE, refused_at
 from refold.service.service import Service
 from refold.service.uvicorn_compat import check, is_news
@@ -62,7 +63,10 @@ def app(
         local: Whether only this machine reaches it: then it needs no keys until one is made.
         worker: Whether it makes folds itself if the store is on a server.
     """
-    service = Service(settings, store or open_store(address), address, local=local, worker=worker)
+    if store is None:
+        journal = settings.profile.store.forget_journal
+        store = open_store(address, forget_journal=journal)
+    service = Service(settings, store, address, local=local, worker=worker)
     return application(service)
 
 
@@ -96,8 +100,7 @@ def application(service: Service, extra_routes: Iterable[BaseRoute] = ()) -> Fas
     async def answer(request: Request, error: Any) -> Response:  # noqa: ANN401 - as Starlette has it
         if isinstance(error, RequestValidationError):
             error = InvalidInput("The request is not as it must be.", f"{_OPENAPI} says how.")
-        # Not `request.url`, which depends on the Host header.
-        return refuse(request.scope["path"], error)
+        return refuse(request.scope, error)
 
     for kind in (RefoldError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, answer)
@@ -116,7 +119,7 @@ async def _healthz(request: Request) -> Response:
     """The process runs; reports what is known about its store, without asking it."""
     service: Service = request.app.state.service
     store = "available" if service.guard.available else "unavailable"
-    return JSONResponse({"status": "ok", "store": store}, headers=dict(SAFE))
+    return JSONResponse({"status": "ok", "store": store, **_folds(service)}, headers=dict(SAFE))
 
 
 async def _readyz(request: Request) -> Response:
@@ -128,10 +131,17 @@ async def _readyz(request: Request) -> Response:
     if service.draining.is_set():
         return _unready("draining")
     if await service.readiness.answers():
-        return JSONResponse({"status": "ready", "store": "available"}, headers=dict(SAFE))
+        ready = {"status": "ready", "store": "available", **_folds(service)}
+        return JSONResponse(ready, headers=dict(SAFE))
     if not service.settings.serve.fail_open:
         return _unready("the store does not answer")
     return JSONResponse({"status": "ready", "store": "unavailable"}, headers=dict(SAFE))
+
+
+def _folds(service: Service) -> dict[str, str]:
+    """What is wrong with folds, if something is: requests are answered meanwhile."""
+    problem = service.workers.problem
+    return {"folds": problem} if problem else {}
 
 
 def _unready(why: str) -> Response:
@@ -200,8 +210,8 @@ def calm_garbage_collection() -> None:
     gc.set_threshold(_GC_THRESHOLD, 20, 50)
 
 
-def log_to_standard_error() -> None:
-    """Log to standard error, without secrets."""
+def log_to_standard_error(*, json_access_log: bool = False) -> None:
+    """Log to standard error, without secrets; the access log to standard output if it is JSON."""
     # The service logs an outage once; the driver would log each attempt to connect.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     handler = logging.StreamHandler()
@@ -212,6 +222,11 @@ def log_to_standard_error() -> None:
         logger.setLevel(level)
         logger.addHandler(handler)
         logger.propagate = False
+    if json_access_log:
+        # Its lines have no secrets, and a filter of whole lines might cut through their syntax.
+        lines = logging.StreamHandler(sys.stdout)
+        ACCESS_LOG.addHandler(lines)
+        ACCESS_LOG.propagate = False
 
 
 def is_local(sock: socket.socket) -> bool:

@@ -40,6 +40,13 @@ class Caller:
         if not self.may(role):
             raise RoleNeeded(f"This needs a key with the role {role!r}.")
 
+    def require_operator(self) -> None:
+        """Refuse administrators of one tenant: what concerns all of them is the operator's."""
+        if self.tenant != DEFAULT_TENANT or not self.may("admin"):
+            raise RoleNeeded(
+                f"This needs a key with the role 'admin' of the tenant {DEFAULT_TENANT!r}."
+            )
+
 
 class Gatekeeper(Protocol):
     """The parts of the service, at `app.state.service`, that decide about a request."""
@@ -77,7 +84,7 @@ async def caller_of(request: Request, *, max_stale: float = 0.0) -> Caller:
 
 
 async def gateway_caller(request: Request) -> Caller:
-    """The caller of a model, if the tenant's quota is not used up.
+    """The caller of a gateway route: a key with the role `use`, of a tenant with quota left.
 
     The request holds a slot from now on; the middleware releases it when the request ends.
     """

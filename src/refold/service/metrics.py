@@ -107,11 +107,16 @@ def export_to_prometheus() -> "SdkMeterProvider":
         from opentelemetry import metrics  # noqa: PLC0415 - optional
         from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415
         from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise InvalidInput(
             "Metrics need packages that are not installed.", 'pip install "refold[metrics]"'
         ) from error
-    provider = MeterProvider([PrometheusMetricReader()])
+    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES name the service; only else do we.
+    resource = Resource.create()
+    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: "refold"}))
+    provider = MeterProvider([PrometheusMetricReader()], resource)
     metrics.set_meter_provider(provider)
     return provider
 

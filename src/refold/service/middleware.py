@@ -1,11 +1,15 @@
 """The outermost layer of the service: limits on requests, the access log, and slow clients."""
 
 import asyncio
+import json
 import logging
+import re
 import time
 from collections.abc import Callable, Collection, MutableMapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, cast
+from uuid import uuid4
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -22,10 +26,12 @@ from refold.errors import (
     RequestTooSlow,
     ServiceError,
 )
+from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import V1, BrokenOff
 from refold.service.content_coding import BodyDecoder, decoder_for
 from refold.service.keys import without_secrets
 from refold.service.metrics import ServiceMetrics
+from refold.service.problem import note_failure
 from refold.service.uvicorn_compat import request_is_under_way
 from refold.settings.serve import Serve, TimeSettings
 from refold.wire.splice import JsonTooLarge, bounded_json
@@ -42,9 +48,12 @@ _MAX_DRAIN_BYTES: Final = 64 << 20
 _MAX_DRAIN_SECONDS: Final = 2.0
 _MAX_LOGGED_PATH: Final = 200
 _MAX_LOGGED_METHOD: Final = 20
+_REQUEST_ID: Final = b"refold-request-id"
+_CLIENT_REQUEST_ID: Final = b"x-request-id"
+_VALID_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
-Refuse = Callable[[str, Exception], Response]
-"""The answer to a request to a path that ended with an error."""
+Refuse = Callable[[Scope, Exception], Response]
+"""The answer to a request that ended with an error."""
 
 
 class BodyReader:
@@ -246,7 +255,8 @@ class ServiceMiddleware:
         kind = kind_of(path, self._prefixes)
         max_body = sizes.gateway if kind == "gateway" else sizes.api
         reader = BodyReader(receive, max_body, self._settings.times, sizes.headers)
-        answer = _Answer(send, reader)
+        request_id = state["request_id"] = request_id_of(scope)
+        answer = _Answer(send, reader, request_id)
         began = time.perf_counter()
         self._traffic.begin()
         try:
@@ -258,8 +268,12 @@ class ServiceMiddleware:
             self._traffic.end()
             seconds = time.perf_counter() - began
             self._metrics.answered(kind, answer.status, seconds)
-            if ACCESS_LOG.isEnabledFor(logging.INFO):
-                _log(scope, answer.status, seconds)
+            if self._settings.access_log != "off" and ACCESS_LOG.isEnabledFor(logging.INFO):
+                if answer.started and not answer.ended:
+                    reason = "The client closed the connection before the answer ended."
+                    Outcome.of(scope).fail("client-closed", reason)
+                line = _json_line if self._settings.access_log == "json" else _text_line
+                ACCESS_LOG.info("%s", line(scope, answer.status, seconds))
 
     async def _answer(self, scope: Scope, reader: BodyReader, answer: "_Answer") -> None:
         reader.check(scope)
@@ -269,9 +283,11 @@ class ServiceMiddleware:
                 await self._app(scope, WholeBodyReader(reader) if whole else reader, answer)
         except ClientDisconnect:
             answer.status = _CLIENT_CLOSED
+            Outcome.of(scope).fail("client-closed", "The client left before its request was read.")
             return
         except asyncio.CancelledError:
             if answer.started:
+                Outcome.of(scope).fail("draining", "The service stopped before the answer ended.")
                 raise
             # The server cancels its tasks when the time to drain is over: this one still answers.
             error = Draining("The service stopped before it had answered.")
@@ -280,8 +296,10 @@ class ServiceMiddleware:
         except BrokenOff as error:
             # The connection closes, so the client notices that the answer is incomplete.
             _LOGGER.warning("An upstream broke its answer off: %s", without_secrets(str(error)))
+            Outcome.of(scope).fail_upstream(error.__cause__)
         except Exception as error:
             if reader.refused is None:
+                note_failure(Outcome.of(scope), error)
                 if answer.started:
                     raise  # the connection closes, so the client notices that it is incomplete
                 await self._refuse_with(scope, error, answer)
@@ -292,7 +310,7 @@ class ServiceMiddleware:
     async def _refuse_with(
         self, scope: Scope, error: Exception, answer: "_Answer", reader: BodyReader | None = None
     ) -> None:
-        response = self._refuse(scope["path"], error)
+        response = self._refuse(scope, error)
         # RFC 9110: a sender of `Upgrade` must list it in `Connection`.
         closing = b"close, upgrade" if "upgrade" in response.headers else b"close"
         headers = [*response.raw_headers, (b"connection", closing)]
@@ -308,12 +326,14 @@ class ServiceMiddleware:
 class _Answer:
     """Sends and records the answer. Once a body was refused, only the refusal is sent."""
 
-    __slots__ = ("_reader", "_send", "started", "status")
+    __slots__ = ("_reader", "_request_id", "_send", "ended", "started", "status")
 
-    def __init__(self, send: Send, reader: BodyReader) -> None:
+    def __init__(self, send: Send, reader: BodyReader, request_id: str) -> None:
         self._send = send
         self._reader = reader
+        self._request_id = request_id.encode()
         self.started = False
+        self.ended = False
         self.status = _SERVER_ERROR
 
     async def __call__(self, message: Message) -> None:
@@ -325,7 +345,11 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
+            headers = [*message.get("headers", ()), (_REQUEST_ID, self._request_id)]
+            message = {**message, "headers": headers}
         await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.ended = True
 
 
 class Traffic:
@@ -355,15 +379,61 @@ def kind_of(path: str, prefixes: Collection[str]) -> str:
     return "api" if path.startswith(API) else "other"
 
 
-def _log(scope: Scope, status: int, seconds: float) -> None:
+def request_id_of(scope: Scope) -> str:
+    """The id that a load balancer gave the request in `X-Request-Id`, else a new one."""
+    for name, value in scope["headers"]:
+        if name == _CLIENT_REQUEST_ID and _VALID_REQUEST_ID.fullmatch(value):
+            given = value.decode()
+            if without_secrets(given) == given:
+                return given
+    return uuid4().hex
+
+
+def _text_line(scope: Scope, status: int, seconds: float) -> str:
     """One line without possible secrets: no query, no header, no body."""
-    raw: bytes = scope.get("raw_path") or scope["path"].encode()
-    path = without_secrets(raw.partition(b"?")[0].decode("ascii", "backslashreplace"))
     caller = scope["state"].get("caller")
     who = f"{caller.tenant} {caller.key or '-'}" if caller else "- -"
     client = (scope.get("client") or ("-",))[0]
-    method, path = _clip(scope["method"], _MAX_LOGGED_METHOD), _clip(path, _MAX_LOGGED_PATH)
-    ACCESS_LOG.info("%s %s %s %d %.0fms %s", client, method, path, status, seconds * 1e3, who)
+    method = _clip(scope["method"], _MAX_LOGGED_METHOD)
+    failure = Outcome.of(scope).failure
+    why = f" {failure.code}" if failure else ""
+    return f"{client} {method} {_logged_path(scope)} {status} {seconds * 1e3:.0f}ms {who}{why}"
+
+
+def _json_line(scope: Scope, status: int, seconds: float) -> str:
+    """The same as a JSON object, and what is known of the answer; unknown fields are left out."""
+    outcome, caller = Outcome.of(scope), scope["state"].get("caller")
+    usage, failure = outcome.usage, outcome.failure
+    tokens: dict[str, object] | None = None
+    if usage is not None:
+        tokens = {"input": usage.input, "output": usage.output, "cached": usage.cache_read}
+        if outcome.estimated:
+            tokens = {"input": usage.input, "output": usage.output, "estimated": True}
+    fields: dict[str, object] = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "request": scope["state"]["request_id"],
+        "client": (scope.get("client") or ("",))[0],
+        "method": _clip(scope["method"], _MAX_LOGGED_METHOD),
+        "path": _logged_path(scope),
+        "status": status,
+        "duration_ms": round(seconds * 1e3, 1),
+        "tenant": caller.tenant if caller else "",
+        "key": caller.key if caller else "",
+        "session": outcome.session or scope.get("path_params", {}).get("session", ""),
+        "model": outcome.model,
+        "upstream": outcome.upstream,
+        "tokens": tokens,
+        "error": failure and {key: word for key, word in failure._asdict().items() if word},
+    }
+    for name in ("session", "model"):  # the client's own words
+        fields[name] = without_secrets(_clip(str(fields[name]), _MAX_LOGGED_PATH))
+    return json.dumps({name: value for name, value in fields.items() if value not in ("", None)})
+
+
+def _logged_path(scope: Scope) -> str:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = without_secrets(raw.partition(b"?")[0].decode("ascii", "backslashreplace"))
+    return _clip(path, _MAX_LOGGED_PATH)
 
 
 def _clip(text: str, max_chars: int) -> str:

@@ -7,8 +7,8 @@ tenant has its process, so a tenant's large requests wait for those of few other
 
 Requests go through a Unix socket in a folder that only this user can enter, a connection each, in
 frames: a length, then that many bytes. A JSON head comes first, then pieces of the body, then an
-empty frame as the end; the answer comes back in the same way. A connection that closes without that
-end was broken off.
+empty frame as the end; the answer comes back in the same way, and after its end what the access
+log says of it. A connection that closes without that end was broken off.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from starlette.responses import Response
 
 from refold.errors import LimitReached, OffloadLost
 from refold.gateway.large_requests import LoggedAnswer, PartialBody, UnloggedAnswer
+from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import BrokenOff, ProxiedStream
 from refold.models.catalog import Usage
 from refold.service.callers import Caller
@@ -260,7 +261,9 @@ class Offload:
         except BaseException:
             end()
             raise
-        response = ProxiedStream(exchange.body(), head["status"])
+        outcome = Outcome.of(request.scope)
+        outcome.update(head["outcome"])
+        response = ProxiedStream(exchange.body(outcome), head["status"])
         response.raw_headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]
         ]
@@ -272,7 +275,7 @@ class Offload:
         try:
             head = {
                 **answer._asdict(),
-                "link": answer.link.hex(),
+                "chain": [link.hex() for link in answer.chain],
                 "pieces": [len(piece) for piece in answer.pieces],
             }
             body = PartialBody(b"".join(answer.pieces), None)
@@ -311,10 +314,11 @@ class _Exchange:
         except (OSError, EOFError) as error:
             raise _lost() from error
 
-    async def body(self) -> AsyncGenerator[bytes]:
+    async def body(self, outcome: Outcome) -> AsyncGenerator[bytes]:
         try:
             while piece := await read_frame(self._reader):
                 yield piece
+            outcome.update(json.loads(await read_frame(self._reader)))
         except (OSError, EOFError) as error:
             raise BrokenOff("the process for large requests broke it off") from error
 

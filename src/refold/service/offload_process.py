@@ -18,6 +18,7 @@ from starlette.types import Message, Scope
 
 from refold.gateway import gateway
 from refold.gateway.large_requests import UnloggedAnswer
+from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import BrokenOff
 from refold.models.catalog import Usage
 from refold.service.app import calm_garbage_collection, log_to_standard_error
@@ -36,14 +37,15 @@ class _Connection:
         self._reader = reader
         self._writer = writer
         self._whole = False
+        self._outcome = Outcome()
         self.started = False
 
     async def head(self) -> dict[str, Any]:
         return json.loads(await read_frame(self._reader))
 
     async def answer(self, head: dict[str, Any]) -> UnloggedAnswer:
-        sizes, link = head.pop("pieces"), bytes.fromhex(head.pop("link"))
-        usage = head.pop("usage")
+        sizes, usage = head.pop("pieces"), head.pop("usage")
+        link, asked, seed = map(bytes.fromhex, head.pop("chain"))
         frames: list[bytes] = []
         while frame := await read_frame(self._reader):
             frames.append(frame)
@@ -53,7 +55,7 @@ class _Connection:
             pieces.append(whole[end : end + size])
             end += size
         used = usage and Usage(*usage)
-        return UnloggedAnswer(**head, link=link, pieces=tuple(pieces), usage=used)
+        return UnloggedAnswer(**head, chain=(link, asked, seed), pieces=tuple(pieces), usage=used)
 
     async def send_json(self, value: object) -> None:
         await write_frame(self._writer, json.dumps(value).encode())
@@ -63,7 +65,7 @@ class _Connection:
         headers = [
             (name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]
         ]
-        return {
+        scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
@@ -80,6 +82,8 @@ class _Connection:
             "state": {},
             CALLER: Caller(tenant, key, frozenset(roles), stale),
         }
+        self._outcome = Outcome.of(scope)
+        return scope
 
     async def receive(self) -> Message:
         """The next piece of the body; after it, a disconnect once the client is gone."""
@@ -102,12 +106,15 @@ class _Connection:
                 [name.decode("latin-1"), value.decode("latin-1")]
                 for name, value in message["headers"]
             ]
-            head = {"status": message["status"], "headers": headers}
-            await self.send_json(head)
+            outcome = self._outcome.as_json()
+            await self.send_json(
+                {"status": message["status"], "headers": headers, "outcome": outcome}
+            )
             return
         await write_body(self._writer, message.get("body", b""))
         if not message.get("more_body", False):
             await write_frame(self._writer, b"")
+            await self.send_json(self._outcome.as_json())
 
 
 class OffloadServer:
@@ -152,7 +159,7 @@ class OffloadServer:
         except Exception as error:
             if connection.started:
                 raise
-            refusal = refused_at(scope["path"], error, self._gateway.prefixes)
+            refusal = refused_at(scope, error, self._gateway.prefixes)
             await refusal(scope, connection.receive, connection.send)
 
 
@@ -161,7 +168,7 @@ async def _live(
 ) -> None:
     service = Service(
         start.settings,
-        open_store(start.store),
+        open_store(start.store, forget_journal=start.settings.profile.store.forget_journal),
         start.store,
         worker=start.worker,
         offloaded=main_process,

@@ -15,11 +15,13 @@ from typing import Final
 from pydantic import JsonValue
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from refold import errors
 from refold.errors import LimitReached, RefoldError
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import V1
 from refold.service.content_coding import ACCEPTED
 from refold.service.keys import without_secrets
@@ -57,6 +59,7 @@ _STATUS: Final[Mapping[type[RefoldError], int]] = {
     errors.HeadersTooLarge: 431,
     errors.RequestTooSlow: 408,
     errors.RequestTooDeep: 400,
+    errors.TooManySteps: 400,
     errors.InvalidEncoding: 400,
     errors.InvalidFraming: 400,
     errors.UnsupportedEncoding: 415,
@@ -131,10 +134,21 @@ def problem(error: Exception) -> dict[str, JsonValue]:
     }
 
 
-def answer(error: Exception) -> Response:
+def answer(error: Exception, outcome: Outcome | None = None) -> Response:
     log_error(error)
+    if outcome is not None:
+        note_failure(outcome, error)
     body = json.dumps(problem(error), ensure_ascii=True).encode()
     return Response(body, status_of(error), headers_of(error), MEDIA_TYPE)
+
+
+def note_failure(outcome: Outcome, error: Exception) -> None:
+    """Note for the access log why a request failed.
+
+    The words of a client's mistake may repeat what it sent: only those of ours are noted.
+    """
+    code, what, _ = words_of(error)
+    outcome.fail(code, what if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR else "")
 
 
 def log_error(error: Exception) -> None:
@@ -148,9 +162,10 @@ def log_error(error: Exception) -> None:
         _LOGGER.error("%s", without_secrets("".join(traceback.format_exception(error))))
 
 
-def refused(error: Exception, dialect: Dialect | None) -> Response:
+def refused(error: Exception, dialect: Dialect | None, outcome: Outcome) -> Response:
     """The answer to an error on a path of the gateway; most clients read OpenAI's shape."""
     log_error(error)
+    note_failure(outcome, error)
     code, what, fix = words_of(error)
     shape = dialect or DIALECTS[_DEFAULT_DIALECT]
     status = status_of(error)
@@ -158,13 +173,15 @@ def refused(error: Exception, dialect: Dialect | None) -> Response:
     return Response(body, status, headers_of(error), "application/json")
 
 
-def refused_at(path: str, error: Exception, prefixes: Collection[str] = (V1,)) -> Response:
+def refused_at(scope: Scope, error: Exception, prefixes: Collection[str] = (V1,)) -> Response:
     """The answer to an error on any path."""
+    # Not `request.url`, which depends on the Host header.
+    path, outcome = scope["path"], Outcome.of(scope)
     prefix = next((prefix for prefix in prefixes if path.startswith(f"{prefix}/")), None)
     if prefix is None:
-        return answer(error)
+        return answer(error, outcome)
     path = V1 + path.removeprefix(prefix)
     dialects = (
         dialect for at, dialect in DIALECTS.items() if path == at or path.startswith(f"{at}/")
     )
-    return refused(error, next(dialects, None))
+    return refused(error, next(dialects, None), outcome)

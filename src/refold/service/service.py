@@ -1,24 +1,35 @@
 """The service: everything that its routes share, from start to stop."""
 
 import asyncio
+import logging
 import os
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx2
 
-from refold.errors import InvalidSetting
+from refold.engine.protocol import reason_of
+from refold.errors import InvalidInput, InvalidSetting, RefoldError
 from refold.gateway import upstream_stream
+from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Bounds
 from refold.gateway.gateway import Gateway
 from refold.gateway.sessions import GatewaySessions, Origin
 from refold.gateway.unmanaged import OutagePolicy
-from refold.gateway.upstream import CLIENT_KEY, STORED_KEY, Upstream, Upstreams
-from refold.log import Store
+from refold.gateway.upstream import CLIENT_KEY, NO_KEY, STORED_KEY, Headers, Upstream, Upstreams
+from refold.log import DEFAULT_TENANT, Store, wall_clock
 from refold.models.catalog import Usage
 from refold.service.callers import Caller, Limits, gateway_caller
-from refold.service.engines import engine_of, is_shared, local_worker
+from refold.service.engines import (
+    WorkerWatch,
+    engine_of,
+    is_shared,
+    local_worker,
+    makes_folds,
+    on_server,
+    summaries,
+)
 from refold.service.keys import TENANT, keyring_of
 from refold.service.metrics import ServiceMetrics
 from refold.service.middleware import Traffic
@@ -33,10 +44,13 @@ from refold.service.store_guard import (
     write_probe,
 )
 from refold.service.vault import Sealing, Vault
+from refold.session.retention import MAX_FORGOTTEN, retain
 from refold.settings import Settings, UpstreamSettings
 
 _LAST_SECONDS: Final = 5.0
 """For requests that were broken off to say so in the log."""
+_RETENTION_PAUSE: Final = 3_600.0
+_LOGGER: Final = logging.getLogger("refold.service")
 _CONNECTIONS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=256)
 
 
@@ -57,7 +71,7 @@ def upstreams(settings: tuple[UpstreamSettings, ...]) -> list[Upstream]:
 
 
 def _upstream_key(upstream: UpstreamSettings) -> str:
-    if upstream.key in (CLIENT_KEY, STORED_KEY):
+    if upstream.key in (CLIENT_KEY, STORED_KEY, NO_KEY):
         return upstream.key
     key = os.environ.get(upstream.key, "").strip()
     if not key:
@@ -66,6 +80,11 @@ def _upstream_key(upstream: UpstreamSettings) -> str:
             f"Set the environment variable {upstream.key}, or another `key` in serve.upstreams.",
         )
     return key
+
+
+async def _stop(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 class Service:
@@ -113,6 +132,7 @@ class Service:
         self.vault = Vault(self.keyring, Sealing.from_environment())
         self.limits = Limits(settings.serve.limits)
         self.quotas = quotas_of(guarded, self.keyring, settings.serve.limits)
+        self.workers = WorkerWatch(address)
         self.readiness = StoreReadiness(guarded.log(TENANT))
         self._address = address
         self._worker = worker
@@ -133,6 +153,13 @@ class Service:
             )
             self._worker = False  # the first offload process makes folds: they read long sessions
         self._spending = Spending(self.quotas.check, self._spent, self.keyring.refresh_if_stale)
+        others_fold = on_server(address) and not worker
+        self.summaries = summaries(
+            self._upstreams,
+            settings,
+            in_process=makes_folds(address, settings),
+            others_fold=others_fold,
+        )
         engine = engine_of(address, store, settings, self._upstreams, self._spending)
         self.sessions = GatewaySessions(
             guarded,
@@ -159,7 +186,11 @@ class Service:
             may_use=self._may_use,
             share=offloaded.answer_given if offloaded else None,
             bounds=Bounds(settings.serve.sizes.items, settings.serve.sizes.objects),
+            summaries=self.summaries,
         )
+        # Once for all processes of a service.
+        self._watches_workers = offloaded is None and not makes_folds(address, settings)
+        self._forgets = offloaded is None and settings.profile.retention.days > 0
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -178,6 +209,11 @@ class Service:
             if self.offload is not None:
                 stack.push_async_callback(self.offload.close)
                 self.offload.open()
+            if self._watches_workers:
+                stack.push_async_callback(self.workers.close)
+                self.workers.open()
+            if self._forgets:
+                stack.push_async_callback(_stop, asyncio.create_task(self._forget_unused()))
             # Closed before the offload processes: it waits for answers that they log for it.
             stack.push_async_callback(self.gateway.close)
             self._stack = stack.pop_all()
@@ -193,10 +229,42 @@ class Service:
         await self.traffic.wait_until_idle(_LAST_SECONDS)
         await self._stack.aclose()
 
+    def lending(self, model: str, headers: Headers) -> AbstractContextManager[None]:
+        """Lend the provider's key of an API request to the folds that it starts, if allowed."""
+        if self.summaries.lend_keys:
+            for dialect in ("openai-chat", "anthropic-messages"):
+                with suppress(InvalidInput):
+                    return lending(self._upstreams.choose(model, dialect), headers)
+        return nullcontext()
+
     def charge(self, caller: Caller, usage: Usage, cost: float | None = None) -> None:
         """Count what an answer used, and its cost if known."""
         self.limits.used(caller, usage.input + usage.output)
         self._spent(caller.tenant, usage, cost)
+
+    async def _forget_unused(self) -> None:
+        """Forget sessions that nobody used for as long as the profile says, now and every hour."""
+        while True:
+            for tenant in {DEFAULT_TENANT, *(key.tenant for key in self.keyring.keys())}:  # noqa: SIM118 - no dict
+                try:
+                    await self._forget_unused_of(tenant)
+                except (RefoldError, OSError) as error:  # the next round may succeed
+                    _LOGGER.warning("Unused sessions could not be forgotten: %s", reason_of(error))
+            await asyncio.sleep(_RETENTION_PAUSE)
+
+    async def _forget_unused_of(self, tenant: str) -> None:
+        profile, count = self.settings.profile, 0
+        while True:
+            keep = self.sessions.pool.in_use(tenant)
+            names = await retain(self.store.log(tenant), profile, now=wall_clock(), keep=keep)
+            for name in names:
+                await self.sessions.drop(tenant, name)
+            count += len(names)
+            if len(names) < MAX_FORGOTTEN:
+                break
+        if count:
+            days = profile.retention.days
+            _LOGGER.info("%d sessions were forgotten: unused for %d days.", count, days)
 
     async def _may_use(self, caller: Caller, origin: Origin) -> bool:
         """Whether a session is the caller's own, or was handed over to it."""

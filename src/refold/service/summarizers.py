@@ -1,8 +1,9 @@
 """Models that write the summaries of tenants, within their quotas.
 
 What went through the gateway is summarized by the upstreams' own models. A key that a client passed
-with its requests is used for these alone. So without a key of the upstream's own, stored or from a
-variable, no model can be asked, and the summary is extractive.
+with its requests is used for these alone, unless `serve.summarize_with_client_key` lends it to the
+folds that they start. So without a key of the upstream's own, stored or from a variable, no model
+can be asked: then nothing summarizes, and the profile's fixed limits apply.
 """
 
 import asyncio
@@ -14,22 +15,25 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic_ai.models import Model
 
-from refold.errors import InvalidInput, NoModel
+from refold.errors import NoModel
 from refold.fold.compactor import Write, is_extractive, read_context
 from refold.fold.job import Job, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
 from refold.models.summarizer import by_model, by_name
+from refold.models.summarizer_choice import FindLast
 from refold.service.quotas import FREE, Spending, metered
 from refold.settings import Settings
 
 if TYPE_CHECKING:
     from refold.gateway.upstream import Upstream, Upstreams
 
-_CHAT: Final = "openai-chat"
-_MESSAGES: Final = "anthropic-messages"
 _MAX_MODELS: Final = 256
 _MAX_TENANTS: Final = 256
+_NO_KEY_FIX: Final = (
+    "Give the upstream a `key` of its own in serve.upstreams, or `none` if it needs none; or set "
+    "serve.summarize_with_client_key."
+)
 _CLIENTS: Final = ("pydantic_ai.models.openai", "pydantic_ai.models.anthropic")
 
 WriteFor = Callable[[str], Write]
@@ -38,7 +42,12 @@ ResolveFor = Callable[[str, str, Job], Model]
 """The model that a tenant has by a name, for a fold."""
 
 
-def tenant_summarizers(resolve: ResolveFor, settings: Settings, spending: Spending) -> WriteFor:
+def tenant_summarizers(
+    resolve: ResolveFor,
+    settings: Settings,
+    spending: Spending,
+    last: FindLast = lambda _: None,
+) -> WriteFor:
     """What writes a tenant's summaries, with models by their names."""
 
     @lru_cache(_MAX_TENANTS)  # keeps what was learned about models from fold to fold
@@ -47,7 +56,7 @@ def tenant_summarizers(resolve: ResolveFor, settings: Settings, spending: Spendi
             spending.check(tenant)
             return resolve(tenant, name, job)
 
-        write = by_model(resolve_checked, settings.models)
+        write = by_model(resolve_checked, settings.models, last)
         return metered(write, tenant, settings.models, spending)
 
     return write_for
@@ -57,8 +66,13 @@ def upstream_summarizers(
     upstreams: "Upstreams", settings: Settings, spending: Spending = FREE
 ) -> WriteFor:
     """What writes a tenant's summaries, with the upstreams' models."""
+    from refold.gateway.warm_summary import last_request  # noqa: PLC0415 - optional
+
     write_for = tenant_summarizers(
-        lambda tenant, name, job: _resolve(upstreams, tenant, name, job), settings, spending
+        lambda tenant, name, job: _resolve(upstreams, tenant, name, job),
+        settings,
+        spending,
+        last_request,
     )
 
     def write_with_clients(tenant: str) -> Write:
@@ -87,17 +101,19 @@ def _resolve(upstreams: "Upstreams", tenant: str, name: str, job: Job) -> Model:
     The operator may name a summarizer of any provider. The name of a session's model comes from the
     client: it must not choose which key of this process is used.
     """
+    from refold.gateway.client_keys import is_lent, server_of  # noqa: PLC0415 - optional
+
     trusted = name == read_context(job.context).summarizer
     if trusted and ":" in name:
         return by_name(name, job)
-    for dialect in (_CHAT, _MESSAGES):
-        try:
-            upstream = upstreams.choose(name, dialect)
-        except InvalidInput:
-            continue
+    server = server_of(upstreams, name)
+    if server is not None:
+        dialect, upstream = server
         key = upstreams.key(upstream, tenant, {})
-        if key is None:
-            raise NoModel(f"No key of the upstream {upstream.name!r} is known for summaries.")
+        if key is None and not is_lent(upstream):
+            raise NoModel(
+                f"No key of the upstream {upstream.name!r} is known for summaries.", _NO_KEY_FIX
+            )
         return _model(dialect, name, upstream, key)
     if trusted:
         return by_name(name, job)
@@ -105,16 +121,28 @@ def _resolve(upstreams: "Upstreams", tenant: str, name: str, job: Job) -> Model:
 
 
 @lru_cache(_MAX_MODELS)
-def _model(dialect: str, name: str, upstream: "Upstream", key: str) -> Model:
+def _model(dialect: str, name: str, upstream: "Upstream", key: str | None) -> Model:
+    """The model; without a key, each call uses the key that is lent in its context."""
+    from refold.gateway.client_keys import (  # noqa: PLC0415 - optional
+        MESSAGES,
+        RESPONSES,
+        client_with_lent_key,
+    )
+    from refold.gateway.upstream import NO_KEY  # noqa: PLC0415 - optional
+
     base = upstream.v1_url
-    if dialect == _MESSAGES:
+    client = None if key is not None else client_with_lent_key(upstream)
+    if dialect == MESSAGES:
         from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
 
-        return AnthropicModel(
-            name, provider=AnthropicProvider(base_url=base.removesuffix("/v1"), api_key=key)
+        provider = AnthropicProvider(
+            base_url=base.removesuffix("/v1"), api_key=key or NO_KEY, http_client=client
         )
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - slow
+        return AnthropicModel(name, provider=provider)
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - slow
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
 
-    return OpenAIChatModel(name, provider=OpenAIProvider(base_url=base, api_key=key))
+    provider = OpenAIProvider(base_url=base, api_key=key or NO_KEY, http_client=client)
+    kind = OpenAIResponsesModel if dialect == RESPONSES else OpenAIChatModel
+    return kind(name, provider=provider)

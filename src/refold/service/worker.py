@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from refold.fold.compactor import Write, from_the_log
 from refold.fold.job import Make
 from refold.log import Log, Store
+from refold.memory import daily_notes
 from refold.models.making import makes
 from refold.service.keys import keyring_of
 from refold.service.quotas import Spending, quotas_of
@@ -33,7 +34,9 @@ async def worker_fold_maker(
     try:
         if settings.serve.upstreams == Serve().upstreams:  # those use the clients' keys only
             write_for = _summarizers_by_name(settings, spending)
-            yield lambda log: makes(log, write_for(log.tenant))
+            yield lambda log: makes(
+                log, write_for(log.tenant), daily_notes(settings.profile, log.tenant)
+            )
             return
         import httpx2  # noqa: PLC0415 - optional
 
@@ -45,7 +48,9 @@ async def worker_fold_maker(
         async with httpx2.AsyncClient() as client:
             servers = Upstreams(upstreams(settings.serve.upstreams), client, Vault(keyring).key_of)
             write_from = upstream_summarizers(servers, settings, spending)
-            yield lambda log: makes(log, write_from(log.tenant))
+            yield lambda log: makes(
+                log, write_from(log.tenant), daily_notes(settings.profile, log.tenant)
+            )
     finally:
         await quotas.close()
 

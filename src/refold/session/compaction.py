@@ -6,6 +6,7 @@ Also what leaves the view without a fold, after a provider refused a request for
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -22,11 +23,19 @@ from refold.errors import (
     NothingToFold,
     RefoldError,
 )
-from refold.fold.compactor import MANUAL, Compactor, Preview, Remember, context, preview
+from refold.fold.compactor import AUTO, MANUAL, Compactor, Preview, Remember, context, preview
+from refold.fold.events import CompactionWait
 from refold.fold.job import Job
-from refold.fold.material import Boundary, boundary, everything, needed
-from refold.fold.summary import Summary, parse
-from refold.fold.trigger import Decision, Pressure, decide, sized
+from refold.fold.material import Boundary, boundary, everything, left_out, needed, state_of
+from refold.fold.summary import Summary, clipped, parse
+from refold.fold.trigger import (
+    Decision,
+    Pressure,
+    decide,
+    decide_for_left_out,
+    sized,
+    smaller_than,
+)
 from refold.log import (
     CODEC,
     MAIN_SCOPE,
@@ -42,10 +51,11 @@ from refold.memory import OVERFLOW, Leaving
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Setup
 from refold.session.events import CompactionEvents
+from refold.session.explain import besides_messages
 from refold.session.guards import Guards, Recovery
 from refold.session.live_view import LiveView
 from refold.telemetry import Instrumented
-from refold.view import Fold, Keep, Plan, View, ViewInput
+from refold.view import Budget, Fold, Keep, Plan, Profile, ViewInput, Window
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
 from refold.view.view_input import weight
 
@@ -88,9 +98,55 @@ class Compacted:
     checkpoint_path: str | None = None
 
 
-def fold_values(setup: Setup) -> Fold:
-    limit = effective_limit(setup.profile, setup.budget)
-    return sized(setup.profile.fold, limit - setup.budget.floor)
+def fold_values(setup: Setup, budget: Budget | None = None) -> Fold:
+    budget = budget or setup.budget
+    return sized(setup.profile, effective_limit(setup.profile, budget) - budget.floor)
+
+
+def folds_what_is_left_out(profile: Profile) -> bool:
+    """Whether requests are cut at once, and a fold of what was left out follows."""
+    trigger = profile.trigger
+    automatic = trigger.messages or trigger.turns or trigger.tokens
+    return profile.fold.apply == "next turn" and bool(automatic) and profile.window.limits
+
+
+def system_text(live: LiveView, max_chars: int) -> str:
+    """The model's instructions and system content, up to `max_chars` characters.
+
+    Before the process's first request, the instructions are those of the newest message with any.
+    """
+    if not max_chars:
+        return ""
+    inputs = live.view.inputs
+    described = [
+        inputs.wire.describe(row.payload)
+        for row in inputs.rows
+        if row.has("system") or row.instructions
+    ]
+    newest = next((one.instructions for one in reversed(described) if one.instructions), "")
+    system = [shape.text for one in described for shape in one.shapes if shape.kind == "system"]
+    return clipped(
+        "\n\n".join(filter(None, [live.setup.instructions or newest, *system])), max_chars
+    )
+
+
+def automatic_boundary(live: LiveView, values: Fold, *, forced: bool = False) -> Boundary:
+    """What an automatic fold replaces.
+
+    After a refusal, that is whatever can be folded: if the profile's own cut leaves nothing,
+    everything except the last turn, or except the open step.
+    """
+    inputs, profile = live.view.inputs, live.setup.profile
+    if folds_what_is_left_out(profile) and not forced:
+        where = left_out(inputs, live.view.plan)
+        if where.messages:
+            return where
+    where = boundary(inputs, values.keep, profile.trigger)
+    if where.messages or not forced:
+        return where
+    last_turn = values.keep.model_copy(update={"unit": "turns", "amount": 0, "least": 1})
+    where = boundary(inputs, last_turn)
+    return where if where.messages else boundary(inputs, Keep())
 
 
 class CompactionSchedule:
@@ -103,7 +159,7 @@ class CompactionSchedule:
         self._held_at = 0
         """The tokens of the whole session when it failed."""
 
-    def decide(self, *, running: bool, forced: bool) -> Decision:
+    def decide(self, *, running: bool, forced: bool, budget: Budget | None = None) -> Decision:
         live, view = self._live, self._live.view
         if live.session_tokens < self._held_at:  # cleared or rewound since: another past
             self._retry_at = self._held_at = 0
@@ -119,19 +175,27 @@ class CompactionSchedule:
             whole=live.session_tokens,
             again=self._retry_at,
         )
-        facts = {
-            "running": running,
-            "inline": setup.profile.fold.apply == "inline",
-            "forced": forced,
-        }
-        first = decide(setup.profile.trigger, marks, pressure, **facts)
+        later = setup.profile.fold.apply == "next turn"
+        decided = partial(
+            decide,
+            setup.profile.trigger,
+            marks,
+            limits=Window() if later else setup.profile.window,
+            running=running,
+            inline=setup.profile.fold.apply == "inline",
+            forced=forced,
+        )
+        first = decided(pressure)
+        if folds_what_is_left_out(setup.profile) and not (forced or first.by_share):
+            messages = left_out(inputs, view.plan).messages
+            return decide_for_left_out(pressure._replace(foldable=messages), first, running=running)
         if first.act == "continue":
             return first
-        values = fold_values(setup)
-        where = boundary(inputs, values.keep)  # costly, so only when there is a reason to fold
+        values = fold_values(setup, budget)
+        # Costly, so only when there is a reason to fold.
+        where = automatic_boundary(live, values, forced=forced)
         sent = where.tokens - view.omitted(where.spans, setup.budget)
-        real = pressure._replace(gain=sent - values.max_tokens, foldable=where.messages)
-        return decide(setup.profile.trigger, marks, real, **facts)
+        return decided(pressure._replace(gain=sent - values.max_tokens, foldable=where.messages))
 
     def record_result(self, *, failed: bool) -> None:
         """After a failure, the profile's fixed limits apply until a fold is made."""
@@ -139,7 +203,7 @@ class CompactionSchedule:
             self.hold()
         else:
             self._retry_at, self._held_at = 0, self._live.session_tokens
-        self._live.view.profile = self._live.profile(limits=failed)
+        self._live.limit(on=failed)
 
     def hold(self) -> None:
         """Do not make the same fold again until there is more to gain."""
@@ -149,8 +213,8 @@ class CompactionSchedule:
     def _size(self) -> int:
         """The tokens of the next request's messages, with what fixed limits leave out."""
         live, view = self._live, self._live.view
-        if self._retry_at and live.setup.profile.window.limits:
-            view = View(view.inputs, live.profile())
+        if live.setup.profile.window.limits:
+            return view.size_without_limits(live.setup.budget)
         return view.size(live.setup.budget)
 
 
@@ -189,18 +253,24 @@ class Folds:
     async def recover(self) -> None:
         await self._recovery.recover()
 
-    def decide(self, *, forced: bool = False) -> Decision:
-        return self._schedule.decide(running=self.running is not None, forced=forced)
+    def decide(self, *, forced: bool = False, budget: Budget | None = None) -> Decision:
+        running = self.running is not None
+        return self._schedule.decide(running=running, forced=forced, budget=budget)
 
-    async def make_room(self, *, forced: bool = False) -> None:
-        """Before a request: start a fold if it is due, or wait for the running one."""
+    async def make_room(self, *, forced: bool = False, budget: Budget | None = None) -> bool:
+        """Before a request: start a fold if it is due, or wait for the running one.
+
+        With `forced` the provider refused the request before, and `budget` is what it leaves.
+        Returns whether it has waited.
+        """
         self._recovery.poll(self.running)
-        decision = self.decide(forced=forced)
+        decision = self.decide(forced=forced, budget=budget)
         self._guards.decided(decision)
         later = self._live.setup.profile.fold.apply == "next turn"
         if decision.act == "continue" or (decision.act == "start" and later):
-            return
-        await self._act(decision)
+            return False
+        await self._act(decision, budget)
+        return decision.act == "wait"
 
     async def after_turn(self) -> None:
         """Start a fold that takes effect from the next turn on, where the profile says so."""
@@ -210,11 +280,16 @@ class Folds:
                 await self._act(decision._replace(act="start"))
 
     async def compact(
-        self, focus: str | None = None, *, cause: str = MANUAL, setup: Setup | None = None
+        self,
+        focus: str | None = None,
+        *,
+        cause: str = MANUAL,
+        setup: Setup | None = None,
+        extractive: bool = False,
     ) -> Compacted:
         """Fold because somebody asked for it, and wait for the end.
 
-        With `setup`, the summary is made to suit another model.
+        With `setup`, the summary is made to suit another model; with `extractive`, without one.
 
         Raises FoldUnderWay, NothingToFold, FoldCancelled or FoldNotMade; then nothing has changed.
         """
@@ -223,24 +298,28 @@ class Folds:
             raise FoldUnderWay("A fold of this session is being made.")
         where = self._manual_boundary(cause)
         try:
-            fold = await self._begin(where, cause, focus, fold_values(setup or self._live.setup))
+            values = fold_values(setup or self._live.setup)
+            fold = await self._begin(where, cause, focus, values, at_once=extractive)
         except RefoldError:
             raise
         except Exception as error:
             raise FoldNotMade(f"The fold was refused: {reason_of(error)}.") from error
         if fold is None:
             raise FoldUnderWay("A fold of this session is being made elsewhere.")
+        self._events.report(CompactionWait(cause))
         ended = await self._engine.wait(self._live.name, fold)
         await self._live.catch_up()
         return self._result(fold, ended)
 
     def _result(self, fold: UUID, ended: Ended | None) -> Compacted:
         event = self._events.last
-        if ended is None or not ended.completed or event is None or event.request_id != str(fold):
+        if ended is None or not ended.completed or event is None or event.fold != str(fold):
             reason = ended.reason if ended and ended.reason else "it came to no end"
             if reason == CANCELLED:
                 raise FoldCancelled("The fold was cancelled.")
-            raise FoldNotMade(f"The fold could not be made: {reason}.")
+            what = reason.removeprefix(f"{FoldNotMade.__name__}: ")
+            what = what if what != reason else f"The fold could not be made: {reason}"
+            raise FoldNotMade(f"{what.rstrip('.')}.")
         return Compacted(
             fold,
             event.messages_removed,
@@ -255,23 +334,38 @@ class Folds:
         await live.catch_up()
         where = self._manual_boundary(MANUAL)
         view, setup, inputs = live.view, live.setup, live.view.inputs
-        job_context = context(fold_values(setup), self.host(), where.whole)
+        sent = where._replace(tokens=where.tokens - view.omitted(where.spans, setup.budget))
+        job_context = context(
+            smaller_than(fold_values(setup), sent.tokens),
+            self.host(),
+            where.whole,
+            model=setup.model,
+            summarizer=setup.profile.summarizer,
+        )
         job = Job(live.name, uuid4(), where.spans, MANUAL, context=job_context)
+        offers = await self._compactor.offers(job) if self._compactor else ()
         summary = parse(await Compactor(live.log, setup.counter)(job, LocalSteps()))
         size = view.size(setup.budget, prompt_follows=True)
-        sent = where._replace(tokens=where.tokens - view.omitted(where.spans, setup.budget))
         result = preview(sent, summary, size, len(inputs.rows), setup.counter)
-        extras = setup.budget.tools + max(setup.budget.instructions, inputs.instructions)
-        before, after = result.before + extras, result.after + extras
+        result = result._replace(besides=besides_messages(live))
+        before, after = result.request_before, result.request_after
         return result._replace(
             cost_before=cost_of(Usage(before, cache_read=before), setup.prices),
             cost_after=cost_of(Usage(after, cache_read=after), setup.prices),
             cost_once=cost_of(Usage(after, cache_write=after), setup.prices),
+            offers=offers,
+            by_log=self._compactor is not None and not offers,
         )
 
     def _manual_boundary(self, cause: str) -> Boundary:
-        live = self._live
-        min_messages = live.setup.profile.trigger.min_messages_manual
+        live, trigger = self._live, self._live.setup.profile.trigger
+        if trigger.after_request and live.previous is None:
+            raise NothingToFold(
+                "No request of this session was built yet, so the instructions that the model "
+                "works under are not known.",
+                "Send a message first.",
+            )
+        min_messages = trigger.min_messages_manual
         where = manual_boundary(
             live.view.inputs,
             fold_values(live.setup),
@@ -287,6 +381,7 @@ class Folds:
         live = self._live
         await live.catch_up()
         if self.running is not None:
+            self._events.report(CompactionWait("under way"))
             await self._engine.wait(live.name, self.running, live.setup.profile.fold.wait)
             await live.catch_up()
 
@@ -328,9 +423,12 @@ class Folds:
         if not self._guards.completed(summary, freed):
             self.hold()  # it freed nothing, so another one right away would not either
 
-    async def _act(self, decision: Decision) -> None:
+    async def _act(self, decision: Decision, budget: Budget | None = None) -> None:
         cause = decision.why[0].what
-        fold = self.running or await self._try_begin(cause)
+        # Who chose no summarizer does not wait for one either.
+        profile = self._live.setup.profile
+        at_once = decision.act == "wait" and profile.summarizer == AUTO and profile.fold.breadcrumb
+        fold = self.running or await self._try_begin(cause, at_once=at_once, budget=budget)
         if fold is None or decision.act != "wait":
             return
         if not await self._wait(fold, cause):
@@ -339,6 +437,7 @@ class Folds:
     async def _wait(self, fold: UUID, cause: str) -> bool:
         """Wait for a fold, as long as a request may; whether it has ended."""
         live = self._live
+        self._events.report(CompactionWait(cause))
         start = perf_counter()
         try:
             ended = await self._engine.wait(live.name, fold, live.setup.profile.fold.wait)
@@ -359,7 +458,7 @@ class Folds:
             return
         await self._engine.cancel(live.name, slow)
         await live.catch_up()
-        if boundary(live.view.inputs, fold_values(live.setup).keep).messages:
+        if automatic_boundary(live, fold_values(live.setup), forced=cause == "forced").messages:
             fold = await self._try_begin(cause, at_once=True)
             if fold is not None and not await self._wait(fold, cause):
                 self._schedule.record_result(failed=True)
@@ -372,10 +471,12 @@ class Folds:
         values = map(CODEC.decode, entries)
         return any(isinstance(x, FoldStarted) and x.trigger in _MANUAL_CAUSES for x in values)
 
-    async def _try_begin(self, cause: str, *, at_once: bool = False) -> UUID | None:
+    async def _try_begin(
+        self, cause: str, *, at_once: bool = False, budget: Budget | None = None
+    ) -> UUID | None:
         """Begin a fold that nobody asked for: if that fails, the request goes on without it."""
-        values = fold_values(self._live.setup)
-        where = boundary(self._live.view.inputs, values.keep)
+        values = fold_values(self._live.setup, budget)
+        where = automatic_boundary(self._live, values, forced=cause == "forced")
         try:
             return await self._begin(where, cause, None, values, at_once=at_once)
         except Exception:  # noqa: BLE001 - whatever it is, it was reported as an event
@@ -387,22 +488,32 @@ class Folds:
     ) -> UUID | None:
         live, setup = self._live, self._live.setup
         fold = uuid4()
+        sent = where.tokens - live.view.omitted(where.spans, setup.budget)
+        summarizer = setup.profile.summarizer
+        if summarizer == AUTO and not live.has_summarizer:
+            summarizer = ""
         job_context = context(
-            values,
+            smaller_than(values, sent),
             self.host(),
             where.whole,
             model=setup.model,
-            summarizer=setup.profile.summarizer,
+            summarizer=summarizer,
             at_once=at_once,
+            system="" if at_once else system_text(live, values.system_chars),
+            shared=setup.profile.delegates == "shared",
         )
         needs = needed(where.spans, live.view.inputs.outline) if self.running is None else None
         job = Job(live.name, fold, where.spans, cause, focus, job_context, live.head, needs)
         self._events.report_start(fold, cause)
-        omitted = live.view.omitted(where.spans, setup.budget)
-        self._tokens_before = {fold: where.tokens - omitted}
+        # A fold of what requests already leave out frees nothing, but is still useful.
+        self._tokens_before = {fold: sent} if sent > 0 else {}
         if cause in _MANUAL_CAUSES:
             self._manual.add(fold)
         try:
+            if hooks := setup.profile.hooks.pre_compact:
+                from refold.session.hooks import run_hooks  # noqa: PLC0415 - few have any
+
+                await run_hooks(hooks, job)
             if self._before is not None:
                 await self._before(job)
             started = await self._engine.start(job)
@@ -457,6 +568,8 @@ class Emergencies:
         self._folds = folds
         self._events = events
         self._leaving = None
+        self._unnoted = False
+        """Whether folds were to write the notes on what was left out so far."""
         if remember is not None and live.scope == MAIN_SCOPE:
             self._leaving = Leaving(live.log, live.name, live.setup.counter, remember, compactor)
 
@@ -476,8 +589,12 @@ class Emergencies:
         live = self._live
         if self._leaving is None or live.setup.profile.window.rolling:
             return
+        if folds_what_is_left_out(live.setup.profile) and live.can_fold and not live.limited:
+            self._unnoted = True
+            return
+        before = live.previous.plan if live.previous and not self._unnoted else None
+        self._unnoted = False
         try:
-            before = live.previous.plan if live.previous else None
             await self._leaving.trimmed(before, plan)
         except Exception as error:  # noqa: BLE001 - reported; the request goes on
             self._report(error)
@@ -514,6 +631,17 @@ def _cleared(inputs: ViewInput) -> list[Value]:
     if messages <= 0 or not spans:
         return []
     tokens = max(0, where.whole - (weight(prompt) if prompt else 0))
-    summary = Summary(OVERFLOW, messages=messages, tokens=tokens, over=where.earlier)
+    state = [
+        *(note for fold in inputs.foldings if fold.seq in where.earlier for note in fold.state),
+        *(
+            note
+            for row in inputs.rows
+            if any(row.seq in span for span in spans)
+            for note in state_of(inputs.wire, row.payload, inputs.wire.describe(row.payload).shapes)
+        ),
+    ]
+    summary = Summary(
+        OVERFLOW, messages=messages, tokens=tokens, over=where.earlier, state=tuple(state)
+    )
     fold = uuid4()
     return [FoldStarted(fold, spans, OVERFLOW), FoldCompleted(fold, spans, summary.as_json())]

@@ -13,6 +13,7 @@ from refold.fold.trigger import while_folding
 from refold.log import (
     CODEC,
     Entry,
+    Findings,
     FoldCompleted,
     Folded,
     Log,
@@ -41,7 +42,8 @@ from refold.view.view_input import ViewInput
 from refold.wire import wire_for
 
 _CONTROL: Final = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
-_COSTING: Final = {Used.KIND, FoldCompleted.KIND}
+_COSTING: Final = {Used.KIND, FoldCompleted.KIND, Findings.KIND}
+_NO_TOKENS: Final = Usage(0)
 _PAGE: Final = 500
 """Entries read at a time."""
 _PAGE_WITHOUT_BODIES: Final = 1_000
@@ -133,6 +135,16 @@ async def explain_past(log: Log, session: str, seq: int) -> Explanation:
     inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)
     budget = budget_for(model, values, counter=counter)
     return explain_request(inputs, plan, budget, info=info, model=model or None, entries=entries)
+
+
+async def last_model(log: Log, session: str) -> str:
+    """The name of the model of a session's newest request; empty if there is none."""
+    record = (await log.outlined(session)).outline.record
+    if not record:
+        return ""
+    with suppress(InvalidInput):  # forgotten since
+        return await _model_at(log, session, record)
+    return ""
 
 
 async def _model_at(log: Log, session: str, seq: int) -> str:
@@ -233,24 +245,39 @@ def filled(live: LiveView) -> Filled:
     inputs, budget, view = live.view.inputs, live.setup.budget, live.view
     summaries = (text for fold in inputs.foldings for _, text in fold.shown)
     folds = sum(inputs.counter.text(text) + PER_MESSAGE for text in summaries)
-    last = live.previous.plan.account if live.previous else Account()
-    instructions = max(budget.instructions, inputs.instructions)
-    # Before a program's first request, the newest one of another gives tools and instructions.
-    system = max(inputs.system_tokens + instructions, 0 if budget.tools else last.system)
+    system, tools = _system_and_tools(live)
     size = view.size(budget, prompt_follows=True)
     if size > live.thresholds.room:  # it would be cut
         with suppress(ViewTooLarge):
             size = project(inputs, view.profile, budget, view.plan, prompt_follows=True).tokens
     conversation = max(folds, size - inputs.system_tokens)
-    return Filled(system, budget.tools or last.tools, conversation, folds)
+    return Filled(system, tools, conversation, folds)
+
+
+def besides_messages(live: LiveView) -> int:
+    """Tokens of the next request beside its messages: instructions and tool definitions."""
+    return sum(_system_and_tools(live)) - live.view.inputs.system_tokens
+
+
+def _system_and_tools(live: LiveView) -> tuple[int, int]:
+    inputs, budget = live.view.inputs, live.setup.budget
+    last = live.previous.plan.account if live.previous else Account()
+    instructions = max(budget.instructions, inputs.instructions)
+    # Before a program's first request, the newest one of another gives tools and instructions.
+    system = max(inputs.system_tokens + instructions, 0 if budget.tools else last.system)
+    return system, budget.tools or last.tools
 
 
 @dataclass(frozen=True, slots=True)
 class SessionCost:
-    """What a session has cost, up to one of its entries."""
+    """What a session has used and cost, up to one of its entries."""
 
     upto: int = 0
     requests: int = 0
+    summaries: int = 0
+    """Those that a model wrote."""
+    tokens: Usage = _NO_TOKENS
+    """Of requests and of summaries; where a provider reported none, Refold's own count."""
     cost: float | None = 0.0
     """Dollars, of requests and of summaries; None: a price is unknown."""
     unmanaged: float | None = 0.0
@@ -267,13 +294,13 @@ class SessionCost:
 async def session_cost(
     log: Log, session: str, before: SessionCost | None = None, models: Overrides = NO_OVERRIDES
 ) -> SessionCost:
-    """What a session has cost, reading on from an earlier result."""
+    """What a session has used and cost, reading on from an earlier result."""
     so_far = before or SessionCost()
     head = await log.head(session)
     while so_far.upto < head:
         span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_WITHOUT_BODIES))
         for entry in await log.read(session, span, whole=False):
-            if entry.kind == FoldCompleted.KIND:
+            if entry.kind in (FoldCompleted.KIND, Findings.KIND):
                 for fold in await log.read(session, Span(entry.seq, entry.seq)):
                     so_far = _add_cost(so_far, fold, models)
             else:
@@ -284,21 +311,39 @@ async def session_cost(
 
 def _add_cost(so_far: SessionCost, entry: Entry, models: Overrides) -> SessionCost:
     match CODEC.decode(entry) if entry.kind in _COSTING else None:
-        case Used(cost=cost, unmanaged={"cost": instead}):
+        case Used(usage=usage, cost=cost, unmanaged={"cost": instead}):
             other = float(instead) if isinstance(instead, int | float) else None
             return replace(
                 so_far,
                 requests=so_far.requests + 1,
+                tokens=_add_tokens(so_far.tokens, usage),
                 cost=_sum(so_far.cost, cost),
                 unmanaged=_sum(so_far.unmanaged, other),
             )
-        case FoldCompleted(summary=summary):
-            return replace(so_far, cost=_sum(so_far.cost, _summary_cost(summary, models)))
+        case FoldCompleted(summary=summary) | Findings(summary=summary):
+            used = parse(summary).usage
+            return replace(
+                so_far,
+                summaries=so_far.summaries + bool(used),
+                tokens=_add_tokens(so_far.tokens, {**used}),
+                cost=_sum(so_far.cost, summary_cost(summary, models)),
+            )
         case _:
             return so_far
 
 
-def _summary_cost(body: JsonValue, models: Overrides) -> float | None:
+def _add_tokens(so_far: Usage, usage: JsonValue) -> Usage:
+    reported = usage if isinstance(usage, dict) else {}
+    counts = (reported.get(name) for name in Usage._fields)
+    return Usage(
+        *(
+            total + (count if isinstance(count, int) else 0)
+            for total, count in zip(so_far, counts, strict=True)
+        )
+    )
+
+
+def summary_cost(body: JsonValue, models: Overrides) -> float | None:
     """What a model took for a summary; 0 for an extractive one."""
     summary = parse(body)
     if not summary.usage:

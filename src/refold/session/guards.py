@@ -1,13 +1,17 @@
 """Guards around the folds of a session.
 
-`Guards` reports what keeps a session from folding usefully, `Recovery` ends folds whose process
+`Guards` reports what keeps a session from folding usefully, `MemoryPressure` when a process takes
+up too much memory. `Recovery` ends folds whose process
 died, and `RereadGuard` pins what is read again after a fold.
 """
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -33,6 +37,7 @@ from refold.log import CODEC, FoldCompleted, PartRef, Pinned, Span, Unpinned, Va
 from refold.session.live_view import LiveView
 from refold.view import ViewInput
 from refold.view.budget import PER_MESSAGE, effective_limit
+from refold.view.profiles import Trigger
 from refold.view.view_input import Row, weight
 
 _REPORTED_FAILURES: Final = 2  # a fold must fail so often for the same reason to be reported
@@ -88,6 +93,47 @@ class Guards:
 
     def _report(self, guard: Guard, why: str) -> None:
         self._watch(CompactionHeld(guard, why))
+
+
+class MemoryPressure:
+    """Notices when this process uses too much memory: once, until it uses less again.
+
+    A fold by itself frees little of it, so folding again at every request would not help.
+    """
+
+    def __init__(self) -> None:
+        self._relieved = False
+
+    def due(self, trigger: Trigger, inputs: ViewInput) -> bool:
+        """Whether to fold for it now."""
+        if not trigger.memory:
+            return False
+        high = own_memory() >= trigger.memory * available_memory()
+        first = high and not self._relieved and len(inputs.rows) >= trigger.min_messages
+        self._relieved = high and (first or self._relieved)
+        return first
+
+
+def own_memory() -> int:
+    """The bytes of memory that this process uses; if that is unknown, its peak."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    except (OSError, ValueError, IndexError):
+        import resource  # noqa: PLC0415 - not on every platform
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@cache
+def available_memory() -> int:
+    """The bytes of memory that this process may use: the machine's, or its container's."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # there is none, or it says `max`
+            memory = min(memory, int(Path(limit).read_bytes()))
+    return memory
 
 
 class Recovery:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from refold.errors import Conflict, InvalidInput, InvalidMessage, SessionNotFound
-from refold.fold.trigger import while_folding
+from refold.fold.trigger import while_folding, while_not_folding
 from refold.log import (
     CODEC,
     MAIN_SCOPE,
@@ -96,14 +96,23 @@ class LiveView:
         setup: Setup,
         *,
         can_fold: bool,
+        finds: bool = False,
         scope: str = MAIN_SCOPE,
         author: Author | None = None,
     ) -> None:
         self.log = log
         self.name = name
         self.setup = setup
-        self._while_folding = while_folding(setup.profile)
+        self._summarizer_known = False
+        """Whether it is known if there is a summarizer: then requests say what they omit."""
+        self._set_profiles()
+        self.limited = False
+        """Whether all fixed limits apply, because folds fail."""
         self.can_fold = can_fold
+        self.has_summarizer = True
+        """Whether a model may be at hand for summaries."""
+        self.finds = finds
+        """Whether a model summarizes what a delegated agent's tools return."""
         self.scope = scope
         self.author = author or Author()
         self.view: View
@@ -128,9 +137,29 @@ class LiveView:
         spread = setup.counter.spread
         return thresholds(self.profile(), setup.budget, spread, instructions=instructions)
 
-    def profile(self, *, limits: bool = False) -> Profile:
-        """The profile to plan by: with its fixed limits, or for a session that folds."""
-        return self.setup.profile if limits or not self.can_fold else self._while_folding
+    def profile(self) -> Profile:
+        """The profile to plan by: with all of its fixed limits, or for a session that folds."""
+        limited = self.limited or not (self.can_fold or self.finds)
+        return self._while_not_folding if limited else self._while_folding
+
+    def limit(self, *, on: bool) -> None:
+        """Apply all fixed limits of the profile from now on, or those of a session that folds."""
+        self.limited = on
+        self.view.profile = self.profile()
+
+    def allow_folds(self, *, on: bool) -> None:
+        """Fold from now on, or not; if not, fixed limits apply at once, with a marker."""
+        if not self._summarizer_known:
+            self._summarizer_known = True
+            self._set_profiles()
+        self.can_fold = on
+        self.view.profile = self.profile()
+
+    def _set_profiles(self) -> None:
+        profile = self.setup.profile
+        self._while_folding = while_folding(profile)
+        known = self._summarizer_known
+        self._while_not_folding = while_not_folding(profile) if known else profile
 
     def weight_of(self, payload: bytes) -> int:
         """What a message costs in a request; 0 if it cannot be read."""
@@ -164,7 +193,7 @@ class LiveView:
         before, self.setup = self.setup, setup
         if (before.counter, before.profile) == (setup.counter, setup.profile):
             return  # everything that was read and counted is still valid
-        self._while_folding = while_folding(setup.profile)
+        self._set_profiles()
         self.view.profile = self.profile()
         async with self._taking_in:
             head = self.head

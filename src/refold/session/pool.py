@@ -148,6 +148,11 @@ class SessionPool(Generic[S]):
         draining = sum(slot.users == 0 for shard in shards for slot in [*shard.draining])
         return PoolCounts(leased, idle, draining)
 
+    def in_use(self, tenant: str) -> set[str]:
+        """The sessions of a tenant that somebody uses on this event loop."""
+        live = self._shard().live
+        return {slot.key.session for slot in live if slot.users and slot.key.tenant == tenant}
+
     @asynccontextmanager
     async def lease(
         self, key: SessionKey, open_session: Callable[[], Awaitable[S]], *, keep: bool = True
@@ -198,6 +203,15 @@ class SessionPool(Generic[S]):
         if tenant not in engines:
             engines[tenant] = new_engine()
         return engines[tenant]
+
+    async def drain(self, limit: float) -> None:
+        """Wait until no session of this event loop makes a fold, `limit` seconds at most."""
+        shard = self._shards.get(asyncio.get_running_loop())
+        sessions = [slot.session for slot in shard.live] if shard is not None else []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                busy = (session.drain() for session in sessions if session and session.busy)
+                await asyncio.gather(*busy, return_exceptions=True)
 
     async def close(self, grace: float = GRACE) -> Closed:
         """Close the sessions and engines of this event loop.

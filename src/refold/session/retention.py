@@ -1,7 +1,8 @@
 """Forget sessions that have not been used for a long time.
 
-A chat calls `retain` when it opens. A session that a run holds is in use, however old its last
-entry is, and stays. Living forks keep what they read of a forgotten session.
+A chat calls `retain` when it opens, a service when it starts and every hour. A session that a run
+holds is in use, however old its last entry is, and stays. Living forks keep what they read of a
+forgotten session.
 
 A session's age is not measured by the clock alone. If a clock jumped forward by a year, everything
 would be old, and the sessions would be gone before anybody set it right. So time counts only up to
@@ -9,21 +10,58 @@ a day after the newest entry that is at least a day old. Where the store is in d
 now. After a pause, or a jump, it takes a day of use until the pause counts.
 """
 
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+import json
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import cast
 
 from refold.errors import SessionForgotten, SessionNotFound
+from refold.fold.checkpoints import forget_files
 from refold.log import Log, SessionInfo, Span
+from refold.user_files import state_folder, write_whole
 from refold.view import Profile
 
 MAX_FORGOTTEN = 20
 """How many sessions are forgotten at once, so that opening a chat does not take long."""
 _PAGE = 500
+_MAX_ANNOUNCED = 200
 _PROOF = timedelta(days=1)
 """Passed time is believed if something was written before and after so long."""
 _MAX_SEARCHED = 20
 """Sessions that are read to find an old entry; those used last may all be older than a day."""
+
+
+def announce(log: Log, profile: Profile, say: Callable[[str], None]) -> None:
+    """Say that unused sessions will be deleted, once for each store, profile and number of days.
+
+    The announcement is recorded in the user's state folder; if that cannot be written, it is
+    repeated each time.
+    """
+    place, days = log.locks().place, profile.retention.days
+    if not days or place is None:  # what is in memory is gone sooner
+        return
+    path = state_folder() / "retention.json"
+    subject = [str(place), log.tenant, profile.name, days]
+    earlier = _announced(path)
+    if subject in earlier:
+        return
+    say(
+        f"Sessions of the profile {profile.name} that nobody uses for {days} days are deleted for "
+        "good, with every word of them. To keep them: refold config retention.days 0"
+    )
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, json.dumps([*earlier, subject][-_MAX_ANNOUNCED:], indent=2).encode())
+
+
+def _announced(path: Path) -> list[object]:
+    try:
+        stored: object = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return []
+    return cast("list[object]", stored) if isinstance(stored, list) else []
 
 
 async def retain(
@@ -62,7 +100,10 @@ async def retain(
                 break
             if info.session not in keep and await _lock(locks, log, info.session):
                 expired.append(info.session)
-        return await log.expire(before, only=expired) if expired else []
+        forgotten = await log.expire(before, only=expired) if expired else []
+        for session in forgotten:
+            await forget_files(profile.workspace, log, session)
+        return forgotten
 
 
 async def _expiry(log: Log, sessions: Sequence[SessionInfo], now: datetime, age: timedelta) -> int:

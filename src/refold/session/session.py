@@ -6,14 +6,23 @@ A session can be open in several processes at once; each one takes in what the o
 """
 
 import gc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID, uuid4
 
+from pydantic import JsonValue
+
 from refold.engine import Engine, LocalEngine
-from refold.errors import Conflict, FoldError, InvalidInput, PromptTooLarge, StoreClosed
-from refold.fold.checkpoints import Workspace
+from refold.errors import (
+    Conflict,
+    FoldError,
+    InvalidInput,
+    PromptTooLarge,
+    StoreClosed,
+    ViewTooLarge,
+)
+from refold.fold.checkpoints import Workspace, workspace_of
 from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
 from refold.fold.undo import undo_fold, unfold_span
@@ -40,19 +49,33 @@ from refold.log import (
 from refold.memory.memory import forget
 from refold.models.catalog import Usage, cost_of, usage_with_full_history
 from refold.models.experience import Setup
-from refold.session.compaction import LAST_REFUSAL, Compacted, Emergencies, Folds, Hook, Host
+from refold.session.compaction import (
+    LAST_REFUSAL,
+    Compacted,
+    Emergencies,
+    Folds,
+    Hook,
+    Host,
+)
 from refold.session.events import CompactionEvents, Watch
 from refold.session.explain import Filled, Forecast, filled, forecast
-from refold.session.guards import RereadGuard
+from refold.session.findings import DelegateFindings
+from refold.session.guards import MemoryPressure, RereadGuard
 from refold.session.live_view import LiveView, begin, opening_entry
+from refold.session.permissions import grant
 from refold.view import Budget, Previous, Request, View, ViewInput, record, thresholds
 from refold.view import events as events_of
 from refold.view.project import check_prompt
 from refold.view.view_input import weight
 
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
 TIGHTER = (0.9, 0.7, 0.5, 0.25)
-"""The share of a refused request's tokens that is tried next, refusal by refusal."""
+"""What is tried next, as a share of the request refused last, refusal by refusal."""
 _JSON: Final = "application/json"
+
+LateMessages = Callable[[], Awaitable[Sequence[bytes]]]
 
 
 class Session:
@@ -67,14 +90,19 @@ class Session:
         watch: Watch,
         *,
         emergencies: Emergencies,
+        findings: DelegateFindings | None = None,
     ) -> None:
         self._live = live
         self._folds = folds
         self._events = events
         self._emergencies = emergencies
+        self._findings = findings
         self._engine = engine
         self._watch = watch
         self._rereads = RereadGuard(live, watch)
+        self.restore_turns = 0
+        """How many earlier turns the next request shows, as text; 0: what was shown before."""
+        self._pressure = MemoryPressure()
         self._requests = 0
         self._refusals = 0
         """How often in a row the provider refused the request for its length."""
@@ -82,6 +110,10 @@ class Session:
         """The head that the request before the newest one was planned for."""
         self._sent: tuple[Request, ViewInput] | None = None
         """The newest request, and what it was planned over."""
+        self.late_messages: LateMessages | None = None
+        """Asked for what the user said while a request waited for a fold."""
+        self._waited = False
+        """Whether the session waited for a fold since the newest request."""
         self._stored_extras: set[str] = set()
         """The hashes of the newest request's extras: those are in the log already."""
 
@@ -118,7 +150,7 @@ class Session:
             watch: Receives events: usage, truncations, folds.
             before: Runs before each fold and may refuse it.
             host: What the host knows of the current work, for the summaries.
-            workspace: Where to write checkpoints for people.
+            workspace: Where to write checkpoints for people; by default, where the profile says.
             write: Writes the summaries of folds made here; by default they come from the log.
             remember: Stores what those summaries say for other sessions.
             author: Makes the entries; tests give it a clock.
@@ -133,12 +165,28 @@ class Session:
         compactor = Compactor(log, setup.counter, write or from_the_log, remember)
         own: LocalEngine | None = None
         if engine is None:
-            engine = own = LocalEngine(log, compactor)
+            engine = own = LocalEngine(log, compactor, leave=True)
         can_fold = can_fold and scope == MAIN_SCOPE
-        live = LiveView(log, name, setup, can_fold=can_fold, scope=scope, author=author)
+        if workspace is None and can_fold and setup.profile.workspace.keep == "always":
+            workspace = workspace_of(setup.profile.workspace, log, name)
+        finds = write is not None and scope != MAIN_SCOPE and bool(setup.profile.trigger.generation)
+        live = LiveView(
+            log, name, setup, can_fold=can_fold, finds=finds, scope=scope, author=author
+        )
         events = CompactionEvents(live, watch, workspace)
+        delegate: DelegateFindings | None = None
+        if finds and write is not None:
+            delegate = DelegateFindings(live, events, write, before=before, host=host)
         counted = compactor if own is not None else None
-        folds = Folds(live, engine, events, before=before, host=host, compactor=counted)
+        host = _host(workspace, host)
+        folds = Folds(
+            live,
+            engine,
+            events,
+            before=before,
+            host=host,
+            compactor=counted,
+        )
         if new and format is not None:
             live.begin(opening_entry(format, setup.profile.name, title, owner))
         else:
@@ -149,9 +197,10 @@ class Session:
                 if own is not None:  # it may be finishing a fold that a dead process left
                     await own.close()
                 raise
+        await events.sync_at_opening(new=new)
         live.on_entries = folds.observe
         emergencies = Emergencies(live, folds, events, remember, compactor)
-        return cls(live, folds, events, own, watch, emergencies=emergencies)
+        return cls(live, folds, events, own, watch, emergencies=emergencies, findings=delegate)
 
     # From a message to the next request, and back.
 
@@ -173,7 +222,8 @@ class Session:
     ) -> Request:
         """What to send to the model now. Send it, then call `answer`.
 
-        The request after a refusal folds, and sends less than the refused one; less again with
+        The request's record is in the log when this returns. The request after a refusal folds, or
+        does what the profile's emergency says, and sends less than the refused one; less again with
         each further refusal.
 
         Args:
@@ -187,28 +237,41 @@ class Session:
             await live.catch_up()
         self._refusals = self._refusals + 1 if forced else 0
         self._sent = None
+        if live.can_fold and self._pressure.due(live.setup.profile.trigger, live.view.inputs):
+            await self.relieve()
         budget = self._budget()
         if forced and self._emergencies.on:
             await self._emergencies.refused(self._refusals)
         else:
             check_prompt(live.view.inputs, live.view.profile, budget)
             if live.can_fold:
-                await self._folds.make_room(forced=forced)
+                self._waited |= await self._folds.make_room(forced=forced, budget=budget)
+            elif self._findings is not None:
+                await self._findings.make_room(forced=forced, budget=budget)
+        if self._waited:
+            self._waited = False
+            await self._say_late()
         await self._rereads.unpin_after_fold()
         self._earlier_head = live.previous.plan.head if live.previous else 0
         request = await self._rereads.plan_or_unpin(lambda: live.view.request(budget))
         await self._emergencies.trimmed(request.plan)
         await self._record(request, extras or {}, hashes(request))
-        self._sent = request, live.view.inputs
+        self._sent, self.restore_turns = (request, live.view.inputs), 0
         first = self._requests == 0
         self._requests += 1
         for event in events_of(request.plan, len(request.messages), initial=first):
             self._watch(event)
         return request
 
+    async def _say_late(self) -> None:
+        """Add what the user said while the request waited for a fold."""
+        if self.late_messages is not None and (late := await self.late_messages()):
+            await self.say(*late)
+
     def _budget(self) -> Budget:
         """What limits the request; after a refusal, less than the refused one, folded or not."""
-        budget, previous = self._live.setup.budget, self._live.previous
+        budget = self._live.setup.budget._replace(restored=self.restore_turns)
+        previous = self._live.previous
         if not self._refusals or previous is None:
             return budget
         sent = previous.plan.account.sent
@@ -281,6 +344,10 @@ class Session:
         """Append a note that no model sees; returns its entry."""
         return (await self._live.append(note, mark=mark)).first
 
+    async def allow(self, tool: str, *, allowed: bool = True) -> int:
+        """Write down that the user allows a tool that needs permission, or no longer does."""
+        return await self.note(grant(tool, allowed=allowed))
+
     async def next_messages(self) -> Sequence[bytes]:
         """The messages that the model would be sent now; nothing is sent or recorded."""
         live = self._live
@@ -294,7 +361,7 @@ class Session:
         # Else a long past would be shortened only to be folded at once. A prompt that no request
         # can hold is no reason to fold: the next one has only a line in its place.
         if live.can_fold and self._prompt_fits():
-            await self._folds.make_room()
+            self._waited |= await self._folds.make_room()
         return (await self._rereads.plan_or_unpin(self._next_request)).messages
 
     def _prompt_fits(self) -> bool:
@@ -308,7 +375,8 @@ class Session:
     def _next_request(self) -> Request:
         view = self._live.view
         copy = View(view.inputs, view.profile, view.plan)
-        return copy.request(self._live.setup.budget, prompt_follows=True)
+        budget = self._live.setup.budget._replace(restored=self.restore_turns)
+        return copy.request(budget, prompt_follows=True)
 
     async def forecast(
         self, spans: Sequence[Span], said: bytes, *, unfold: bool = False
@@ -362,6 +430,15 @@ class Session:
         return next((row.seq for row in rows if row.role == "assistant"), 1)
 
     @property
+    def workspace(self) -> Workspace | None:
+        """Where its checkpoints are written and descriptions of the current work are read."""
+        return self._events.workspace
+
+    def trace_with(self, tracer: "Tracer") -> None:
+        """Record the spans of its folds with this tracer, rather than the program's own."""
+        self._events.spans.tracer = tracer
+
+    @property
     def shows_less(self) -> bool:
         """Whether the model is sent less than the full history, by folds or cuts."""
         plan = self._live.view.plan
@@ -383,9 +460,31 @@ class Session:
         """Whether the next request would fold, and why."""
         return self._folds.decide(forced=forced)
 
-    async def compact(self, focus: str | None = None) -> Compacted:
-        """Fold now. Raises FoldUnderWay, NothingToFold, FoldCancelled or FoldNotMade."""
-        return await self._folds.compact(focus)
+    def allow_folds(self, *, summarizer: bool) -> None:
+        """Set whether a model is available for summaries now.
+
+        Without one, a profile whose summaries only models write does not fold by itself: its fixed
+        limits apply. Where a model is only asked if there is one, the log writes them.
+        """
+        live = self._live
+        live.has_summarizer = summarizer
+        on = summarizer or live.setup.profile.fold.breadcrumb
+        live.allow_folds(on=on and live.scope == MAIN_SCOPE)
+
+    async def compact(self, focus: str | None = None, *, extractive: bool = False) -> Compacted:
+        """Fold now; `extractive`: from the log alone, whatever the profile says.
+
+        Raises FoldUnderWay, NothingToFold, FoldCancelled or FoldNotMade.
+        """
+        result = await self._folds.compact(focus, extractive=extractive)
+        await self._report_usage()
+        return result
+
+    async def _report_usage(self) -> None:
+        """After a fold that no request follows: report how full the window is now."""
+        with suppress(ViewTooLarge):
+            request = await self._rereads.plan_or_unpin(self._next_request)
+            self._watch(events_of(request.plan, len(request.messages))[0])
 
     async def preview(self) -> Preview:
         """What `compact` would do: what goes, what stays, what is lost, what it saves."""
@@ -413,10 +512,20 @@ class Session:
         await self._events.sync_checkpoints()
 
     async def take_back(self, fold: UUID | None = None) -> None:
-        """Undo a fold, by default the newest: the messages it stood for are shown again."""
+        """Undo a fold, by default the newest: the messages it stood for are shown again.
+
+        Raises `InvalidEntry` for a fold that another one was made over.
+        """
         live = self._live
         await live.catch_up()
-        await live.append(*undo_fold(live.view.inputs.outline, fold))
+        while True:
+            inputs = live.view.inputs
+            values = undo_fold(inputs.outline, fold)
+            try:
+                await live.append(*values, expected=inputs.head)
+                break
+            except Conflict:  # the newest fold may be another one by now
+                await live.catch_up()
         self._folds.hold()
         await self._events.sync_checkpoints()
 
@@ -428,6 +537,7 @@ class Session:
             await self._folds.compact(cause="memory pressure")
         except FoldError:
             return False
+        await self._report_usage()
         return True
 
     # Steering: each is an entry of the log, and only `forget` loses anything.
@@ -481,7 +591,7 @@ class Session:
 
         The same model with another budget folds at its next request, if it must.
         """
-        other = setup.model != self._live.setup.model
+        other = setup.model != self._live.setup.model and self._live.can_fold
         if other and self.must_fold_for(setup):
             await self._folds.settle()
         if other and self.must_fold_for(setup):
@@ -505,7 +615,7 @@ class Session:
             await self._live.catch_up()
 
     async def close(self) -> None:
-        """Stop; a fold that is made here is canceled, and the log says so.
+        """Stop; a fold that is made here is left to the next process that opens the session.
 
         An engine that was given to the session may serve others: its owner closes it.
         """
@@ -513,6 +623,19 @@ class Session:
             await self._engine.close()
         with suppress(StoreClosed):
             await self._live.catch_up()  # watchers receive how each fold ended
+
+
+def _host(workspace: Workspace | None, host: Host) -> Host:
+    """What is known about the work, from the host or, where it says nothing, the workspace."""
+    if workspace is None:
+        return host
+
+    def known() -> Mapping[str, JsonValue]:
+        with suppress(OSError):
+            return {**workspace.work(), **host()}
+        return host()
+
+    return known
 
 
 def _check(payloads: Iterable[object]) -> None:

@@ -14,6 +14,7 @@ from refold.settings.names import (
     PREFIX,
     PROFILE,
     SERVE,
+    STORE,
     VARIABLE_ALIASES,
     SettingValue,
     Source,
@@ -40,6 +41,7 @@ class _Variables(BaseSettings):
 def _variables_model() -> type[BaseSettings]:
     policy = {name: field.annotation for name, field in Profile.model_fields.items()}
     policy.pop("name")
+    policy.pop(STORE)
     kinds = {PROFILE: str, MODELS: dict[str, dict[str, float]], **policy, SERVE: Serve}
     fields: dict[str, Any] = {name: (kind, None) for name, kind in kinds.items()}
     return create_model("Variables", __base__=_Variables, **fields)
@@ -63,6 +65,9 @@ def environment_values() -> Iterator[SettingValue]:
             fix = f"Set one of its parts: {parts}." if parts else did_you_mean(key, ALL_KEYS)
             raise InvalidSetting(f"{variable} sets {key}, which is no setting.", fix)
         yield SettingValue(key, value, Source("environment", variable))
+    for key in keys_in_table(STORE):  # REFOLD_STORE is the store's address, and no table
+        if value := os.environ.get(variable_of(key)):
+            yield SettingValue(key, value, Source("environment", variable_of(key)))
     for name, alias in VARIABLE_ALIASES.items():
         if value := os.environ.get(name):
             yield from expand_alias(alias, value, Source("environment", name))

@@ -18,6 +18,8 @@ MODELS: Final = "models"
 """The table of model overrides."""
 SERVE: Final = "serve"
 """The table of settings for `refold serve`."""
+STORE: Final = "store"
+"""The table of settings for the store."""
 _MAX_SHOWN: Final = 60
 
 
@@ -56,6 +58,8 @@ ALIASES: Final = (
     Alias(("trigger.tokens", "window.max_tokens"), "agent_max_context_tokens", None),
     Alias(("trigger.turns", "window.max_turns"), "agent_max_context_turns", None),
     Alias(("max_steps",), "agent_max_steps", None),
+    Alias(("hooks.pre_compact",), "hooks.preCompact", None),
+    Alias(("hooks.pre_compact",), "hooks.PreCompact", None),
     Alias(("trigger.soft",), None, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD"),
     Alias(("trigger.hard",), None, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"),
 )

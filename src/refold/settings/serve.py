@@ -39,9 +39,11 @@ class UpstreamSettings(Values):
     @classmethod
     def _no_secret(cls, value: str) -> str:
         """A key itself has no place in a file: the error must not repeat it."""
-        if value in ("pass", "stored") or _VARIABLE.fullmatch(value):
+        if value in ("pass", "stored", "none") or _VARIABLE.fullmatch(value):
             return value
-        raise ValueError("a key is `pass`, `stored`, or the name of an environment variable")
+        raise ValueError(
+            "a key is `pass`, `stored`, `none`, or the name of an environment variable"
+        )
 
 
 class LimitSettings(Values):
@@ -167,11 +169,17 @@ class Serve(Values):
         default=_DEFAULT_UPSTREAMS,
         description="The servers that have models, the first that fits is asked: `name`, "
         "`base_url`, `models` (patterns), `dialects` (formats), and `key`: `pass` the client's, "
-        "one `stored` for the tenant, or the name of an environment variable. With a key that is "
-        "not the client's own, only answers of models are asked for, and what `paths` names: "
-        "`GET /v1/files/*`. `/v1` is appended to a `base_url` that doesn't end with it, unless "
-        "`append_v1` is false. A path in `base_url` is also a prefix that clients can use in "
-        "place of `/v1`: `/backend-api/codex/responses`.",
+        "one `stored` for the tenant, `none` where the server needs none, or the name of an "
+        "environment variable. With a key that is not the client's own, only answers of models "
+        "are asked for, and what `paths` names: `GET /v1/files/*`. `/v1` is appended to a "
+        "`base_url` that doesn't end with it, unless `append_v1` is false. A path in `base_url` is "
+        "also a prefix that clients can use in place of `/v1`: `/backend-api/codex/responses`.",
+    )
+    summarize_with_client_key: bool = Field(
+        default=False,
+        description="Whether summaries may be written with the key that a client sends with its "
+        "request, at the upstream that it is sent to: for `pass`, where the gateway has no key of "
+        "its own. The key is used for folds that this request starts, and is never kept.",
     )
     open_sessions: int = Field(
         default=500,
@@ -184,6 +192,11 @@ class Serve(Values):
         le=64,
         description="Processes that answer large requests, so that nobody else waits for them; 0 "
         "answers everything in one process. They need a store that processes can share.",
+    )
+    access_log: Literal["text", "json", "off"] = Field(
+        default="text",
+        description="How each request is logged: `text` on standard error, `json` as an object per "
+        "line on standard output, or `off`.",
     )
     metrics: bool = Field(
         default=False,

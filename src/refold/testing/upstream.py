@@ -5,7 +5,7 @@ before it; nothing in it thinks.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from itertools import count
 from typing import Any, cast
 
@@ -280,7 +280,7 @@ class Rendered:
         yield _event({"type": "content_block_stop", "index": nth}, "content_block_stop")
 
 
-Send = Callable[[Json], Awaitable[None]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 Replying = Callable[[Got], "Reply | Refusal | Awaitable[Reply | Refusal]"]
@@ -302,7 +302,10 @@ class ScriptedUpstream:
         self.got: list[Got] = []
 
     async def __call__(
-        self, scope: Json, receive: Callable[[], Awaitable[Json]], send: Send
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Send,
     ) -> None:
         if scope["type"] != "http":
             return
@@ -330,7 +333,7 @@ class Broken(Exception):
     """The connection breaks, as it was told to."""
 
 
-async def _body(receive: Callable[[], Awaitable[Json]]) -> bytes:
+async def _body(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> bytes:
     pieces: list[bytes] = []
     while True:
         message = await receive()

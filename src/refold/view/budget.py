@@ -36,6 +36,8 @@ class Budget(NamedTuple):
     is refused because of it, since only a longer request could ever show it wrong."""
     refused: int = 0
     """How often in a row the provider refused it for its length: see a profile's emergency."""
+    restored: int = 0
+    """After a restart of the program: how many earlier turns are shown, as text; 0: all."""
 
     @property
     def limit(self) -> int:
@@ -161,7 +163,7 @@ def thresholds(
         hard=hard,
         generation=_tokens(_share(trigger.generation, budget), limit),
         target=target if profile.rewrite.sticky else 0,
-        fold=trigger.tokens and max(trigger.tokens, left_alone - always_sent - 1),
+        fold=trigger.tokens,
         window=window.max_tokens or window.recent_tokens,
         messages=trigger.messages or window.max_messages or window.recent_messages,
         turns=trigger.turns or window.max_turns,

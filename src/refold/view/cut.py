@@ -5,11 +5,13 @@ A cut falls between steps, so no call loses its result, and it never takes out t
 
 from typing import NamedTuple
 
-from refold.view.profiles import Keep
+from refold.view.profiles import Keep, Trigger
 from refold.view.view_input import Row, ViewInput, weight
 
 _STRETCH = 1.5
 """How much more than the amount may stay, to begin with a turn."""
+_LEAST_MESSAGES = 4
+"""Messages that stay, no matter how low their limit is."""
 
 
 class Cut(NamedTuple):
@@ -23,8 +25,9 @@ class Cut(NamedTuple):
     """What is cut out: the rows between, without the latest prompt."""
 
 
-def cut(inputs: ViewInput, keep: Keep) -> Cut:
-    tail = _tail(inputs, keep)
+def cut(inputs: ViewInput, keep: Keep, trigger: Trigger | None = None) -> Cut:
+    """Cut out the middle; the tail takes at most half of each limit set in `trigger`."""
+    tail = _tail(inputs, keep, trigger)
     head = min(_head(inputs, keep), tail)
     head = inputs.steps[head] if head < len(inputs.rows) else head
     return Cut(head, tail, tuple(row for row in range(head, tail) if row != inputs.prompt))
@@ -49,7 +52,7 @@ def _head(inputs: ViewInput, keep: Keep) -> int:
     return end
 
 
-def _tail(inputs: ViewInput, keep: Keep) -> int:
+def _tail(inputs: ViewInput, keep: Keep, trigger: Trigger | None) -> int:
     """The row that the tail begins with; the open step is always in it."""
     rows = inputs.rows
     if not rows:
@@ -67,8 +70,31 @@ def _tail(inputs: ViewInput, keep: Keep) -> int:
             tokens -= size
             index -= 1
         index = _to_turn(inputs, index, keep) if keep.snap == "turn" else index
+    if trigger is not None and keep.unit in ("messages", "tokens"):  # turns: a share of them
+        index = max(index, _half_of_limits(inputs, trigger))
     open_step = inputs.steps[-1]
-    return open_step if index >= open_step else inputs.steps[index]
+    start = open_step if index >= open_step else inputs.steps[index]
+    # A late result, after its call's step was closed, goes with what closed it: otherwise it
+    # would join that step, which may stay, once everything between them is folded.
+    while start < open_step and rows[start].has("return") and not rows[start].has("prompt"):
+        start += 1
+    return start
+
+
+def _half_of_limits(inputs: ViewInput, trigger: Trigger) -> int:
+    """The first row that a tail of half of each limit may begin with."""
+    rows, turns, first = inputs.rows, inputs.turns, 0
+    if trigger.messages:
+        first = len(rows) - max(_LEAST_MESSAGES, trigger.messages // 2)
+    if trigger.turns:
+        kept = trigger.turns + 1 - (trigger.turns + 1) // 2
+        first = max(first, turns[-kept] if kept <= len(turns) else 0)
+    if trigger.tokens:
+        index, tokens = len(rows), trigger.tokens // 2
+        while index and (tokens := tokens - weight(rows[index - 1])) >= 0:
+            index -= 1
+        first = max(first, index)
+    return first
 
 
 def _to_turn(inputs: ViewInput, index: int, keep: Keep) -> int:

@@ -10,28 +10,23 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from refold.log import Entry, PartRef, SessionInfo
+from refold.terminal_text import Piece, Tone, clipped, columns, counted, first_words, wrapped
 from refold.view.budget import Budget
 from refold.view.explanation import (
     Findings,
     Inserted,
     Line,
     PartLine,
-    Piece,
     Run,
-    Tone,
     Total,
-    clipped,
-    columns,
-    first_words,
     inserts_of,
     lines_of,
     runs_of,
     sentence,
     unlisted,
-    wrapped,
 )
 from refold.view.plan import Plan
-from refold.view.timeline import SYMBOLS, Fate, counted, every_part, fate_of, span_text, timeline
+from refold.view.timeline import SYMBOLS, Fate, every_part, fate_of, span_text, timeline
 from refold.view.view_input import ViewInput
 
 EXPLANATION_VERSION: Final = 1
@@ -50,6 +45,7 @@ _CAUSES: Final = {
     "target": "It passed its target, so old results and arguments were shortened.",
     "limit": "It would not have fitted, so the least needed was left out.",
     "window": "The profile's fixed limits took something out.",
+    "restart": "The program was started again, and the profile restores the newest turns as text.",
     "rule": "The profile's rules change what is sent, on each request anew.",
 }
 
@@ -259,7 +255,8 @@ class _Row(NamedTuple):
 def _left_out(findings: Findings, width: int) -> Iterator[Text]:
     changed = [total for total in findings.totals if total.disposition.edit != "keep"]
     before = sum(total.before for total in findings.totals)
-    saved = sum(total.before - total.after for total in changed)
+    shortened = (total for total in changed if total.disposition.reason != "rendered")
+    saved = sum(total.before - total.after for total in shortened)
     if not changed and not findings.unlisted:
         yield (Piece("Nothing is left out: every message is sent as it is.", "strong"),)
         return

@@ -30,11 +30,13 @@ Reason = Literal[
     "pinned",
     "trimmed",
     "archived",
+    "rendered",
     "arguments",
     "repeated",
     "superseded",
     "window",
     "text only",
+    "restored",
     "fitted",
     "oversized",
     "emergency",
@@ -60,11 +62,13 @@ SENTENCES: Final[dict[Reason, str]] = {
     "pinned": "pinned, and quoted because its place is folded",
     "trimmed": "a long tool result of an earlier turn, cut",
     "archived": "a large tool result, left as a reference",
+    "rendered": "a tool result of an earlier turn, as Markdown with its input",
     "arguments": "long arguments of an old call, clipped",
     "repeated": "a later result says the same",
     "superseded": "the same call was answered again later",
     "window": "outside the fixed limits",
     "text only": "an old turn, reduced to its prompt and its reply",
+    "restored": "older than what the profile restores after a restart",
     "fitted": "left out so that the request fits",
     "oversized": "a prompt too long for the context window, replaced by one line",
     "emergency": "cut or left out because the provider refused a request for its length",
@@ -76,8 +80,10 @@ SENTENCES: Final[dict[Reason, str]] = {
     "opening": "the provider wants the user to speak first",
 }
 
-LASTING: frozenset[str] = frozenset({"window", "text only", "emergency"})
-"""Decisions that last in every profile: what fixed limits, or a refusal, took out once."""
+LASTING: frozenset[str] = frozenset({"window", "text only", "restored", "emergency"})
+"""Decisions that last in every profile: what a limit, a restart or a refusal took out once."""
+_UNSEEN: Final = frozenset({"window", "fitted", "not read", "text only", "restored", "emergency"})
+"""Why a request leaves out messages that are still a part of the conversation."""
 STICKY = LASTING | {
     "trimmed",
     "archived",
@@ -123,10 +129,12 @@ class Terms(NamedTuple):
     profile: Profile
     counter: Counter
     scope: str
+    findings: int
+    """The entry of the newest findings; 0 if there are none."""
 
     def same(self, other: "Terms") -> bool:
         same = (mine is theirs for mine, theirs in zip(self[:3], other[:3], strict=True))
-        return all(same) and self.scope == other.scope
+        return all(same) and self[3:] == other[3:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +188,15 @@ class Plan:
     closed: Closed | None = field(default=None, compare=False, repr=False)
 
     @property
+    def unseen(self) -> tuple[Span, ...]:
+        """Entries that are still a part of the conversation, and left out for lack of room."""
+        return tuple(one.span for one in self.layout.omissions if one.reason in _UNSEEN)
+
+    @property
     def shortened(self) -> bool:
         """Whether something was cut or left out to save room."""
-        return bool(self.layout.changes) or any(
+        changes = (change.reason for change in self.layout.changes.values())
+        return any(reason != "rendered" for reason in changes) or any(
             omission.reason in STICKY for omission in self.layout.omissions
         )
 

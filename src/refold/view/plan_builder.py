@@ -107,9 +107,11 @@ class PlanBuilder:
         return not self.must_stay(part) and not isinstance(self.change(part), Drop)
 
     def free(self, part: Part) -> bool:
-        """Whether a part may be edited and has not been."""
+        """Whether a part may be edited and has not been; rendering it is no edit."""
         key = (part.seq, part.nth)
-        return not (part.sealed or part.fixed or key in self.changes or key in self.pinned)
+        change = self.changes.get(key)
+        edited = change is not None and change.reason != "rendered"
+        return not (part.sealed or part.fixed or edited or key in self.pinned)
 
     def visible_parts(self, row: Row) -> list[Part]:
         left = self._parts_left.get(row.seq)

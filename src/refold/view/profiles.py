@@ -4,15 +4,17 @@ Where the documents that Refold began from disagree, they differ here and nowher
 can be set on its own, in any profile.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from refold.errors import InvalidSetting
 
 T = TypeVar("T")
+_LEAST_RESTORED = 3
 
 
 class ProjectRight(Enum):
@@ -62,20 +64,34 @@ class Trigger(Values):
     tokens: Policy[int] = Field(default=0, ge=0, description="Fold when there are more tokens.")
     generation: Policy[tuple[tuple[int, float], ...]] = Field(
         default=(),
-        description="For delegated work, by window size: from this many tokens on, this share.",
+        description="For delegated agents, by window size (from this many tokens on, this share): "
+        "at this share of the limit, what their tools returned becomes findings written by the "
+        "summarizer, or excerpts without one.",
     )
     at_least: Policy[int] = Field(
         default=0,
         ge=0,
         description="Fewer tokens wait for `hard`: short sessions are left alone. Where the limit "
         "is so small that this would leave less than a tenth of it below `hard`, it does not "
-        "count.",
+        "count; a limit in `tokens` holds for them too.",
     )
     min_messages: Policy[int] = Field(
         default=4, ge=0, description="Fewer messages are never folded by themselves."
     )
     min_messages_manual: Policy[int] = Field(
         default=2, ge=0, description="Fewer are not folded when asked to."
+    )
+    after_request: Policy[bool] = Field(
+        default=False,
+        description="Whether a fold that is asked for needs a request before it: without one, the "
+        "instructions that the model works under are not known.",
+    )
+    memory: Policy[float] = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="Share of the machine's memory, or of what the process may have, that it takes "
+        "up itself: then its sessions fold once. 0 is never.",
     )
 
     @model_validator(mode="after")
@@ -103,7 +119,10 @@ class Keep(Values):
         default="none", description="What `amount` counts; none: nothing but the open step."
     )
     amount: Policy[float] = Field(
-        default=0, ge=0, description="How much of the newest stays; of turns, their share."
+        default=0,
+        ge=0,
+        description="How much of the newest stays; of turns, their share; of messages, a number or "
+        "a share of `trigger.messages`. Never more than half of a limit in `trigger`.",
     )
     least: Policy[int] = Field(
         default=0, ge=0, description="Of messages or turns, at least so many."
@@ -142,6 +161,11 @@ class Fold(Values):
         description="What a model wrote is put right by the log before it is used, or what is "
         "wrong with it is only written down.",
     )
+    input: Shipped[Literal["transcript", "messages"]] = Field(
+        default="transcript",
+        description="What a summarizer reads: the messages quoted in a prompt, or as a history of "
+        "its own, where they fit its window and its words are used as they are.",
+    )
     coverage: Policy[float] = Field(
         default=0,
         ge=0,
@@ -152,16 +176,24 @@ class Fold(Values):
     call_limit: Policy[float] = Field(
         default=120, gt=0, description="Seconds that one call of the summarizer may take."
     )
+    system_chars: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Characters of the instructions and system content in force that a summarizer "
+        "is given, apart from what it summarizes; 0: none.",
+    )
     references: Policy[bool] = Field(
         default=False,
-        description="Beside a model's words, name the large results that can be read again.",
+        description="Beside a model's words, name the large results that were folded, by part.",
     )
     max_tokens: Policy[int] = Field(default=8_000, ge=200, description="What a fold shows at most.")
     ledger_tokens: Policy[int] = Field(
         default=4_500, ge=0, description="Of that, for names of what was folded."
     )
     user_chars: Policy[int] = Field(
-        default=12_000, ge=0, description="Characters of the user's own messages that stay."
+        default=12_000,
+        ge=0,
+        description="Characters of the user's own messages that stay, within `max_tokens`.",
     )
     user_messages: Policy[int] = Field(default=60, ge=0, description="How many of them.")
     user_clip: Policy[int] = Field(default=700, ge=40, description="Characters of a single one.")
@@ -211,7 +243,10 @@ class Trim(Values):
 
 
 class Archive(Values):
-    """Large tool results of earlier turns, replaced by a short reference; recall reads them."""
+    """Large tool results of earlier turns, replaced by a short reference.
+
+    Where the model has a tool for that, it can read them by the part that the reference names.
+    """
 
     min_chars: Policy[int] = Field(
         default=0, ge=0, description="Larger results are archived; 0 leaves them."
@@ -242,7 +277,11 @@ class Arguments(Values):
 
 
 class Window(Values):
-    """Fixed limits, for when nothing summarizes."""
+    """Fixed limits: requests stay within them, summarized or not.
+
+    Where folds are made, a fold makes room first. What it cannot, or not in time, is left out. The
+    newest messages of `recent_messages` and `recent_tokens` are for when nothing summarizes.
+    """
 
     max_messages: Policy[int] = Field(
         default=0,
@@ -259,10 +298,6 @@ class Window(Values):
     )
     text_below: Policy[int] = Field(
         default=5, ge=1, description="Fewer turns than this are reduced to text."
-    )
-    halve: Policy[bool] = Field(
-        default=True,
-        description="Whether many turns are halved; where folds are made, those do it instead.",
     )
     recent_messages: Policy[int] = Field(
         default=0, ge=0, description="Only the newest are seen; 0 is no limit."
@@ -292,6 +327,11 @@ class Fit(Values):
     )
     marker: Shipped[str] = Field(
         default="", description="What stands for what is left out; {count} is known."
+    )
+    orphans: Policy[Literal["drop", "pass"]] = Field(
+        default="pass",
+        description="In a gateway, tool results without their call where nothing else is changed: "
+        "drop them, or pass them on for the provider to judge. Elsewhere they are never sent.",
     )
 
 
@@ -329,11 +369,120 @@ class Emergency(Values):
 
 
 class Retention(Values):
-    """How long sessions are kept that nobody uses; a chat looks after it when it opens."""
+    """How long sessions are kept that nobody uses.
+
+    A chat looks after it when it opens, a service when it starts and every hour.
+    """
 
     days: int = Field(
         default=0, ge=0, description="Sessions unused for more days are forgotten; 0: never."
     )
+
+
+class StoreSettings(Values):
+    """How the store is looked after. `REFOLD_STORE` itself is the address of the store."""
+
+    forget_journal: str = Field(
+        default="",
+        description="The file that lists what is forgotten, by ids alone, for `refold store "
+        "forget-again` after a restore: an absolute path, outside the store's backups. Empty: "
+        "beside an SQLite file, and none for PostgreSQL.",
+    )
+
+    @field_validator("forget_journal")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        """Elsewhere, each program would write into the folder that it was started in."""
+        if value and not value.startswith(("/", "~")):
+            raise ValueError("it needs an absolute path, or one that begins with ~")
+        return value
+
+
+class Memory(Values):
+    """What outlives a session: notes on what leaves the view, in one file a day, and their search.
+
+    The files hold what was said, so a project's files can switch none of this on.
+    """
+
+    daily: bool = Field(
+        default=False,
+        description="Write a note of each summary, and of what leaves the view without one, to "
+        "`memory/YYYY-MM-DD.md`.",
+    )
+    folder: str = Field(
+        default="",
+        description="The folder in which `memory` is made; empty: Refold's data folder. Tenants "
+        "other than the default have a folder each in it.",
+    )
+    search: bool = Field(
+        default=False,
+        description="Offer the model a tool that searches the daily notes and the board.",
+    )
+
+
+class Workspaces(Values):
+    """A folder for each session: checkpoints for people, and what they know of the work.
+
+    Refold writes `checkpoints/NNN-title.md`, `checkpoints/index.md` and `workspace.yaml`. Folds
+    show what `plan.md`, `todo.md`, `agent.md` and `skills/NAME.md` there say.
+    """
+
+    keep: Shipped[Literal["never", "chat", "always"]] = Field(
+        default="never", description="Whether sessions have one: never, in a chat, or everywhere."
+    )
+    folder: str = Field(
+        default="",
+        description="Where they are; empty: in `workspaces` of the user's data folder.",
+    )
+
+
+class CommandHook(Values):
+    """A command that is run, with JSON on its standard input."""
+
+    command: str = Field(min_length=1)
+    """For the shell."""
+    timeout: float = Field(default=60, gt=0)
+    """Seconds; then it is ended, and counts for nothing."""
+    trigger: Literal["", "manual", "auto"] = ""
+    """For which folds it is; empty: for all."""
+
+
+class Hooks(Values):
+    """Commands of the user, run when something happens."""
+
+    pre_compact: tuple[CommandHook, ...] = Field(
+        default=(),
+        description="Commands that run before a fold, as preCompact hooks of Claude Code and "
+        "Copilot: JSON on standard input, exit code 2 or a JSON decision blocks it.",
+    )
+
+    @field_validator("pre_compact", mode="before")
+    @classmethod
+    def _hooks(cls, value: object) -> object:
+        return [hook for item in _list(value) for hook in _hook_forms(item)]
+
+
+def _list(value: object) -> list[object]:
+    return [*cast("Sequence[object]", value)] if isinstance(value, list | tuple) else [value]
+
+
+def _hook_forms(value: object, matcher: str = "") -> Iterator[object]:
+    """The hook, or those of an entry, in any of the forms that other tools write."""
+    if isinstance(value, str):
+        yield {"command": value, "trigger": matcher}
+        return
+    entry: Mapping[str, object] = {}
+    if isinstance(value, Mapping):
+        entry = cast("Mapping[str, object]", value)
+    if "hooks" in entry:  # Claude Code
+        for hook in _list(entry["hooks"]):
+            yield from _hook_forms(hook, str(entry.get("matcher") or ""))
+    elif entry.get("type") == "command":  # Claude Code and Copilot
+        command = entry.get("command") or entry.get("bash")
+        limit = entry.get("timeout") or entry.get("timeoutSec") or 60
+        yield {"command": command, "timeout": limit, "trigger": matcher}
+    else:
+        yield value
 
 
 class Profile(Values):
@@ -352,6 +501,11 @@ class Profile(Values):
     trim: Trim = Trim()
     archive: Archive = Archive()
     arguments: Arguments = Arguments()
+    results: Policy[Literal["native", "markdown"]] = Field(
+        default="native",
+        description="How results of earlier turns are shown: as their tools returned them, or as "
+        "Markdown with the tool's name and input.",
+    )
     dedupe: Policy[bool] = Field(
         default=False, description="Results that a later one repeats or replaces go."
     )
@@ -360,6 +514,20 @@ class Profile(Values):
     emergency: Emergency = Emergency()
     watch: Watch = Watch()
     retention: Retention = Retention()
+    store: StoreSettings = StoreSettings()
+    memory: Memory = Memory()
+    auto_restore: bool = Field(
+        default=False,
+        description="A chat that names no session goes on with the newest one of its profile.",
+    )
+    restore: Policy[Literal["replay", "text_turns"]] = Field(
+        default="replay",
+        description="What a program that starts again shows of a session: what was shown before, "
+        "or the newest max(3, window.max_turns // 6) turns, of which only the user's text and the "
+        "reply stay.",
+    )
+    workspace: Workspaces = Workspaces()
+    hooks: Hooks = Hooks()
     delegates: Policy[Literal["apart", "shared"]] = Field(
         default="shared",
         description="Delegated agents see their own work alone, or the top level beside it; who "
@@ -371,13 +539,21 @@ class Profile(Values):
         "it, or also when they leave a chat.",
     )
     max_steps: Policy[int] = Field(
-        default=0, ge=0, description="Steps a turn may take; for hosts that ask."
+        default=0, ge=0, description="Requests to the model that a turn may take; 0: no limit."
     )
-    summarizer: str = Field(
+    summarizer: Shipped[str] = Field(
         default="",
-        description="The model that summarizes; empty: the primary one, where `fold.writer` says "
-        "that a model does.",
+        description="The model that summarizes, by its name; `primary`: the session's own; `auto`: "
+        "the session's own on its provider's cache, or a cheaper one of the same provider with a "
+        "transcript, whichever costs less; empty: the primary one, where `fold.writer` says that a "
+        "model does.",
     )
+
+    @property
+    def restored_turns(self) -> int:
+        """How many turns a program that starts again shows, as text; 0: all that were shown."""
+        turns = self.window.max_turns or self.trigger.turns
+        return max(_LEAST_RESTORED, turns // 6) if self.restore == "text_turns" else 0
 
 
 STATIC_MARKER = (
@@ -395,7 +571,13 @@ BALANCED = Profile(
         writer="log",
         ground="check",
         coverage=0.5,
+        # Only `max_tokens` limits the user's words: what names and facts leave of it is theirs.
+        user_chars=40_000,
+        user_messages=1_000,
+        user_clip=40_000,
+        wait=5,
     ),
+    summarizer="auto",
     # Measured on recorded sessions: names cost little and keep most of what is referred to later,
     # and one thorough rewrite costs less than several that each free a little.
     rewrite=Rewrite(low_water=0.3),
@@ -409,7 +591,7 @@ BALANCED = Profile(
 CO_CLI = Profile(
     name="co-cli",
     trigger=Trigger(soft=0, hard=0, messages=40),
-    fold=Fold(keep=Keep(head="first run", unit="messages", amount=20, least=4), apply="inline"),
+    fold=Fold(keep=Keep(head="first run", unit="messages", amount=0.5, least=4), apply="inline"),
     rewrite=Rewrite(sticky=False),
     trim=Trim(max_chars=2000, protect="last", inflate=True),
     window=Window(max_messages=40),
@@ -421,13 +603,23 @@ INKEEP = Profile(
     fold=Fold(keep=Keep(unit="turns", least=1), apply="inline", references=True),
     rewrite=Rewrite(sticky=False),
     archive=Archive(min_chars=2000, excerpt=200, recent=0),
+    results="markdown",
     window=Window(recent_messages=50, recent_tokens=8000, read=10_000),
+    fit=Fit(marker=STATIC_MARKER),
 )
 COPILOT = Profile(
     name="copilot",
-    fold=Fold(placement="replacement", user_chars=30_000, user_messages=20, user_clip=4_000),
+    trigger=Trigger(after_request=True, memory=0.7),
+    fold=Fold(
+        placement="replacement",
+        system_chars=16_000,
+        user_chars=30_000,
+        user_messages=20,
+        user_clip=4_000,
+    ),
     rewrite=Rewrite(sticky=False),
-    fit=Fit(low_water=0.95),
+    fit=Fit(low_water=0.95, marker=STATIC_MARKER, orphans="drop"),
+    workspace=Workspaces(keep="chat"),
     consolidate="leaving",
 )
 COWAGENT = Profile(
@@ -436,11 +628,17 @@ COWAGENT = Profile(
     fold=Fold(keep=Keep(unit="turns", amount=0.5, least=1), placement="merge", apply="next turn"),
     rewrite=Rewrite(sticky=False),
     trim=Trim(
-        max_chars=20_000, style="head-tail", marker="\n[…truncated, {length} chars total…]\n"
+        max_chars=20_000,
+        style="head-tail",
+        marker="\n[…truncated, {length} chars total…]\n",
+        inflate=True,
     ),
     window=Window(max_turns=20, max_tokens=50_000),
     emergency=Emergency(result_chars=10_000, user_chars=10_000, turns=5),
     retention=Retention(days=30),
+    memory=Memory(daily=True, search=True),
+    auto_restore=True,
+    restore="text_turns",
     max_steps=15,
 )
 

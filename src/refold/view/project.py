@@ -4,13 +4,16 @@
 sticky profile it either adds what is new to the plan before, or rewrites; the others follow their
 rule literally on each request.
 
-The order, in each plan:
+The order, in each plan (of two proposals for one part the later counts: `PlanBuilder.apply`):
 
-1. what the plan before decided, as far as it lasts (`_carry_over`): emergency, oversized, folds,
-   pins, scope;
-2. in a rewrite (`_compact_to`, `_apply_rules`): trim, dedupe, archive, arguments;
+1. what the plan before decided, as far as it lasts, then emergency, restore, oversized, folds,
+   findings, pins, scope, rendered (`_carry_over`);
+2. trim; to make room also dedupe, archive and arguments (`_plan_sticky`, `_compact_to`,
+   `_apply_rules`);
 3. window and pair (`_plan_sticky`, `_rewrite`);
 4. fit, and the markers for what is left out (`_fit`, `_insert_markers`).
+
+A plan that only adds to the one before has oversized, scope and pair (`continuation`).
 """
 
 from collections.abc import Iterator
@@ -23,11 +26,11 @@ from refold.view.budget import Account, Budget, Thresholds, thresholds
 from refold.view.plan import LASTING, STICKY, Closed, Layout, LeftOut, Plan, Terms
 from refold.view.plan_builder import PlanBuilder, Proposal, finalize
 from refold.view.policies.fit import emergency, exceeds, fit, mark_fitted, oversized, withdraw_lost
-from refold.view.policies.folds import folds, pins, scope
+from refold.view.policies.folds import findings, folds, pins, scope
 from refold.view.policies.pair import OPENING, opening, pair
-from refold.view.policies.tool_output import archive, arguments, dedupe, trim
-from refold.view.policies.window import window
-from refold.view.profiles import STATIC_MARKER, Profile
+from refold.view.policies.tool_output import archive, arguments, dedupe, rendered, trim
+from refold.view.policies.window import restore, window
+from refold.view.profiles import Profile
 from refold.view.view_input import ViewInput
 from refold.wire import Drop, Insert, Replace
 
@@ -80,17 +83,24 @@ def _plan(  # noqa: PLR0913 - one is a choice
     refused = budget.refused if profile.emergency.on else 0
     if before is not None and _repeats(before, inputs, profile, budget):
         return replace(before, cause="", left_out=LeftOut())
-    continued_from = None if refused else before
+    continued_from = None if refused or budget.restored else before
     added = continued_from and continued
     if added is None:
         added = continuation(inputs, profile, budget, continued_from, prompt_follows=prompt_follows)
     tried = continued_from.tried if continued_from else 0
     if added is not None and not marks.rewrite_due(added.tokens, tried):
         return added
-    start = _carry_over(inputs, profile, marks, before, refused, prompt_follows=prompt_follows)
+    start = _carry_over(
+        inputs,
+        profile,
+        marks,
+        before,
+        budget._replace(refused=refused),
+        prompt_follows=prompt_follows,
+    )
     draft = _plan_sticky(start, profile, marks, before, due=added is not None)
-    if refused:
-        draft = draft._replace(cause=draft.cause or "limit")
+    if refused or budget.restored:
+        draft = draft._replace(cause=draft.cause or ("limit" if refused else "restart"))
     if added is not None and not draft.cause and added.tokens <= marks.room:
         return replace(added, tried=draft.tried)
     return _rewrite(draft, profile, budget, marks, before)
@@ -118,18 +128,23 @@ def continuation(
     return finalize(builder, closed, profile, budget, replace(before, cause="", left_out=left_out))
 
 
-def unrewritten(
+def unrewritten(  # noqa: PLR0913 - two are choices
     inputs: ViewInput,
     profile: Profile,
     budget: Budget,
     before: Plan | None,
     *,
     prompt_follows: bool = False,
+    limits: bool = True,
 ) -> int:
-    """The tokens that a request which continues no plan would have if nothing were rewritten."""
+    """The tokens of a request that continues no plan, if nothing were rewritten.
+
+    Without `limits`, as if the profile had no fixed limits either.
+    """
     marks = _marks(inputs, profile, budget)
     builder, _ = _carry_over(inputs, profile, marks, before, prompt_follows=prompt_follows)
-    builder.apply(window(builder, profile.window, STATIC_MARKER))
+    if limits:
+        builder.apply(window(builder, profile))
     builder.apply(pair(builder))
     return builder.total
 
@@ -156,7 +171,8 @@ def _marks(inputs: ViewInput, profile: Profile, budget: Budget) -> Thresholds:
 
 
 def _terms(inputs: ViewInput, profile: Profile) -> Terms:
-    return Terms(inputs.outline, profile, inputs.counter, inputs.scope)
+    newest = max((found.seq for found in inputs.findings.values()), default=0)
+    return Terms(inputs.outline, profile, inputs.counter, inputs.scope, newest)
 
 
 def _repeats(before: Plan, inputs: ViewInput, profile: Profile, budget: Budget) -> bool:
@@ -172,6 +188,8 @@ def _continues(closed: Closed, inputs: ViewInput, profile: Profile) -> bool:
     return (
         profile.rewrite.sticky
         and not profile.window.limits
+        and not profile.trim.max_chars
+        and profile.results == "native"
         and closed.opened
         and closed.rows <= len(inputs.rows)
         and closed.terms.same(_terms(inputs, profile))
@@ -183,7 +201,7 @@ def _carry_over(  # noqa: PLR0913 - two are choices
     profile: Profile,
     marks: Thresholds,
     before: Plan | None,
-    refused: int = 0,
+    once: Budget = Budget(),  # noqa: B008 - it is frozen
     *,
     prompt_follows: bool,
 ) -> tuple[PlanBuilder, LeftOut]:
@@ -195,13 +213,18 @@ def _carry_over(  # noqa: PLR0913 - two are choices
     elif before is not None:
         builder.apply(_lasting(before, builder, reasons))
         builder.hidden_until = before.hidden_until
-    if refused:
-        builder.apply(emergency(builder, profile, refused))
+    if once.refused:
+        builder.apply(emergency(builder, profile, once.refused))
+    if once.restored:
+        builder.apply(restore(builder, once.restored))
     left_out = _replace_oversized(builder, marks, prompt_follows=prompt_follows)
     builder.apply(folds(builder))
+    builder.apply(findings(builder))
     builder.apply(pins(builder))
     builder.apply(scope(builder))
-    if refused:
+    if profile.results == "markdown":
+        builder.apply(rendered(builder))
+    if once.refused or once.restored:
         builder.apply(withdraw_lost(builder))
     return builder, left_out
 
@@ -259,14 +282,15 @@ def _plan_sticky(
         changed = _apply_rules(builder, profile, marks)
         builder.apply(pair(builder))
         return _Draft(builder, "rule" if changed else "", tried, left_out)
-    limited = builder.apply(window(builder, profile.window, STATIC_MARKER))
+    trimmed = builder.apply(trim(builder, profile.trim))
+    limited = builder.apply(window(builder, profile))
     builder.apply(pair(builder))
-    cause = "window" if limited else ""
+    cause = "window" if limited else "rule" if trimmed else ""
     if not (due or marks.rewrite_due(builder.total, tried)):
         return _Draft(builder, cause, tried, left_out)
     smaller = carried
     _compact_to(smaller, profile, marks)
-    smaller.apply(window(smaller, profile.window, STATIC_MARKER))
+    smaller.apply(window(smaller, profile))
     smaller.apply(pair(smaller))
     if smaller.total <= builder.total - marks.gain:
         return _Draft(smaller, "target", 0, left_out)
@@ -278,13 +302,13 @@ def _apply_rules(builder: PlanBuilder, profile: Profile, marks: Thresholds) -> b
     inputs = builder.inputs
     turn = inputs.turn()
     if inputs.scope != MAIN_SCOPE and profile.trigger.generation:
-        if builder.total + marks.floor > marks.generation and inputs.steps:
+        if 0 < marks.generation < builder.total + marks.floor and inputs.steps:
             changed |= builder.apply(archive(builder, profile.archive, inputs.steps[-1], 0, turn))
     elif builder.total + marks.floor >= marks.soft:
         changed |= profile.dedupe and builder.apply(dedupe(builder, turn))
         changed |= builder.apply(archive(builder, profile.archive, turn, 0))
         changed |= builder.apply(arguments(builder, profile.arguments, turn, 0))
-    return builder.apply(window(builder, profile.window, STATIC_MARKER)) or changed
+    return builder.apply(window(builder, profile)) or changed
 
 
 def _compact_to(builder: PlanBuilder, profile: Profile, marks: Thresholds) -> None:

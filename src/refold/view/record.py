@@ -6,7 +6,7 @@ nothing, so today's limits, prices and rules do not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from refold.errors import Unrebuildable
 from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
-from refold.view.plan import Layout, Omission, Plan
+from refold.view.plan import Event, Layout, LeftOut, Omission, Plan, events
 from refold.view.view import Request, assemble
 from refold.view.view_input import Row
 from refold.wire import Drop, Insert, Part, Replace, Wire, wire_for
@@ -58,10 +58,13 @@ class Difference:
     """How one layout comes from another; from nothing, the whole layout."""
 
     gone: tuple[Omission, ...] = ()
+    """Runs that only the later layout leaves out."""
     shown_again: tuple[Omission, ...] = ()
+    """Runs that only the earlier one leaves out."""
     drops: tuple[_Drop, ...] = ()
     replaces: tuple[_Replace, ...] = ()
     unchanged: tuple[PartRef, ...] = ()
+    """Parts that only the earlier one changes."""
     inserts: tuple[_Insert, ...] = ()
     kept_inserts: int | None = None
     """How many inserts of the earlier layout come first; None: all of them."""
@@ -155,8 +158,12 @@ class Applied:
     rewrites: int = 0
     tried: int = 0
     untold: int = 0
+    """The plan's `hidden_until`, under the name that records have."""
     settings: Mapping[str, str] | None = None
     """Hashes of instructions, tools and settings, by name."""
+    messages: int = 0
+    """How many were sent; 0 in records of older versions."""
+    left_out: LeftOut = field(default=LeftOut())
     version: int = RECORD_VERSION
 
 
@@ -201,6 +208,8 @@ def record(
         plan.tried,
         plan.hidden_until,
         hashes,
+        len(request.messages),
+        plan.left_out,
     )
     quoted = spans_of(ref.seq for insert in plan.layout.inserts for ref in insert.sources)
     value = Requested(
@@ -212,6 +221,25 @@ def record(
         chain=() if whole or previous is None else (*previous.chain, previous.seq),
     )
     return Record(value, tuple(texts.values()))
+
+
+class RecordedRequest(NamedTuple):
+    """What a record alone says about its request, without earlier records."""
+
+    account: Account
+    events: list[Event]
+    """The events of the request; none if an older version wrote the record."""
+
+
+def recorded(value: Requested, *, initial: bool = False) -> RecordedRequest:
+    """What this record says. Raises Unrebuildable if it cannot be read."""
+    applied = _applied(value)
+    plan = Plan(applied.profile, applied.head, Layout(), applied.account, applied.tokens)
+    plan = replace(plan, left_out=applied.left_out)
+    messages = applied.messages
+    return RecordedRequest(
+        applied.account, events(plan, messages, initial=initial) if messages else []
+    )
 
 
 def shown_spans(plan: Plan) -> tuple[Span, ...]:

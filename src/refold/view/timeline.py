@@ -7,19 +7,8 @@ from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from refold.log.entry import Span
-from refold.view.explanation import (
-    Disposition,
-    Findings,
-    Inserted,
-    Line,
-    PartLine,
-    Piece,
-    Tone,
-    columns,
-    first_words,
-    padded,
-    sentence,
-)
+from refold.terminal_text import Piece, Tone, columns, counted, first_words, padded
+from refold.view.explanation import Disposition, Findings, Inserted, Line, PartLine, sentence
 from refold.view.plan import Omission
 
 Fate = Literal["kept", "cut", "archived", "folded", "dropped", "inserted"]
@@ -198,15 +187,11 @@ def _place(insert: Inserted) -> int:
 
 def fate_of(disposition: Disposition) -> Fate:
     edit, reason = disposition
-    if edit == "keep":
+    if edit == "keep" or reason == "rendered":
         return "kept"
     if edit == "replace":
         return "archived" if reason in _REFERENCES else "cut"
     return "folded" if reason == "folded" else "dropped"
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def span_text(span: Span) -> str:

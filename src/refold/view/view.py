@@ -88,6 +88,11 @@ class View:
             return continued.tokens
         return unrewritten(self.inputs, self.profile, budget, self.plan, prompt_follows=follows)
 
+    def size_without_limits(self, budget: Budget) -> int:
+        """The same, with what the profile's fixed limits leave out."""
+        before = self.plan if self.profile.rewrite.sticky else None
+        return unrewritten(self.inputs, self.profile, budget, before, limits=False)
+
     def omitted(self, spans: Sequence[Span], budget: Budget) -> int:
         """Tokens of the messages in these spans that the next request would not send anyway."""
         builder = weigh(self.inputs, self.profile, budget, self.plan)

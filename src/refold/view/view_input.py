@@ -19,8 +19,8 @@ from refold.log import (
     MAIN_SCOPE,
     Cleared,
     Entry,
+    Findings,
     FoldCompleted,
-    Folded,
     FoldUndone,
     Message,
     Outline,
@@ -56,34 +56,41 @@ class Folding(NamedTuple):
     """Whether its text comes in front of the next prompt instead."""
     tokens: int = 0
     """What the folded messages would cost in a request."""
+    state: tuple[str, ...] = ()
+    """Messages in the session's format, with what the framework noted among them."""
 
 
-def foldings(visible: Visible) -> Iterable[Folding]:
-    """The folds of a session that are in effect, oldest first."""
+def foldings(visible: Visible, scope: str = MAIN_SCOPE) -> Iterable[Folding]:
+    """The folds of a session that are in effect, oldest first, as this reader sees them."""
     entries = {entry.seq: entry for entry in visible.entries}
+    delegated = scope != MAIN_SCOPE
     for fold in visible.outline.folds:
         if fold.seq in entries:
             match CODEC.decode(entries[fold.seq]):
+                case FoldCompleted(summary={"for_delegates": dict(own), **rest}) if delegated:
+                    yield _folding(fold.seq, fold.spans, {**rest, "shown": [], **own})
                 case FoldCompleted(summary=summary):
-                    yield _folding(fold, summary)
+                    yield _folding(fold.seq, fold.spans, summary)
                 case _:
                     yield Folding(fold.seq, fold.spans)
 
 
-def _folding(fold: Folded, summary: JsonValue) -> Folding:
+def _folding(seq: int, spans: tuple[Span, ...], summary: JsonValue) -> Folding:
     match summary:
         case {"shown": list(shown)}:
             messages = tuple(filter(None, map(_shown_message, shown)))
             merged = summary.get("placement") == "merge"
             tokens = summary.get("tokens", 0)
             size = tokens if isinstance(tokens, int) else 0
-            return Folding(fold.seq, fold.spans, messages, merged, size)
+            notes = summary.get("state")
+            state = (x for x in (notes if isinstance(notes, list) else ()) if isinstance(x, str))
+            return Folding(seq, spans, messages, merged, size, tuple(state))
         case str(text) | {"text": str(text)}:
-            count = sum(len(span) for span in fold.spans)
+            count = sum(len(span) for span in spans)
             marked = f"[Summary of {count} earlier messages]\n{text}"
-            return Folding(fold.seq, fold.spans, (("prompt", marked),))
+            return Folding(seq, spans, (("prompt", marked),))
         case _:
-            return Folding(fold.seq, fold.spans)
+            return Folding(seq, spans)
 
 
 def _shown_message(shown: JsonValue) -> tuple[str, str] | None:
@@ -201,6 +208,7 @@ def describe_row(seq: int, payload: bytes, wire: Wire, counter: Counter) -> Row:
             shape.sealed,
             shape.fixed,
             hash((shape.tool, shape.text, payload if shape.media else None)),
+            shape.apart,
         )
         for nth, shape in enumerate(shapes)
     )
@@ -238,18 +246,22 @@ class ViewInput:
         """What was not read at all, because the profile reads only so much."""
         self.hidden: dict[int, Reason] = {}
         """The messages on the line that are no rows, and why."""
+        self.findings: dict[str, Folding] = {}
+        """The newest findings of this reader and of its callers, by scope."""
         self.quotes: list[Quote] = []
         """Delegated work, as text."""
         self.pinned: list[Quote] = []
         """Pinned parts that are folded."""
         self.replaced: dict[tuple[int, int, int, str, int], int] = {}
         """What parts cost once replaced, so that they are counted once."""
+        self._markdown: dict[PartRef, str | None] = {}
+        """Results as Markdown, so that each is rendered once."""
         self._delegation = Delegation(wire)
         self._described: dict[int, Row] = {}
         self.unanswered: dict[str | None, int] = {}
         """Calls that were closed without their return, and the row that closed them."""
         self.fixed: list[int] = []
-        """Rows with parts that stay in every view, besides system content."""
+        """Rows with parts that stay in every view and hold their step; system content does not."""
         self.calls: dict[str | None, int] = {}
         """Where each call id was first used."""
         self.tools: dict[str | None, str | None] = {}
@@ -280,7 +292,7 @@ class ViewInput:
         folded = union(span for fold in visible.outline.folds for span in fold.spans)
         lost = union((*folded, *subtract(up_to(inputs.head), visible.outline.on_line(inputs.head))))
         if not isolated or scope == MAIN_SCOPE:  # what folds show is for the main agent
-            inputs.foldings = tuple(foldings(visible))
+            inputs.foldings = tuple(foldings(visible, scope))
         read = spans_of(entry.seq for entry in visible.entries)
         inputs.unread = subtract(up_to(inputs.head), (*lost, *read))
         inputs._gaps = union((*lost, *inputs.unread))
@@ -306,6 +318,18 @@ class ViewInput:
     def text(self, part: Part) -> str:
         row = self.rows[self.at(part.seq)]
         return self.wire.describe(row.payload).shapes[part.nth].text
+
+    def markdown(self, result: Part, call: Part | None) -> str | None:
+        """A tool result as Markdown with the call's input; None if it holds more than text."""
+        if result.ref not in self._markdown:
+            shapes = self.wire.describe(self.rows[self.at(result.seq)].payload).shapes
+            shape, text = shapes[result.nth], None
+            if not (shape.media or shape.opaque):
+                given = self.text(call) if call is not None else ""
+                tool = result.tool or (call.tool if call else None)
+                text = render_tool_result(tool_name(tool), _json(given), _json(shape.text))
+            self._markdown[result.ref] = text
+        return self._markdown[result.ref]
 
     def at(self, seq: int) -> int:
         """The index of an entry's row, or of the next one."""
@@ -347,6 +371,8 @@ class ViewInput:
         return tuple(Omission(span, reason) for reason, spans in reasons for span in spans)
 
     def _add(self, entry: Entry) -> None:
+        if entry.kind == Findings.KIND and self._visibility(entry) == "native":
+            self._add_findings(entry)
         if entry.kind != Message.KIND:
             return
         if entry.forgotten:
@@ -370,6 +396,13 @@ class ViewInput:
         except InvalidMessage:  # one unreadable message must not cost the session
             self.hidden[entry.seq] = "unreadable"
             self._gap = True
+
+    def _add_findings(self, entry: Entry) -> None:
+        match CODEC.decode(entry):
+            case Findings(spans, summary) if spans:
+                self.findings[entry.scope] = _folding(entry.seq, spans, summary)
+            case _:  # forgotten along with its results
+                pass
 
     def _visibility(self, entry: Entry) -> Visibility:
         if self.isolated and entry.scope != self.scope:
@@ -405,7 +438,7 @@ class ViewInput:
         within = row.goes_on or (row.role != "assistant" and self._in_calls)
         self.steps.append(self.steps[-1] if within else index)
         self.rows.append(row)
-        if any(part.fixed and part.kind != "system" for part in row.parts):
+        if any(part.fixed and not part.apart and part.kind != "system" for part in row.parts):
             self.fixed.append(index)
         if row.instructions:
             self.instructions = row.instructions

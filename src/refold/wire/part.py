@@ -17,8 +17,9 @@ tool returned, or something that only its provider understands."""
 Role = Literal["system", "user", "assistant", "tool"]
 """Who a message speaks for."""
 
-InsertKind = Literal["prompt", "reply", "return", "system"]
-"""What an inserted message is: words in the user's place, the model's, or a tool's."""
+InsertKind = Literal["prompt", "reply", "return", "system", "state"]
+"""What an inserted message is: words in the user's place, the model's, or a tool's; or a message of
+the format itself, as JSON, with what a framework notes between requests."""
 
 
 class Shape(NamedTuple):
@@ -38,6 +39,8 @@ class Shape(NamedTuple):
     """The media types of what it carries besides text."""
     opaque: int = 0
     """Characters that only its provider can read: they are no text, and count all the same."""
+    apart: bool = False
+    """It is fixed by itself: the parts next to it may leave the view without it."""
 
 
 class Described(NamedTuple):
@@ -64,6 +67,8 @@ class Part(NamedTuple):
     fixed: bool = False
     content: int = 0
     """A fingerprint of tool and text, to see what is said twice."""
+    apart: bool = False
+    """See `Shape`."""
 
     @property
     def ref(self) -> PartRef:

@@ -60,6 +60,8 @@ class PydanticAI:
         """The inserts as messages: prompts and replies one each, returns together."""
         if inserts[0].kind == "return":
             return [_message("request", *map(_return_part, inserts))]
+        if inserts[0].kind == "state":
+            return [insert.text.encode() for insert in inserts]
         kind, part = _INSERT_PARTS[inserts[0].kind]
         return [_message(kind, {"content": insert.text, "part_kind": part}) for insert in inserts]
 
@@ -183,6 +185,11 @@ def _state(part: Object) -> _Read:
     return _unknown(part)[0]._replace(fixed=True), "", None
 
 
+def _note(part: Object) -> _Read:
+    """A note of the framework's own; it does not depend on the parts next to it."""
+    return _unknown(part)[0]._replace(fixed=True, apart=True), "", None
+
+
 def _unknown(part: Object) -> _Read:
     media: list[str] = []
     shown = _without_files({key: value for key, value in part.items() if value is not None}, media)
@@ -273,11 +280,11 @@ _REQUEST: Final[dict[str, _Reader]] = {
     "retry-prompt": _retry,
     "retry-feedback": _retry,
     "compaction": _state,
-    "tool-availability-delta": _state,
-    "capability-load-delta": _state,
-    "model-settings-delta": _state,
-    "instruction-delta": _state,
-    "instruction-baseline": _state,
+    "tool-availability-delta": _note,
+    "capability-load-delta": _note,
+    "model-settings-delta": _note,
+    "instruction-delta": _note,
+    "instruction-baseline": _note,
 }
 _RESPONSE: Final[dict[str, _Reader]] = {
     "text": _text,

@@ -16,15 +16,17 @@ from typing import Any, Final, cast
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import AbstractToolset
 
-from refold.cli.chat.commands.sessions import (
+from refold.cli.chat.conversation import Conversation, Parts
+from refold.cli.chat.endpoint import (
+    Endpoint,
     answers_here,
+    endpoint_of,
     is_own,
     own_sessions,
-    pick_session,
     refusal,
+    server_of,
+    stored_endpoint,
 )
-from refold.cli.chat.conversation import Conversation, Parts
-from refold.cli.chat.endpoint import Endpoint, endpoint_of, server_of, stored_endpoint
 from refold.cli.chat.models.agents import agent_at, has_refold, plain_agent
 from refold.cli.chat.models.providers import LOCAL, Choice, chosen_model, model_of
 from refold.cli.chat.surface import ChatOptions, Surface
@@ -43,6 +45,7 @@ _MAX_SERVERS: Final = 200
 _FOR_THE_USER: Final = 0o600
 _VARIABLES: Final = ("OPENAI_BASE_URL", "OLLAMA_BASE_URL")
 _MAX_NAMES: Final = 5  # sessions in a hint
+_MAX_SEARCHED: Final = 100  # sessions, to find one to continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,12 @@ async def chat_setup(
             await own.open()
         log = own.log if own is not None else store.log(options.tenant)
         name = await session(log)
+        if name is None and settings.profile.auto_restore:
+            name = await _newest_of(log, settings.profile.name)
+            if name is not None:
+                notify(
+                    f"Session {name} goes on (auto_restore). `refold chat NAME` begins another one."
+                )
         stored = await stored_endpoint(log, name) if name else None
         choice, model = _choose_model(
             options, settings, agent.model if agent else None, name, stored
@@ -100,6 +109,7 @@ async def chat_setup(
             own=own,
             tenant=options.tenant,
             branch=await asyncio.to_thread(branch_of, Path.cwd()) if options.board else None,
+            notify=notify,
         )
         now, change = endpoint_of(model), ""
         if now.is_server and now.address:
@@ -237,8 +247,16 @@ def _servers_file() -> Path:
 async def session_to_resume(log: Log, options: ChatOptions, surface: Surface) -> str | None:
     """The session that the options name, or one that the person picks; None for a new one."""
     if options.session is None and options.resume:
+        from refold.cli.chat.commands.sessions import pick_session  # noqa: PLC0415 - not for -p
+
         return await pick_session(log, surface)
     return await session_from_options(log, options)
+
+
+async def _newest_of(log: Log, profile: str) -> str | None:
+    """The newest session that was started with this profile, if it is recent enough to be found."""
+    newest, _ = await own_sessions(log, "", _MAX_SEARCHED)
+    return next((info.session for info in newest if info.profile == profile), None)
 
 
 async def session_from_options(log: Log, options: ChatOptions) -> str | None:
@@ -291,6 +309,14 @@ def resume_command(name: str, options: ChatOptions) -> str:
     if name.startswith("-"):  # it would be read as an option
         return f"refold chat --resume{rest} -- {quote(name)}"
     return f"refold chat --resume {quote(name)}{rest}"
+
+
+def show_command(name: str, options: ChatOptions) -> str:
+    """The command that reads the whole session."""
+    rest = _store_options(options)
+    if name.startswith("-"):  # it would be read as an option
+        return f"refold show --all{rest} -- {quote(name)}"
+    return f"refold show {quote(name)} --all{rest}"
 
 
 def _store_options(options: ChatOptions) -> str:

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from secrets import token_hex
 from time import monotonic
 from typing import Any, Literal, cast
@@ -21,6 +22,8 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
     ToolReturnPart,
 )
 from pydantic_ai.models import Model
@@ -41,19 +44,25 @@ from refold.cli.chat.surface import (
 )
 from refold.engine.protocol import CANCELLED
 from refold.errors import FoldCancelled, RefoldError, SessionNotFound
-from refold.fold.events import CompactionComplete, CompactionStart
+from refold.exports.moments import counted
+from refold.fold.events import CompactionComplete, CompactionStart, CompactionWait
 from refold.integrations.pydantic_ai import Refold
-from refold.integrations.pydantic_ai.events import Happening
 from refold.log import Log, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
-from refold.session import Compacted, Session, SessionCost, session_cost
+from refold.session import AnyEvent, Compacted, Filled, Session, SessionCost, session_cost
+from refold.session.permissions import GuardedCall, UserWords
+from refold.session.retention import announce
 from refold.settings import Settings
-from refold.view import ASSUMED_WINDOW, Profile, UsageInfo
+from refold.stores import SqliteStore
+from refold.view import ASSUMED_WINDOW, Counter, Profile, UsageInfo
+from refold.view.view_input import Row
 
 WAITING = "waiting for another terminal"
 _PATIENCE = 1.0  # seconds after which a turn that has asked no model is waiting for somebody
 _BUSY = 2.0  # seconds to wait for an answer that is given elsewhere, before a command is refused
+_CHARS_PER_TOKEN = 4  # about, of what is not counted yet
+_COUNTED_AT_ONCE = 400  # characters
 _EXACT = 0.03  # how far a token count may be off and still be called exact
 _MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
 
@@ -89,6 +98,7 @@ class Parts:
     own: Refold | None = None  # the memory that the agent has already
     tenant: str = DEFAULT_TENANT
     branch: Branch | None = None  # whose board new sessions receive
+    notify: Callable[[str], None] = lambda _: None  # shows the person a sentence
 
 
 class Conversation:
@@ -112,10 +122,15 @@ class Conversation:
         self._changed = changed
         self._settings = parts.settings()
         self._memory = parts.own or self._new_memory()
+        self.late_prompts: Callable[[], Awaitable[Sequence[str]]] | None = None
+        """Takes what was typed while a turn waited for a fold."""
         self._turn: asyncio.Task[TurnEnd] | None = None
         self._compaction: asyncio.Task[Compacted] | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._tracker: TurnTracker | None = None
-        self._folding_since: float | None = None
+        self.folding = False
+        """Whether a fold is running, whether or not a turn waits for it."""
+        self._waiting_since: float | None = None
         self._spent: SessionCost | None = None
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
@@ -127,6 +142,14 @@ class Conversation:
     @property
     def log(self) -> Log:
         return self._memory.log
+
+    @property
+    def store_file(self) -> Path | None:
+        """The file in which the session is stored; None if it is no file."""
+        store = self._parts.store
+        if isinstance(store, SqliteStore) and self._parts.own is None:
+            return store.path.resolve()
+        return None
 
     @property
     def board(self) -> Board | None:
@@ -143,11 +166,16 @@ class Conversation:
     @property
     def status(self) -> Status:
         """The status as of now; quick, in any thread."""
-        since, tracker = self._folding_since, self._tracker
+        since, tracker = self._waiting_since, self._tracker
+        status = replace(self._status, folding=None if since is None else monotonic() - since)
+        if tracker is None:
+            return status
         return replace(
-            self._status,
-            folding=None if since is None else monotonic() - since,
-            doing=tracker.doing if tracker is not None else "",
+            status,
+            filled=tracker.filled(status.filled),
+            doing=tracker.doing,
+            seconds=tracker.seconds,
+            tokens=tracker.tokens,
         )
 
     @property
@@ -162,8 +190,29 @@ class Conversation:
         except SessionNotFound:
             return None
 
-    async def turn(self, prompt: str, on_event: OnEvent, *, run_id: str | None = None) -> TurnEnd:
+    async def unanswered(self) -> str | None:
+        """The newest prompt, if its turn ended without an answer; None if it was answered."""
+        session = await self.session()
+        if session is None:
+            return None
+        await session.catch_up()
+        rows = session.inputs.rows
+        if not rows or _is_answer(rows[-1]):
+            return None
+        wire = session.inputs.wire
+        for row in reversed(rows):
+            shapes = wire.describe(row.payload).shapes if row.has("prompt") else ()
+            if texts := [shape.text for shape in shapes if shape.kind == "prompt"]:
+                return "\n\n".join(texts)
+        return None
+
+    async def turn(
+        self, prompt: str | None, on_event: OnEvent, *, run_id: str | None = None
+    ) -> TurnEnd:
         """Run one turn: the person's prompt, and the agent's work until it answers.
+
+        Without a prompt, a turn that failed goes on where it ended: its prompt is sent again, and
+        tools that ran already are not run again.
 
         It can be interrupted: everything up to then stays in the log, and the next turn works. The
         messages of the turn name its run: the one given, or one of its own.
@@ -174,14 +223,22 @@ class Conversation:
         except asyncio.CancelledError:
             if not self._turn.cancelled() or _caller_canceled():
                 raise
-            return TurnEnd("interrupted")
+            return TurnEnd(
+                "interrupted", "Interrupted.", "Everything up to then is in the log.", "interrupted"
+            )
         finally:
-            self._turn = self._tracker = None
-            await self.look()
+            self._turn = None
+            try:
+                await self.look()
+            finally:  # only now: the figures of the turn stay until those of the log replace them
+                self._tracker = None
+                self._changed()
 
-    async def _run_turn(self, prompt: str, on_event: OnEvent, run_id: str | None) -> TurnEnd:
+    async def _run_turn(self, prompt: str | None, on_event: OnEvent, run_id: str | None) -> TurnEnd:
+        if prompt is None:
+            await self._drop_partial_answer()
         parts, model = self._parts, self.model.model_id
-        tracker = self._tracker = TurnTracker()
+        tracker = self._tracker = TurnTracker(self._memory.setup_for(self.model, self.name).counter)
         self._changed()  # it may wait for another terminal long before its first event
         steps = self.profile.max_steps
         run: AbstractAsyncContextManager[AsyncIterable[object]] = parts.agent.run_stream_events(
@@ -200,14 +257,26 @@ class Conversation:
                         on_event(translated)
                         self._changed()
         except UsageLimitExceeded:
-            return TurnEnd("limit", f"The turn ended after {steps} steps.", _MORE_STEPS, "steps")
+            after = f"The turn ended after {counted(steps or 0, 'step')}."
+            return TurnEnd("limit", after, _MORE_STEPS, "steps")
         except Exception as error:  # noqa: BLE001 - shown to the person; the conversation goes on
             return TurnEnd("failed", *describe_error(error, model))
         return TurnEnd("answered", tracker.text)
 
+    async def _drop_partial_answer(self) -> None:
+        """Leave the beginning of an answer, which a failure cut off, out of the next request."""
+        session = await self.session()
+        if session is None:
+            return
+        await session.catch_up()
+        rows = session.inputs.rows
+        if rows and rows[-1].role == "assistant" and _is_cut_off(rows[-1]):
+            async with self.alone():
+                await session.rewind(rows[-1].seq - 1)
+
     def interrupt(self) -> bool:
-        """Interrupt the turn or the requested compaction; whether there was one."""
-        task = self._turn or self._compaction
+        """Interrupt the turn, the requested compaction or the closing; return whether one ran."""
+        task = self._turn or self._compaction or self._closing
         return task is not None and task.cancel()
 
     async def cancel_fold(self) -> bool:
@@ -264,26 +333,46 @@ class Conversation:
         self.name = name
         self.model = model or self.model
         self._spent = None
-        self._folding_since = None
+        self.folding, self._waiting_since = False, None
         await self.look()
 
     async def reload(self) -> None:
         self._settings = self._parts.settings()
         if self._parts.own is None:
-            await self._memory.close()
+            await self._memory.close(wait=0)
+            opened = self._memory.opened
             self._memory = self._new_memory()
+            self._memory.take_over(opened)
+            self._announce_retention()
         await self.look()
+
+    def _announce_retention(self) -> None:
+        if self._parts.own is None:
+            announce(self.log, self.profile, self._parts.notify)
 
     async def open(self) -> None:
         await self._memory.open()
+        self._announce_retention()
 
     def alone(self) -> AbstractAsyncContextManager[None]:
         """Hold the session between runs, here and elsewhere. Raises SessionBusy during a run."""
         return self._memory.between_runs(self.name, wait=_BUSY)
 
-    async def close(self) -> None:
-        """Stop; a running fold is given up, and the log says so."""
-        await self._memory.close()
+    async def close(self, *, finish: bool = False) -> None:
+        """Stop; a running fold is left to the next process that opens the session.
+
+        With `finish`, only if it takes longer than a request would wait for it, or if it is
+        interrupted.
+        """
+        try:
+            if finish:
+                self._closing = asyncio.ensure_future(self._memory.close())
+                await self._closing
+        except asyncio.CancelledError:
+            if _caller_canceled():
+                raise
+        finally:
+            await self._memory.close(wait=0)
 
     async def look(self) -> None:
         """Bring the status up to date with the log, which others may write, too."""
@@ -303,10 +392,9 @@ class Conversation:
                 self._spent = await session_cost(
                     self.log, self.name, self._spent, self._settings.models
                 )
+            self.folding = session.folding
             if not session.folding:
-                self._folding_since = None
-            elif self._folding_since is None:
-                self._folding_since = monotonic()
+                self._waiting_since = None
         sums = self._spent or SessionCost()
         return Status(
             self.name,
@@ -323,30 +411,57 @@ class Conversation:
         settings, parts = self._settings, self._parts
         return Refold(
             parts.store,
-            profile=settings.profile,
+            profile=_in_chat(settings.profile),
             models=settings.models,
             tenant=parts.tenant,
             board=parts.branch,
+            late_prompts=self._take_late,
             watch=self._watch,
+            permit=self._not_permitted,
+            named=parts.model_named,
         )
 
-    def _watch(self, session: str, happening: Happening) -> None:
+    async def _not_permitted(self, call: GuardedCall, said: Sequence[UserWords]) -> None:  # noqa: ARG002 - as asked
+        """In a chat, only /allow permits a call: say so to the person."""
+        self._parts.notify(
+            f"The model wants to run {call.tool}, which needs your permission. To give it: "
+            f"/allow {call.tool}"
+        )
+
+    async def _take_late(self, session: str) -> Sequence[str]:
+        if self.late_prompts is None or session != self.name:
+            return []
+        return await self.late_prompts()
+
+    def _watch(self, session: str, happening: AnyEvent) -> None:
         if session != self.name:
             return
         canceled = False
         match happening:
             case CompactionStart():
-                self._folding_since = monotonic()
+                self.folding = True
+            case CompactionWait():
+                self._waiting_since = monotonic()
             case CompactionComplete():
-                self._folding_since = None
+                self.folding, self._waiting_since = False, None
                 canceled = happening.error == CANCELLED
-            case UsageInfo() if self._tracker is not None:
-                self._tracker.requested = True
+            case UsageInfo():  # the request goes out, even if it has waited in vain
+                self._waiting_since = None
+                if self._tracker is not None:
+                    self._tracker.request(happening)
             case _:
                 pass
         if self._compaction is None or not canceled:  # /compact itself reports that
             self._on_event(ContextEvent(happening))
         self._changed()
+
+
+def _in_chat(profile: Profile) -> Profile:
+    """The profile, with its settings for chats applied."""
+    if profile.workspace.keep != "chat":
+        return profile
+    workspace = profile.workspace.model_copy(update={"keep": "always"})
+    return profile.model_copy(update={"workspace": workspace})
 
 
 def _caller_canceled() -> bool:
@@ -355,12 +470,26 @@ def _caller_canceled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+def _is_answer(row: Row) -> bool:
+    return row.role == "assistant" and not row.has("call") and not _is_cut_off(row)
+
+
+def _is_cut_off(row: Row) -> bool:
+    return json.loads(row.payload).get("state") == "interrupted"
+
+
 class TurnTracker:
     """Translates the events of one agent run; knows which calls are open and since when."""
 
-    def __init__(self) -> None:
+    def __init__(self, counter: Counter) -> None:
         self._open: dict[str, tuple[str, float]] = {}  # call id -> tool, start
         self._since = monotonic()
+        self._counter = counter
+        self._uncounted = ""
+        self._written = 0  # tokens by the model, counted so far
+        self._read = 0  # tokens of results since the newest request
+        self._before_request = 0  # tokens that the model had written when it was made
+        self._usage: UsageInfo | None = None
         self.requested = False  # whether a model was asked
         self.text = ""  # the answer so far: everything since the last tool call
 
@@ -371,6 +500,36 @@ class TurnTracker:
             return WAITING
         return ", ".join(tool for tool, _ in self._open.values()) or "thinking"
 
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self._since
+
+    @property
+    def tokens(self) -> int:
+        """What the model has written in this turn, about."""
+        return self._written + len(self._uncounted) // _CHARS_PER_TOKEN
+
+    def filled(self, before: Filled | None) -> Filled | None:
+        """The window as of now: the newest request, and everything since."""
+        usage, new = self._usage, self.tokens - self._before_request + self._read
+        if usage is not None:
+            folds = min(before.folds, usage.conversation_tokens) if before else 0
+            conversation = usage.conversation_tokens + new
+            return Filled(usage.system_tokens, usage.tool_definitions_tokens, conversation, folds)
+        return before and before._replace(conversation=before.conversation + new)
+
+    def request(self, usage: UsageInfo) -> None:
+        self.requested = True
+        self._usage, self._before_request, self._read = usage, self.tokens, 0
+
+    def _write(self, text: str) -> None:
+        # Counted in long pieces: a tokenizer sees more tokens in the pieces of a stream than in
+        # their sum.
+        self._uncounted += text
+        if len(self._uncounted) >= _COUNTED_AT_ONCE:
+            self._written += self._counter.text(self._uncounted)
+            self._uncounted = ""
+
     def translate(self, event: object) -> TurnEvent | None:  # noqa: PLR0911 - one case a kind
         """The event as the chat shows it; None if there is nothing to show."""
         self.requested = True
@@ -380,13 +539,17 @@ class TurnTracker:
             case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
                 return self._text(text)
             case PartStartEvent(part=ThinkingPart(content=text)):
-                return ThinkingDelta(text)
+                return self._thinking(text)
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-                return ThinkingDelta(text)
+                return self._thinking(text)
+            case PartStartEvent(part=ToolCallPart(args=str(text))):
+                return self._write(text)
+            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(text))):
+                return self._write(text)
             case FunctionToolCallEvent(part=call):
                 self._open[call.tool_call_id] = call.tool_name, monotonic()
                 self.text = ""
-                return ToolCall(call.tool_call_id, call.tool_name, _on_one_line(call.args))
+                return ToolCall(call.tool_call_id, call.tool_name, call_arguments(call.args))
             case FunctionToolResultEvent(part=result):
                 return self._result(result)
             case AgentRunResultEvent():
@@ -396,15 +559,21 @@ class TurnTracker:
 
     def _text(self, text: str) -> TextDelta:
         self.text += text
+        self._write(text)
         return TextDelta(text)
+
+    def _thinking(self, text: str) -> ThinkingDelta:
+        self._write(text)
+        return ThinkingDelta(text)
 
     def _result(self, result: ToolReturnPart | object) -> ToolResult:
         call = str(getattr(result, "tool_call_id", ""))
         now = monotonic()
         tool, start = self._open.pop(call, ("", now))
         if isinstance(result, ToolReturnPart):
-            failed = result.outcome != "success"
-            return ToolResult(call, tool, result.model_response_str(), now - start, failed)
+            failed, text = result.outcome != "success", result.model_response_str()
+            self._read += len(text) // _CHARS_PER_TOKEN
+            return ToolResult(call, tool, text, now - start, failed)
         return ToolResult(call, tool, str(getattr(result, "content", "")), now - start, failed=True)
 
     def _output(self, output: object) -> TextDelta | None:
@@ -421,7 +590,7 @@ class TurnTracker:
         return self._text(f"{gap}```json\n{value}\n```")
 
 
-def _on_one_line(arguments: object) -> str:
+def call_arguments(arguments: object) -> str:
     """`path=src/app.py lines=20`; JSON for anything more complex."""
     given: Any = arguments
     if isinstance(arguments, str):

@@ -1,4 +1,4 @@
-"""The model that answers in a session, and its address, recorded in the session.
+"""The model that answers in a session, and its address; and which sessions a chat can resume.
 
 A session is resumed with the model that answered in it. So each chat writes a note into the log
 with its endpoint; the note is printed and exported like everything else, and holds no key.
@@ -8,19 +8,24 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from refold.cli.chat.models.local_servers import public
 from refold.cli.chat.models.providers import LOCAL, is_foreign
-from refold.errors import RefoldError, SessionNotFound
+from refold.errors import InvalidInput, RefoldError, SessionNotFound
 from refold.fold.secrets import without_secrets
-from refold.log import CODEC, Author, Log, Note, Requested, Span
+from refold.integrations.pydantic_ai.sessions import FORMAT
+from refold.log import CODEC, Author, Log, Note, Requested, SessionInfo, Span
+from refold.memory import is_internal
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+MAX_LISTED: Final = 100  # sessions in a list; a search finds the others
+_MAX_OTHERS: Final = 2_000  # sessions of other programs that are skipped on the way
 _KEY: Final = "answered_by"  # the key of a note's data that holds the endpoint
 _PAGE: Final = 500
 _MAX_SEARCHED: Final = 5_000  # entries; a chat repeats its note long before that
@@ -137,3 +142,46 @@ class EndpointNotes:
         finally:
             over.set()
             await noting
+
+
+def answers_here(now: Endpoint, before: Endpoint) -> str:
+    if now.same(before):
+        return f"{now} answers here, as before."
+    return f"{now} answers here from now on. Until now it was {before}."
+
+
+async def own_sessions(
+    log: Log, search: str, max_sessions: int
+) -> tuple[list[SessionInfo], list[SessionInfo]]:
+    """The newest sessions that a chat can resume, and the others met on the way."""
+    own: list[SessionInfo] = []
+    others: list[SessionInfo] = []
+    cursor = None
+    while len(own) < max_sessions and len(others) < _MAX_OTHERS:
+        page = await log.sessions(search=search or None, limit=MAX_LISTED, page=cursor)
+        for info in page.sessions:
+            if not is_internal(info):
+                (own if is_own(info) else others).append(info)
+        cursor = page.next
+        if cursor is None:
+            break
+    return own[:max_sessions], others
+
+
+def is_own(info: SessionInfo) -> bool:
+    """Whether a chat can resume a session: it must have the message format that a chat writes."""
+    return info.format == FORMAT
+
+
+def refusal(info: SessionInfo, where: str = "") -> InvalidInput:
+    """Why a chat cannot resume a session, and what can be done with it.
+
+    Args:
+        info: The session.
+        where: Options that select its store.
+    """
+    name = f"{quote(info.session)}{where}"
+    return InvalidInput(
+        f"Session {info.session!r} holds {info.format} messages: a chat cannot go on with it.",
+        f"Read it with `refold show {name}`, or write it to a file with `refold export {name}`.",
+    )

@@ -43,12 +43,16 @@ def _describe(error: Exception, model: str) -> tuple[str, str, str]:  # noqa: PL
             return what, _fix(status), "provider"
         case ModelAPIError():
             what = f"{model} could not be reached: {_short(str(error))}"
-            return what, "Check the connection and the address, then say it again.", "provider"
+            return what, "Check the connection and the address, then try again.", "provider"
         case UnexpectedModelBehavior() | UserError():
-            return _short(error.message), "Say it again, or choose another /model.", "model"
+            return _short(error.message), "Try again, or choose another /model.", "model"
         case _:
             what = f"{type(error).__name__}: {_short(str(error))}"
-            return what, "What was said is kept. Say it again, or look at the tool.", "failed"
+            return (
+                what,
+                "The log has everything up to here. Try again, or look at the tool.",
+                "failed",
+            )
 
 
 def without_keys(text: str) -> str:
@@ -66,9 +70,9 @@ def _fix(status: int) -> str:
     if status == HTTPStatus.NOT_FOUND:
         return "Check the model's name, or choose another: /model."
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "Its limit is reached: wait a moment and say it again, or choose another /model."
+        return "Its limit is reached: wait a moment and try again, or choose another /model."
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return "The fault is the provider's: say it again in a moment."
+        return "The fault is the provider's: try again in a moment."
     return "Look at what it says; /explain shows what was sent."
 
 

@@ -13,15 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from io import StringIO
-from typing import Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from rich.console import Console, RenderableType
 
 from refold.cli.chat.clean import Cleaner, cleaned
-from refold.cli.chat.status import COMPACTING, UNKNOWN, Status
+from refold.cli.chat.status import COMPACTING, GETTING_READY, UNKNOWN, Status
 from refold.cli.chat.surface import (
     ChatCallbacks,
     ContextEvent,
+    Prompt,
     RemoteMessage,
     Row,
     TextDelta,
@@ -29,14 +30,18 @@ from refold.cli.chat.surface import (
     ToolCall,
     ToolResult,
     TurnEvent,
+    is_message,
     matching_rows,
 )
 from refold.cli.chat.terminal.input import chosen, offered
 from refold.cli.chat.text import duration, event_lines, line_count
 from refold.cli.outcome import INTERRUPTED, unwritten
 from refold.cli.output import terminal_width
-from refold.fold.events import CompactionStart
-from refold.view.explanation import first_words
+from refold.terminal_text import counted, first_words
+
+if TYPE_CHECKING:  # a line can be typed before they are imported
+    from refold.fold.events import FoldEvent
+    from refold.view import Event
 
 _PROMPT = "You: "
 _PICK = "Number, or words to search, or nothing to go back: "
@@ -96,6 +101,7 @@ class Plain:
         loop = asyncio.get_running_loop()
         if self._in.isatty():
             self._lines.start()  # so that lines typed before a question are known to be older
+            self._say(f"{GETTING_READY}.")
         self._main = asyncio.ensure_future(main())
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -137,6 +143,9 @@ class Plain:
             self._warned = False
             if line is None or cleaned(line).strip():
                 return line
+
+    async def queued(self) -> Sequence[str]:
+        return self._lines.take_messages() if self._in.isatty() else []
 
     def show(self, what: RenderableType, *, gap: bool = True) -> None:
         self._turn.settle()
@@ -279,7 +288,7 @@ def status_line(status: Status) -> str:
     if status.window and share is not None:
         context = f"{about}{share * 100:.0f} % of {status.window:,} tokens"
     elif filled is not None:
-        context = f"{about}{filled.total:,} tokens, window {UNKNOWN}"
+        context = f"{about}{counted(filled.total, 'token')}, window {UNKNOWN}"
     else:
         context = UNKNOWN
     cost = UNKNOWN if status.cost is None else f"${status.cost:.2f}"
@@ -301,6 +310,8 @@ class SpokenTurn:
             case ThinkingDelta():
                 if self._thinking_since is None:
                     self._thinking_since = time.monotonic()
+            case Prompt(text):
+                self._line(f"{_PROMPT}{cleaned(text)}")
             case TextDelta(text):
                 self._end_thinking()
                 text = self._word + self._cleaner.feed(text)
@@ -311,14 +322,19 @@ class SpokenTurn:
                 self._line(f"Calls {first_words(tool, _WIDTH)}: {first_words(arguments, _WIDTH)}")
             case ToolResult():
                 self._line(_result_line(event))
-            case ContextEvent(CompactionStart()):
-                self._line(f"{COMPACTING}.")
             case ContextEvent(change):
-                for line in event_lines(change):
-                    self._line(cleaned(line.text).replace("→", "to"))
+                self._context_event(change)
             case RemoteMessage(who, text):
                 speaker = "You, in" if who == "you" else "Answer in"
                 self._line(f"{speaker} another terminal: {cleaned(text)}")
+
+    def _context_event(self, event: "Event | FoldEvent") -> None:
+        from refold.fold.events import CompactionWait  # noqa: PLC0415 - slow
+
+        if isinstance(event, CompactionWait):
+            self._line(f"{COMPACTING}.")
+        for line in event_lines(event):
+            self._line(cleaned(line.text).replace("→", "to"))
 
     def settle(self) -> None:
         self._end_thinking()
@@ -350,7 +366,8 @@ def _result_line(result: ToolResult) -> str:
     what = first_words(cleaned(result.text), _WIDTH) or "nothing"
     if (lines := line_count(result.text)) > 1:
         what = f"{lines:,} lines"
-    return f"{tool} answered in {duration(result.seconds)}: {what}"
+    time = "" if result.seconds is None else f" in {duration(result.seconds)}"
+    return f"{tool} answered{time}: {what}"
 
 
 class _Line(NamedTuple):
@@ -391,6 +408,14 @@ class InputLines:
         """Let a line be the next one; after those that came before it."""
         later = (index for index, one in enumerate(self._lines) if one.time > self._since)
         self._lines.insert(next(later, len(self._lines)), _Line(line, _ANY_TIME))
+
+    def take_messages(self) -> list[str]:
+        """The lines that nobody has read yet, up to a command or the end."""
+        taken: list[str] = []
+        while self._lines and (text := self._lines[0].text) is not None and is_message(text):
+            taken.append(text)
+            del self._lines[0]
+        return [text for text in taken if text.strip()]
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:

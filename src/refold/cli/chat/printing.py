@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -14,39 +15,54 @@ from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.conversation import Conversation, TurnEnd, new_name
 from refold.cli.chat.endpoint import EndpointNotes, endpoint_of
 from refold.cli.chat.models.providers import ASKED, Choice
+from refold.cli.chat.status import COMPACTING
 from refold.cli.chat.surface import ContextEvent, TextDelta, ToolCall, ToolResult, TurnEvent
 from refold.cli.outcome import FAILED, INTERRUPTED, unwritten
-from refold.fold.events import CompactionComplete
+from refold.exports.moments import counted
+from refold.fold.events import CompactionComplete, CompactionWait
 
 _CODES = {"answered": 0, "interrupted": INTERRUPTED, "limit": FAILED, "failed": FAILED}
 
 
-async def print_turn(conversation: Conversation, prompt: str, *, as_json: bool) -> int:
-    """Run one turn; the answer goes to standard output, the rest to standard error.
+class PrintedTurn:
+    """One turn: the answer goes to standard output, the rest to standard error.
 
-    Returns the exit code.
+    With `as_json`, standard output has a line for each event of the session, and the last line is
+    the answer.
     """
-    if not conversation.name:
-        conversation.name = new_name()
-    output = _Output()
-    tools: list[dict[str, Any]] = []
 
-    def on_event(event: TurnEvent) -> None:
-        if isinstance(event, ToolCall):
-            tools.append({"tool": event.tool, "arguments": event.arguments})
-        if not as_json:
-            _print(event, output)
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._output = _Output()
+        self._tools: list[dict[str, Any]] = []
 
-    endpoint = endpoint_of(conversation.model)
-    async with EndpointNotes().during_turn(conversation.log, conversation.name, endpoint):
-        end = await conversation.turn(prompt, on_event)
-    if as_json:
-        output.write_json(_as_json(conversation, end, tools))
-    else:
-        output.write("\n")
-        if end.how != "answered":
-            print_to_stderr(f"error[{end.code or end.how}]: {end.text}\n{end.fix}")
-    return _CODES[end.how] if output.error is None else unwritten(output.error)
+    def on_event(self, event: TurnEvent) -> None:
+        match event:
+            case ToolCall():
+                self._tools.append({"tool": event.tool, "arguments": event.arguments})
+            case ContextEvent(happening) if self._as_json:
+                self._output.write_json(happening.as_json())
+            case _:
+                pass
+        if not self._as_json:
+            _print(event, self._output)
+
+    async def run(self, conversation: Conversation, prompt: str) -> int:
+        """Run the turn, close the conversation, and return the exit code."""
+        if not conversation.name:
+            conversation.name = new_name()
+        output = self._output
+        endpoint = endpoint_of(conversation.model)
+        async with EndpointNotes().during_turn(conversation.log, conversation.name, endpoint):
+            end = await conversation.turn(prompt, self.on_event)
+        if not self._as_json:
+            output.write("\n")
+            if end.how != "answered":
+                print_to_stderr(f"error[{end.code}]: {end.text}\n{end.fix}")
+        await conversation.close(finish=True)  # a fold that ends now is an event before the answer
+        if self._as_json:
+            output.write_json(_as_json(conversation, end, self._tools))
+        return _CODES[end.how] if output.error is None else unwritten(output.error)
 
 
 def print_to_stderr(text: str) -> None:
@@ -72,7 +88,7 @@ class _Output:
         except OSError as error:
             self.error = OSError(error.errno, error.strerror, "standard output")
 
-    def write_json(self, value: dict[str, Any]) -> None:
+    def write_json(self, value: Mapping[str, Any]) -> None:
         """Write it on one line; on a terminal, control characters are escaped."""
         text = json.dumps(value, ensure_ascii=False)
         unsafe = self._cleaner is not None and cleaned(text) != text
@@ -86,9 +102,12 @@ def _print(event: TurnEvent, output: _Output) -> None:
         case ToolCall(_, tool, arguments):
             print_to_stderr(f"calls {tool} {arguments}")
         case ToolResult(_, tool, _, seconds, failed):
-            print_to_stderr(f"{tool} {'failed' if failed else 'answered'} in {seconds:.1f} s")
+            time = f" in {seconds:.1f} s" if seconds is not None else ""
+            print_to_stderr(f"{tool} {'failed' if failed else 'answered'}{time}")
+        case ContextEvent(CompactionWait()):
+            print_to_stderr(f"{COMPACTING}.")
         case ContextEvent(CompactionComplete(error=None) as fold):
-            print_to_stderr(f"compacted {fold.messages_removed} messages")
+            print_to_stderr(f"compacted {counted(fold.messages_removed, 'message')}")
         case _:
             pass
 

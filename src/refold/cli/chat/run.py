@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TextIO, cast
@@ -13,6 +15,7 @@ import typer
 from refold.cli.chat.surface import ChatOptions, Surface
 from refold.cli.options import (
     STORE,
+    TENANT,
     ProfileChoice,
     StoreOption,
     TenantOption,
@@ -20,9 +23,8 @@ from refold.cli.options import (
     session_names,
     where_is,
 )
-from refold.cli.outcome import exit_on_error, require_extra
+from refold.cli.outcome import exit_on_error, json_on_error, require_extra
 from refold.errors import InvalidInput
-from refold.log import DEFAULT_TENANT
 from refold.user_files import state_folder
 
 
@@ -57,11 +59,13 @@ def surface_for(*, plain: bool) -> Surface:
 
 async def _chat(options: ChatOptions, surface: Surface) -> int:
     # Imported here: the terminal takes input while these modules load.
+    options = replace(options, store=where_is(options.store))
     from refold.cli.chat.assembly import (  # noqa: PLC0415 - see above
         chat_setup,
         consolidate_in_background,
         resume_command,
         session_to_resume,
+        show_command,
     )
     from refold.cli.chat.chat import Chat  # noqa: PLC0415 - see above
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - see above
@@ -75,7 +79,8 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
             await conversation.open()
             first = not (await conversation.log.sessions(limit=1)).sessions
             surface.show(greeting(setup.choice, options.store, first=first), gap=False)
-            chat = Chat(conversation, surface, known_models(os.environ))
+            show = partial(show_command, options=options)
+            chat = Chat(conversation, surface, known_models(os.environ), show)
             if setup.session:
                 await conversation.go_to(setup.session)
                 if setup.change:
@@ -94,21 +99,23 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
 
 
 async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
+    options = replace(options, store=where_is(options.store))
     from refold.cli.chat.assembly import chat_setup, session_from_options  # noqa: PLC0415 - an extra's
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
-    from refold.cli.chat.printing import print_to_stderr, print_turn  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.printing import PrintedTurn, print_to_stderr  # noqa: PLC0415 - an extra's
 
     async with chat_setup(
         options, print_to_stderr, partial(session_from_options, options=options)
     ) as setup:
-        conversation = Conversation(setup.parts, "", lambda _: None, lambda: None)
+        turn = PrintedTurn(as_json=as_json)
+        conversation = Conversation(setup.parts, "", turn.on_event, lambda: None)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
         try:
             await conversation.open()
             conversation.name = setup.session or ""
             if setup.change:
                 print_to_stderr(setup.change)
-            return await print_turn(conversation, prompt, as_json=as_json)
+            return await turn.run(conversation, prompt)
         finally:
             await conversation.close()
 
@@ -165,12 +172,14 @@ def chat(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option("--prompt", "-p", metavar="TEXT", help="Say this, print the answer, end."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With -p: print JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With -p: print JSON lines; the last is the answer.")
+    ] = False,
     plain: Annotated[
         bool, typer.Option("--plain", help="Plain lines only, for screen readers and logs.")
     ] = False,
     store: StoreOption = STORE,
-    tenant: TenantOption = DEFAULT_TENANT,
+    tenant: TenantOption = TENANT,
 ) -> None:
     """Talk with a model, and see and steer what it remembers.
 
@@ -180,9 +189,10 @@ def chat(  # noqa: PLR0913 - an option each
     Example: refold chat --files . --resume
     """
     options = ChatOptions(
-        where_is(store), tenant, session, resume, model, base_url, agent, mcp, files, profile, board
+        store, tenant, session, resume, model, base_url, agent, mcp, files, profile, board
     )
-    with exit_on_error(), require_extra("chat"):
+    final_line = json_on_error(session, model) if as_json else nullcontext()
+    with final_line, exit_on_error(), require_extra("chat"):
         if prompt is not None or as_json:
             code = run_prompt(options, _with_input(prompt), as_json=as_json)
         else:

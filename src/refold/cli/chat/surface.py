@@ -6,13 +6,14 @@ A chat hands its surface the events of each turn, in the order they happen.
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from rich.console import RenderableType
+if TYPE_CHECKING:  # a terminal is there before any of it is imported
+    from rich.console import RenderableType
 
-from refold.cli.chat.status import Status
-from refold.fold.events import FoldEvent
-from refold.view import Event
+    from refold.cli.chat.status import Status
+    from refold.fold.events import FoldEvent
+    from refold.view import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,13 @@ class ChatOptions:
     files: Path | None = None
     profile: str | None = None
     board: bool = True  # give new sessions the facts on this branch's board
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """An earlier prompt, when a session is resumed."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +60,13 @@ class ToolResult:
     call: str
     tool: str
     text: str  # for people; it may be long
-    seconds: float
+    seconds: float | None = None  # None: not known any more
     failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ContextEvent:
-    event: Event | FoldEvent
+    event: "Event | FoldEvent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +77,20 @@ class RemoteMessage:
     text: str
 
 
-TurnEvent = TextDelta | ThinkingDelta | ToolCall | ToolResult | ContextEvent | RemoteMessage
+TurnEvent = (
+    Prompt | TextDelta | ThinkingDelta | ToolCall | ToolResult | ContextEvent | RemoteMessage
+)
 
 
 class Row(NamedTuple):
     label: str
     detail: str = ""  # beside it, fainter
     preview: str = ""  # shown while it is selected; also searched
+
+
+def is_message(line: str) -> bool:
+    """Whether a typed line is for the model rather than a command."""
+    return not line.strip().startswith("/")
 
 
 def matching_rows(words: str, rows: Sequence[Row]) -> list[int]:
@@ -88,11 +103,11 @@ def matching_rows(words: str, rows: Sequence[Row]) -> list[int]:
 class ChatCallbacks(NamedTuple):
     """What a surface asks and tells the chat. Each is quick, and may be called in any thread."""
 
-    status: Callable[[], Status]
+    status: "Callable[[], Status]"
     interrupt: Callable[[], bool]
     """Ctrl-C was pressed: whether there was something to interrupt."""
     cancel: Callable[[], bool]
-    """Escape was pressed: whether there was a fold to cancel."""
+    """Escape was pressed: whether there was a fold or a turn to stop."""
     complete: Callable[[str], Sequence[tuple[str, str]]]
     """What the typed line could become, each with a few words about it."""
 
@@ -118,7 +133,14 @@ class Surface(Protocol):
         """The next thing that was typed; None when the person leaves."""
         ...
 
-    def show(self, what: RenderableType, *, gap: bool = True) -> None:
+    async def queued(self) -> Sequence[str]:
+        """Take the messages that were typed meanwhile and not read yet, up to a command.
+
+        From a pipe there are none: nobody there can see that a turn is waiting.
+        """
+        ...
+
+    def show(self, what: "RenderableType", *, gap: bool = True) -> None:
         """Print something that stays, after an empty line if `gap`."""
         ...
 

@@ -4,78 +4,30 @@ The colors are the terminal's own sixteen, and few of them.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
-from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, String, Token
-from rich.style import Style
-from rich.syntax import ANSISyntaxTheme
 from rich.text import Text
-from rich.theme import Theme
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.surface import ToolCall, ToolResult
 from refold.cli.output import STYLES
-from refold.fold.events import CompactionComplete, CompactionHeld, CompactionStart, FoldEvent
-from refold.fold.watchdog import ReadAgain
-from refold.view import Event, Truncation, UsageInfo
-from refold.view.explanation import Piece, first_words
+from refold.terminal_text import Piece, counted, first_words
+
+if TYPE_CHECKING:  # a terminal is there before they are imported
+    from refold.fold.events import FoldEvent
+    from refold.view import Event, Truncation
 
 PROMPT: Final = "› "  # noqa: RUF001 - no other is so calm
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 CALL: Final = "● "
 RETURN: Final = "  └ "
+_SPINS: Final = 8  # frames of the spinner in a second
 _MAX_CHARS: Final = 4_000  # of a result, to say a line about it
 _ERROR_LINES: Final = 3
 _MINUTE: Final = 60
+_ELSEWHERE: Final = "In another process: "
 WIDEST: Final = 110  # columns of running text, above which lines are hard to follow
-
-THEME: Final = Theme(
-    {
-        "markdown.h1": "bold underline",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.h4": "bold dim",
-        "markdown.h5": "bold dim",
-        "markdown.h6": "dim",
-        "markdown.code": "cyan",
-        "markdown.code_block": "none",
-        "markdown.block_quote": "dim",
-        "markdown.item.bullet": "dim",
-        "markdown.item.number": "dim",
-        "markdown.hr": "dim",
-        "markdown.list": "none",
-        "markdown.link": "none",
-        "markdown.link_url": "blue",
-        "markdown.table.border": "dim",
-        "markdown.table.header": "bold",
-        "progress.percentage": "none",
-    }
-)
-
-CODE: Final = ANSISyntaxTheme(
-    {
-        Token: Style(),
-        Comment: Style(dim=True),
-        Keyword: Style(color="magenta"),
-        Operator.Word: Style(color="magenta"),
-        Name.Builtin: Style(color="cyan"),
-        Name.Decorator: Style(color="yellow"),
-        Name.Function: Style(color="blue"),
-        Name.Class: Style(color="blue"),
-        Name.Tag: Style(color="blue"),
-        Name.Attribute: Style(color="cyan"),
-        Literal: Style(color="green"),
-        String: Style(color="green"),
-        Number: Style(color="yellow"),
-        Generic.Deleted: Style(color="red"),
-        Generic.Inserted: Style(color="green"),
-        Generic.Heading: Style(bold=True),
-        Generic.Subheading: Style(color="cyan"),
-        Generic.Emph: Style(italic=True),
-        Generic.Strong: Style(bold=True),
-    }
-)
-"""Readable on dark and on light backgrounds."""
 
 _TOOLKIT_STYLES: Final = {
     "": "",
@@ -92,6 +44,10 @@ def tone_styles(*, color: bool) -> dict[str, str]:
     if color:
         return styles
     return {tone: style if style in ("bold", "dim") else "" for tone, style in styles.items()}
+
+
+def spinner() -> str:
+    return SPINNER[int(monotonic() * _SPINS) % len(SPINNER)]
 
 
 def duration(seconds: float) -> str:
@@ -115,12 +71,13 @@ def return_line(result: ToolResult, width: int) -> Text:
     if result.failed:
         text = _words(f"failed: {result.text[:_MAX_CHARS]}", room * _ERROR_LINES)
         return Text.assemble((RETURN, "dim"), (text, "red"))
-    time = duration(result.seconds)
+    time = "" if result.seconds is None else duration(result.seconds)
     if (lines := line_count(result.text)) > 1:
-        text = f"{lines:,} lines in {time}"
+        text = f"{lines:,} lines{f' in {time}' if time else ''}"
+    elif words := _words(result.text, max(1, room - len(time) - 3)):
+        text = f"{words} ({time})" if time else words
     else:
-        words = _words(result.text, max(1, room - len(time) - 3))
-        text = f"{words} ({time})" if words else f"nothing in {time}"
+        text = f"nothing{f' in {time}' if time else ''}"
     return Text.assemble((RETURN, "dim"), (text, "dim"), no_wrap=True)
 
 
@@ -132,19 +89,35 @@ def _words(text: str, width: int) -> str:
     return first_words(cleaned(text[:_MAX_CHARS]), width)
 
 
-def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
+def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911 - one case a kind
     """What happened to the context or the folds, a line each; empty for routine events."""
+    # Whoever has an event has imported them.
+    from refold.fold.events import (  # noqa: PLC0415 - slow
+        CompactionComplete,
+        CompactionHeld,
+        CompactionStart,
+        CompactionWait,
+    )
+    from refold.fold.watchdog import ReadAgain  # noqa: PLC0415 - slow
+    from refold.view import Truncation, UsageInfo  # noqa: PLC0415 - slow
+
     match event:
+        case CompactionStart(elsewhere=True):
+            return [Piece(f"{_ELSEWHERE}the conversation is being compacted.", "faint")]
         case CompactionComplete(error=str(error)):
+            where = f"{_ELSEWHERE}the" if event.elsewhere else "The"
             return [
-                Piece(f"The conversation could not be compacted: {error}", "cut"),
+                Piece(f"{where} conversation could not be compacted: {error}", "cut"),
                 Piece("Nothing is lost, and the chat goes on as it is.", "faint"),
             ]
         case CompactionComplete():
-            tokens = f"{event.pre_tokens:,} → {event.post_tokens:,} tokens"
-            size = f"{event.messages_removed:,} messages, {tokens}"
+            # Of the whole request, as /context and the status line have it.
+            before, after = event.pre_tokens + event.besides, event.post_tokens + event.besides
+            messages = counted(event.messages_removed, "message")
+            size = f"{messages}, {before:,} → {counted(after, 'token')}"
             hint = " (/unfold reads it, /undo takes it back)"
-            lines = [Piece(f"Conversation compacted: {size}{hint}", "folded")]
+            what = f"{_ELSEWHERE}conversation" if event.elsewhere else "Conversation"
+            lines = [Piece(f"{what} compacted: {size}{hint}", "folded")]
             if error := event.checkpoint_error:
                 lines.append(Piece(f"Its checkpoint was not written: {error}", "cut"))
             return lines
@@ -156,17 +129,17 @@ def event_lines(event: Event | FoldEvent) -> Sequence[Piece]:
             return [Piece(what, "faint"), *([Piece(event.remedy, "faint")] if event.remedy else [])]
         case Truncation():
             return _truncation_lines(event)
-        case CompactionStart() | UsageInfo():
+        case CompactionStart() | CompactionWait() | UsageInfo():
             return []
 
 
-def _truncation_lines(event: Truncation) -> Sequence[Piece]:
-    tokens = f"{event.tokens_removed:,} tokens"
+def _truncation_lines(event: "Truncation") -> Sequence[Piece]:
+    tokens = counted(event.tokens_removed, "token")
     if not event.messages_removed:  # as of a prompt that is too long for the window
-        text = f"One line stands for {tokens} that do not fit. The log keeps them."
+        text = f"One line stands for {tokens} that did not fit. The log keeps all of it."
         return [Piece(text, "faint")]
-    older = f"{event.messages_removed:,} older messages ({tokens})"
+    older = f"{counted(event.messages_removed, 'older message')} ({tokens})"
     return [
         Piece(f"The last request left out {older} so that it fits.", "cut"),
-        Piece("They are kept: /history counts them, /compact makes room.", "faint"),
+        Piece("The log keeps all of it: /history counts it, /compact makes room.", "faint"),
     ]

@@ -158,7 +158,7 @@ class _Recorder:
     def record(self, event: AgentStreamEvent | AgentRunResultEvent[str]) -> None:
         match event:
             case SessionEvent(name="session.compaction_complete", details=details):
-                self.folds[str(details["requestId"])] = len(self.tools), details
+                self.folds[str(details["fold"])] = len(self.tools), details
             case FunctionToolResultEvent(part=ToolReturnPart() as part):
                 self.tools[-1].append(part.tool_name)
                 self.texts.append(part.model_response_str())

@@ -26,8 +26,10 @@ from refold.cli.demo.play import SESSION, Prompt, play
 from refold.cli.demo.script import INSTRUCTIONS, PACE
 from refold.cli.options import store_at
 from refold.errors import InvalidInput, SessionExists, SessionNotFound
+from refold.exports.moments import counted
 from refold.integrations.pydantic_ai import SessionEvent
 from refold.log import Store
+from refold.models import counter_for
 from refold.settings import Settings, load_settings
 from refold.stores import MemoryStore
 
@@ -61,7 +63,7 @@ class Printer:
                 self._line("  " + " ".join([event.part.tool_name, *map(str, values)]))
             case SessionEvent(name="session.compaction_complete", details=details):
                 before, after = details["preCompactionTokens"], details["postCompactionTokens"]
-                removed = f"{details['messagesRemoved']} messages"
+                removed = counted(details["messagesRemoved"], "message")
                 self._line(f"  Conversation Compacted: {removed}, {before:,} → {after:,} tokens")
             case _:
                 pass
@@ -118,7 +120,7 @@ def _no_other_model(name: str) -> Model:
 
 
 async def _play(conversation: Conversation, surface: Surface) -> None:
-    tracker = TurnTracker()
+    tracker = TurnTracker(counter_for(""))
 
     def hear(event: Prompt | AgentStreamEvent | AgentRunResultEvent[str]) -> None:
         if isinstance(event, Prompt):

@@ -18,6 +18,7 @@ except ModuleNotFoundError as error:
 from refold.engine.dbos.database import SCHEMA, VERSION, prepare
 from refold.engine.dbos.engine import DbosEngine
 from refold.engine.dbos.limits import Bound, Bounds, Limits, Rate
+from refold.engine.dbos.queue import waiting_folds
 from refold.engine.dbos.worker import Worker
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Rate",
     "Worker",
     "prepare",
+    "waiting_folds",
 ]
 
 del dbos, psycopg

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from refold.engine.dbos.database import queue_of
 from refold.errors import InvalidInput
 from refold.fold.compactor import MANUAL, is_extractive, read_context
 from refold.fold.job import Job
-
-_PRIMARY: Final = "primary"  # as a summarizer: the session's own model
 
 
 class Rate(NamedTuple):
@@ -90,5 +88,4 @@ def model_of(job: Job) -> str:
     if is_extractive(job):
         return ""
     context = read_context(job.context)
-    auto = context.summarizer if context.summarizer != _PRIMARY else ""
-    return context.model if job.trigger == MANUAL else auto or context.model
+    return context.model if job.trigger == MANUAL else context.named or context.model

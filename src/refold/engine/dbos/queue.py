@@ -7,7 +7,8 @@ a late delivery finds no row, and no two workers make one fold, whatever DBOS re
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
@@ -17,7 +18,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from refold.engine.dbos.database import (
+    POOL,
     SCHEMA,
+    VERSION,
     WORKFLOW,
     Priority,
     application,
@@ -112,6 +115,8 @@ class QueuedFold(NamedTuple):
 
 
 class WorkerState(NamedTuple):
+    """A worker as it was seen. With a new beat it is another value, and counts as just seen."""
+
     executor: str
     beat: int
     held: bool
@@ -345,3 +350,20 @@ class FoldQueue:
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return await asyncio.shield(running)
+
+
+@asynccontextmanager
+async def waiting_folds(
+    address: str, pool: str = POOL
+) -> AsyncGenerator[Callable[[], Awaitable[tuple[int, bool]]]]:
+    """A look at the folds of all tenants: how many wait, and whether a worker is connected."""
+    queue = FoldQueue(address, Limits(), pool, VERSION)
+
+    async def look() -> tuple[int, bool]:
+        waiting = sum(each.waiting for each in await queue.lengths())
+        return waiting, any(worker.held for worker in await queue.workers())
+
+    try:
+        yield look
+    finally:
+        await queue.close()

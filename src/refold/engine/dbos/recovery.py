@@ -35,13 +35,13 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid = %(pid)s AND application_name = %(name)s
 """
 _MAX_NAME: Final = 63  # of a connection
-_WITHOUT_GRACE: Final = 5.0  # without a grace, a free lock means death at once
+_WITHOUT_GRACE: Final = 5.0  # seconds to confirm a lock where, without a grace, a free one is death
 _PAUSE: Final = 0.1
 _SILENT: Final = 3
 """How many grace periods a worker may be connected without a beat. It beats eight times in each."""
 _STILL: Final = 4
-"""Halves of the grace: suspended for longer, a worker assumes that others took over (they wait for
-three times the grace)."""
+"""In halves of the grace. A worker that was suspended for longer, twice the grace, assumes that
+others took over; they wait for `_SILENT` graces."""
 STRAY: Final = 10.0
 """Seconds until a fold that DBOS delivered, and that no worker claimed, is queued again."""
 RETENTION_SECONDS: Final = 600.0

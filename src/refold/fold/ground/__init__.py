@@ -1,5 +1,5 @@
-"""Grounding: what a model wrote, checked against the log, by code."""
+"""Grounding: what a model wrote, with where it comes from, by code."""
 
-from refold.fold.ground.grounding import GONE, MEANT, SEEN, UNCHECKED, Grounded, ground
+from refold.fold.ground.grounding import GONE, Grounded, ground
 
-__all__ = ["GONE", "MEANT", "SEEN", "UNCHECKED", "Grounded", "ground"]
+__all__ = ["GONE", "Grounded", "ground"]

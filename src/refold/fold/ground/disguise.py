@@ -14,11 +14,17 @@ _MARKS = re.compile(  # how our own lines begin, wherever they stand in a claim
     r"|The sections that follow)",
     re.IGNORECASE,
 )
-_QUOTES = re.compile(
-    r"\bThe\s+user\s*\(\s*entry[^)]{0,20}\)\s*:?|\(\s*entry\s+\d+\s*\)\s*:", re.IGNORECASE
+_SPEAKER = re.compile(
+    r"\bThe\s+(user)\s*\(\s*entry[^)]{0,20}\)\s*:?\s*|\(\s*entry\s+\d+\s*\)\s*:\s*"
+    r"|\b(user|assistant|tool)\s+\d{1,9}\s*:\s*",
+    re.IGNORECASE,
 )
-_ITS_USER = "The user: "
-"""What stands for the beginning of a forged quotation: what follows is judged as the user's."""
+"""How a quotation of ours begins: what follows is not one."""
+_FRAME = re.compile(
+    r"\b(?:user|assistant|tool)\s+\d{1,9}\s*:\s*[\"“„]|[—–-]\s*no source\b"  # noqa: RUF001 - dashes
+    r"|\[\s*Written by a model\b|\(\s*but entry \d",
+    re.IGNORECASE,
+)
 _DECORATION = re.compile(r"[*_`~|#<>\[\]{}\"“”„«»]+")
 _SPACED = re.compile(r"(?<!\w)(?:\w[ .\-_*·]){3,}\w(?!\w)")
 _ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
@@ -64,7 +70,16 @@ def _unmarked(line: str) -> str:
     bare = line if _drawn(line) else re.sub(r"^(\s*)[#>]+\s", r"\1", line)
     if line.lstrip() == line:
         bare = _BULLET.sub("", bare)
-    return _QUOTES.sub(_ITS_USER, _MARKS.sub("", bare))
+    return _SPEAKER.sub(_unattributed, _MARKS.sub("", bare))
+
+
+def _unattributed(frame: re.Match[str]) -> str:
+    return f"{frame.group(1) or frame.group(2) or 'user'}: "
+
+
+def forges(text: str) -> bool:
+    """Whether a quoted text holds what would read as the beginning or the end of our own lines."""
+    return bool(_FRAME.search(text) or _MARKS.search(text))
 
 
 def _visible(char: str) -> str:

@@ -1,93 +1,80 @@
-"""Whether what a claim names occurs in the material: whole, and written in any usual way."""
+"""Whether what a claim names occurs in the log: whole, and written in any usual way."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from string import digits
+from typing import Final
 
 from refold.fold.ground.disguise import folded
 from refold.fold.ground.evidence import Evidence
-from refold.fold.ground.words import NUMBER_WORDS, Named, content, named, spellings
+from refold.fold.ground.names import NUMBER_WORDS, Named, Sort, named, spellings
 from refold.log.text import words
 
-_LINE = re.compile(r"(.+?[^\d:]):(\d+)(?:[:-]\d+)*$")
-_BRACES = re.compile(r"^(.*)\{([^{}]+)\}(.*)$")
-_GAP = r"[\W_]{1,12}"
-_LONGEST_RUN = 60
-_ENTRY = re.compile(
+_AT_LINE: Final = re.compile(r"(.+?[^\d:]):(\d+)(?:[:-]\d+)*$")
+_BRACES: Final = re.compile(r"^(.*)\{([^{}]+)\}(.*)$")
+_EITHER: Final = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)+")  # read/write
+_HYPHENED: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_RANGE: Final = re.compile(r"^(.*?)(\d+)\s*[-–…]+\s*(.*?)(\d+)$")  # noqa: RUF001 - dashes
+_ENTRY: Final = re.compile(
     r"(?:\b(?:entry|entries|seqs?|messages?|msgs?)\s*#?\s*(?:\d+\s*(?:,|and|to|-|–|&)\s*)*|\[\s*#?)$",  # noqa: RUF001
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"^(.*?)(\d+)\s*[-–…]+\s*(.*?)(\d+)$")  # noqa: RUF001
-_LEAST_TAIL = 2
-_HOME = r"(?<![^\s\"'`(\[=:,;|])/(?:(?:home|users)/[^/\s]+|root)/"
+_MAX_RUN = 60  # words
+_MIN_TAIL = 2  # steps of a path within a folder
+
+_BEGINS = r"(?:(?<!\w)|(?<=\\[nrt]))(?<![^\W_]-)(?<![^\W_]--)"
+"""No piece of a longer name before it; a line's end as programs write it is none."""
+_ENDS = r"(?!\w)(?!-[^\W_])"
+_NUMBER_BEGINS = r"(?<!\w)(?<!\d[.,])"
 _MEASURE = r"(?:ms|s|secs?|m|mins?|h|hrs?|d|k|[kmgt]i?b|px|w|em|rem|pt)"
 _BEHIND = r"(?:[ \u00a0\u202f]([^\W\d_]+))"
-_AFTER_NUMBER = re.compile(rf"(?![.,]\d)(?:({_MEASURE})|x|st|nd|rd|th)?(?![^\W_]){_BEHIND}?")
-_FORMS = {"sec": "s", "secs": "s", "min": "m", "mins": "m", "hr": "h", "hrs": "h"}
+_NUMBER_ENDS = rf"(?![.,]\d)(?:({_MEASURE})|x|st|nd|rd|th)?(?![^\W_]){_BEHIND}?"
+_HOME = r"(?:~/|(?<![^\s\"'`(\[=:,;|])/(?:(?:home|users)/[^/\s]+|root)/)"
+_FORMS: Final = {"sec": "s", "secs": "s", "min": "m", "mins": "m", "hr": "h", "hrs": "h"}
 _Fits = Callable[[str, str], bool]
 """Whether a number of the log is the claim's, given the unit on it and the word behind it."""
 
 
 class Occurrence:
-    """Looks names up in the material, each once."""
+    """Looks names up in the log, each once."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._found: dict[tuple[str, str, str], bool] = {}
+        self._found: dict[tuple[Sort, str, str], bool] = {}
 
-    def missing(self, text: str) -> tuple[list[Named], int]:
-        """What a claim names and the material does not have, and how many things it names."""
+    def missing(self, text: str) -> list[Named]:
+        """What a claim names and the log does not have."""
         found = named(text)
         listed = len({one.text for one in found if one.sort not in ("number", "quote")})
-        gone = [one for one in found if not self._there(one, text, listed)]
-        lost = {one.text for one in gone}
-        return gone, len({one.text for one in found if one.sort != "caps" or one.text in lost})
+        return [one for one in found if not self._occurs(one, text, listed)]
 
-    def _there(self, one: Named, text: str, listed: int) -> bool:
-        if one.sort == "number" and self._is_entry(one, text):
-            return True
-        if one.sort == "number" and one.text == str(listed) and listed > 1:
-            return True
-        key = one.sort, one.text, _beside(one, text)
+    def _occurs(self, one: Named, text: str, listed: int) -> bool:
+        if one.sort == "number" and one.text.isdecimal():
+            of_entry = int(one.text) in self._evidence.seqs and _ENTRY.search(text[: one.start])
+            if of_entry or int(one.text) == listed > 1:
+                return True
+        key = one.sort, one.text, _word_behind(one, text)
         if key not in self._found:
-            self._found[key] = self._looked_up(one, key[2])
+            self._found[key] = self._look_up(*key)
         return self._found[key]
 
-    def _is_entry(self, one: Named, text: str) -> bool:
-        if not one.text.isdecimal() or int(one.text) not in self._evidence.seqs:
-            return False
-        return bool(_ENTRY.search(text[: one.start]))
+    def _look_up(self, sort: Sort, text: str, behind: str) -> bool:
+        if sort == "number":
+            return self._number(text, behind)
+        if sort == "quote":
+            return all(map(self._run, re.split(r"…|\.{3,}|\[[^\]]*\]", text)))
+        if sort == "link":
+            return self._literal(text) or self._literal(text.rstrip("/"))
+        return {"code": self._code, "path": self._path}.get(sort, self._name)(text)
 
-    def _looked_up(self, one: Named, beside: str) -> bool:
-        match one.sort:
-            case "number":
-                return self._number(one.text, beside)
-            case "quote":
-                return self._quote(one.text)
-            case "code":
-                return self._code(one.text)
-            case "path":
-                return self._path(one.text)
-            case "link":
-                return self._literal(one.text) or self._literal(one.text.rstrip("/"))
-            case _:
-                return self._name(one.text)
-
-    def _number(self, text: str, beside: str = "") -> bool:
-        fits = _fits(text, beside)
+    def _number(self, text: str, behind: str = "") -> bool:
+        of_unit, of_any = _fits(text, behind), _fits("", "")
         for one in spellings(text):
-            if self._literal(one, fits=fits if one[-1].isdecimal() else _fits("", "")):
+            if self._literal(one, of_unit if one[-1].isdecimal() else of_any):
                 return True
-        if not text.isdecimal():
-            return False
-        value = int(text)
-        if value < len(NUMBER_WORDS) and self._evidence.holding([NUMBER_WORDS[value]]):
-            return True
-        return value in self._evidence.counts
-
-    def _quote(self, text: str) -> bool:
-        parts = [one for one in re.split(r"…|\.{3,}|\[[^\]]*\]", text) if words(one)]
-        return all(map(self._run, parts))
+        value = int(text) if text.isdecimal() else -1
+        word = NUMBER_WORDS[value] if value in range(len(NUMBER_WORDS)) else ""
+        return value in self._evidence.counts or bool(self._evidence.holding([word]))
 
     def _code(self, text: str) -> bool:
         if text.startswith("~/") and len(text.split()) == 1:
@@ -99,116 +86,103 @@ class Occurrence:
             return False
         # A command that was never run as it stands may be made of what is there together.
         keys = [word for word in words(folded(text)) if len(word) > 1]
-        together = not keys or bool(self._evidence.holding(keys))
-        return together and all(
-            one.sort == "code" or self._looked_up(one, _beside(one, text)) for one in inner
+        return (not keys or bool(self._evidence.holding(keys))) and all(
+            one.sort == "code" or self._look_up(one.sort, one.text, _word_behind(one, text))
+            for one in inner
         )
 
     def _path(self, text: str) -> bool:
         text = text.rstrip("/.,:") or text
-        at_line = _LINE.match(text)
-        if at_line:
-            return self._near(at_line.group(1), at_line.group(2))
-        braces = _BRACES.match(text)
-        if braces:
+        if at_line := _AT_LINE.match(text):
+            return self._near(at_line[1], at_line[2])
+        if braces := _BRACES.match(text):
             head, middle, tail = braces.groups()
             return all(self._path(f"{head}{one.strip()}{tail}") for one in middle.split(","))
-        for start in ("", "./", "../"):
-            if text.startswith(start) and self._literal(text.removeprefix(start)):
-                return True
+        if any(self._literal(text.removeprefix(start)) for start in ("", "./", "../")):
+            return True
         if "*" in text:
-            return self._path(text.partition("*")[0].rstrip("/")) if text[0] != "*" else True
-        return self._joined(text) or self._either(text) or self._at_home(text)
-
-    def _joined(self, path: str) -> bool:
-        """An absolute path that is made of a folder and a path within it, both there."""
-        steps = path.split("/")
-        return path.startswith(("/", "~/")) and any(
+            return text[0] == "*" or self._path(text.partition("*")[0].rstrip("/"))
+        if _EITHER.fullmatch(text):
+            return all(self._evidence.holding(words(folded(one))) for one in text.split("/"))
+        # An absolute path may be made of a folder and a path within it, both there.
+        steps = text.split("/")
+        return text.startswith(("/", "~/")) and any(
             self._literal("/".join(steps[:at])) and self._literal("/".join(steps[at:]), bare=True)
-            for at in range(2, len(steps) - _LEAST_TAIL + 1)
+            for at in range(2, len(steps) - _MIN_TAIL + 1)
         )
-
-    def _at_home(self, path: str) -> bool:
-        name, pieces = folded(path), self._evidence.pieces
-        return any(_home(pieces[at].text, name) for at in self._evidence.holding(words(name)))
-
-    def _either(self, text: str) -> bool:
-        """Words with a stroke between them, such as read/write, of which each is there."""
-        if not re.fullmatch(r"[^\W\d_]+(?:/[^\W\d_]+)+", text):
-            return False
-        return all(self._occurs(one) for one in text.split("/"))
 
     def _name(self, text: str) -> bool:
         bare = re.sub(r"\([^()]*\)$", "", text)
-        at_line = _LINE.match(bare)
-        if self._literal(text) or (bare != text and self._literal(bare)):
+        if self._literal(text) or self._literal(bare):
             return True
-        if at_line and self._near(at_line.group(1), at_line.group(2)):
+        at_line, span = _AT_LINE.match(bare), _RANGE.match(bare)
+        if at_line and self._near(at_line[1], at_line[2]):
             return True
-        span = _RANGE.match(bare)
-        if span and span.group(1).rstrip() == span.group(3).rstrip():
-            head, first, _, last = span.groups()
-            return self._literal(f"{head}{first}") and self._literal(f"{head}{last}")
+        if span and span[1].rstrip() == span[3].rstrip():
+            return all(self._literal(f"{span[1]}{number}") for number in (span[2], span[4]))
         parts = re.split(r"[=:,+&]|->|=>", bare)
         if len(parts) > 1 and all(re.search(r"\w", one) for one in parts):
             return all(self._literal(one) or self._number(one) for one in parts)
-        hyphened = re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)+", bare)
-        return bool(hyphened) and self._run(bare)
-
-    def _occurs(self, word: str) -> bool:
-        keys = content(word)
-        return not keys or all(map(self._evidence.has_key, keys))
+        return bool(_HYPHENED.fullmatch(bare)) and self._run(bare)
 
     def _near(self, name: str, number: str) -> bool:
-        name = folded(name)
-        there = self._evidence.holding([*words(name), number])
+        """Whether a name and the number of a line are in one part."""
+        there = self._evidence.holding([*words(folded(name)), number])
+        texts = [self._evidence.pieces[at].folded for at in there]
         return any(
-            (_whole(text, name) or _home(text, name)) and _whole(text, number, fits=_fits("", ""))
-            for text in (self._evidence.pieces[at].text for at in there)
+            _stands(one, folded(name)) and _stands(one, number, _fits("", "")) for one in texts
         )
 
-    def _literal(self, text: str, *, fits: _Fits | None = None, bare: bool = False) -> bool:
+    def _literal(self, text: str, fits: _Fits | None = None, *, bare: bool = False) -> bool:
         name = folded(text).strip()
-        run = words(name)
-        if not run:
-            return False
-        held = self._evidence.holding(run if fits is None else run[:1])
+        run = words(name)[: 1 if fits else None]  # a unit may follow a number without a space
         pieces = self._evidence.pieces
-        return any(_whole(pieces[at].text, name, fits=fits, bare=bare) for at in held)
+        held = self._evidence.holding(run)
+        return any(_stands(pieces[at].folded, name, fits, bare=bare) for at in held)
 
     def _run(self, text: str) -> bool:
+        """Whether these words follow each other, whatever signs are between them."""
         run = words(folded(text))
-        if not run:
-            return True
-        if len(run) > _LONGEST_RUN:
-            return all(
-                self._run(" ".join(run[at : at + _LONGEST_RUN]))
-                for at in range(0, len(run), _LONGEST_RUN)
-            )
-        gap = _GAP if not _unspaced(run) else r"[\W_]{0,12}"
-        pattern = re.compile(rf"(?<![^\W_]){gap.join(map(re.escape, run))}(?![^\W_])")
-        if _unspaced(run):
-            pattern = re.compile(gap.join(map(re.escape, run)))
+        first, rest = run[:_MAX_RUN], run[_MAX_RUN:]
+        unspaced = any(len(one) == 1 and ord(one) > 0x2E80 for one in first)  # noqa: PLR2004 - CJK
+        body = rf"[\W_]{{{0 if unspaced else 1},12}}".join(map(re.escape, first))
+        pattern = re.compile(body if unspaced else rf"(?<![^\W_]){body}(?![^\W_])")
         pieces = self._evidence.pieces
-        return any(pattern.search(pieces[at].text) for at in self._evidence.holding(run))
+        found = any(pattern.search(pieces[at].folded) for at in self._evidence.holding(first))
+        return (found or not run) and (not rest or self._run(" ".join(rest)))
 
 
-def _unspaced(run: Sequence[str]) -> bool:
-    return any(len(one) == 1 and ord(one) > 0x2E80 for one in run)  # noqa: PLR2004 - CJK
+def _stands(text: str, name: str, fits: _Fits | None = None, *, bare: bool = False) -> bool:
+    """Whether a name stands in a text, and not as a piece of a longer one.
+
+    A path below `~` may stand with the folder that this is short for. A `bare` path has no folder
+    before it.
+    """
+    below_home = name.startswith("~/")
+    literal = name.removeprefix("~/")
+    if literal not in text:
+        return False
+    begins = (
+        _NUMBER_BEGINS if fits else _HOME if below_home else _BEGINS if name[0].isalnum() else ""
+    )
+    ends = _NUMBER_ENDS if fits else _ENDS
+    pattern = f"{'(?<!/)' if bare else ''}{begins}{re.escape(literal)}{ends}"
+    matches = re.finditer(pattern, text)
+    return any(fits is None or fits(one[1] or "", one[2] or "") for one in matches)
 
 
-def _beside(one: Named, text: str) -> str:
+def _word_behind(one: Named, text: str) -> str:
     """The word behind a number of a claim, as in `41 seconds`."""
     behind = re.compile(_BEHIND).match(text, one.end)
-    return folded(behind.group(1)) if behind and one.sort == "number" else ""
+    return folded(behind[1]) if behind and one.sort == "number" else ""
 
 
-def _fits(number: str, beside: str) -> _Fits:
+def _fits(number: str, behind: str) -> _Fits:
     """Which numbers of the log a claim's may be: 41 is not 41ms, and 41ms is not 41 rows."""
     unit = folded(number).lstrip(f"{digits}.,:")
     if re.fullmatch(_MEASURE, unit):
-        return lambda glued, word: _same(unit, glued or word) or not (glued or word)
-    return lambda glued, _: not glued or _same(glued, beside)
+        return lambda glued, word: _same(unit, glued or word or unit)
+    return lambda glued, _: not glued or _same(glued, behind)
 
 
 def _same(unit: str, word: str) -> bool:
@@ -217,54 +191,3 @@ def _same(unit: str, word: str) -> bool:
     if re.fullmatch(_MEASURE, short):
         return short == unit
     return bool(re.match(".*".join(unit), short))
-
-
-def _whole(text: str, name: str, *, fits: _Fits | None = None, bare: bool = False) -> bool:
-    """Whether a name stands in a text, and not as a piece of a longer one."""
-    at = text.find(name)
-    while at >= 0:
-        if _begins(text, at, name, number=fits is not None, bare=bare) and _ends(
-            text, at + len(name), fits
-        ):
-            return True
-        at = text.find(name, at + 1)
-    return False
-
-
-def _home(text: str, path: str) -> bool:
-    """Whether a path below `~` stands in a text with the folder that this is short for."""
-    if not path.startswith("~/"):
-        return False
-    written = re.compile(_HOME + re.escape(path.removeprefix("~/")))
-    return any(_ends(text, one.end()) for one in written.finditer(text))
-
-
-def _begins(text: str, at: int, name: str, *, number: bool, bare: bool) -> bool:
-    if at == 0 or not name[0].isalnum():
-        return bare is False or at == 0 or text[at - 1] != "/"
-    before = text[at - 1]
-    if number:
-        follows = before in ".," and at > 1 and text[at - 2].isdecimal()
-        return not (before.isalnum() or before == "_" or follows)
-    if bare and before == "/":
-        return False
-    if before == "-":
-        while at and text[at - 1] == "-":
-            at -= 1
-        return not (at and text[at - 1].isalnum())
-    return not (before.isalnum() or before == "_") or _escaped(text, at)
-
-
-def _escaped(text: str, at: int) -> bool:
-    """Whether the letter before is that of a line's end as programs write it."""
-    return text[max(0, at - 2) : at] in ("\\n", "\\t", "\\r")
-
-
-def _ends(text: str, at: int, fits: _Fits | None = None) -> bool:
-    if fits:
-        after = _AFTER_NUMBER.match(text, at)
-        return bool(after) and fits(after.group(1) or "", after.group(2) or "")
-    after = text[at : at + 1]
-    if after == "-":
-        return not text[at + 1 : at + 2].isalnum()
-    return not (after.isalnum() or after == "_")

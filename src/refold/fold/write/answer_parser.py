@@ -1,10 +1,11 @@
-"""Parses a summary in whatever form a model wrote it.
+"""Parses a summary in whatever form a model wrote it: Markdown, JSON or prose. No line is lost.
 
-Markdown, JSON or prose, with or without thinking before it and courtesies around it.
+Thinking before it and courtesies around it are left out.
 """
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -12,91 +13,74 @@ from typing import Final, cast
 from pydantic_core import from_json
 
 from refold.fold.write.phrases import (
-    HeadingMatch,
     Slot,
     Subject,
     cited,
     match_heading,
     numbers,
     says_nothing,
+    split_quote,
     without_courtesies,
 )
 
 # ruff: noqa: RUF001 - signs of typography, and of Chinese text
 
-HEADING: Final = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+|(?=[^\s#\d]))(\S.*)$")
-"""`## Goal`: its marks, and its text."""
-BOLD: Final = re.compile(
-    r"^[ \t]*(?:\d{1,3}[.)][ \t]+)?(\*\*|__)(?!\s)([^*_\n]{1,120})\1[ \t]*[:：]?[ \t]*$"
+_HEADING = re.compile(r"^ {0,3}(#{1,6})(?:\s+|(?=[^\s#\d]))(\S.*)$")
+_BOLD = re.compile(r"^\s*(?:\d{1,3}[.)]\s+)?(\*\*|__)(?!\s)([^*_]{1,120})\1\s*[:：]?\s*$")
+_TAG = re.compile(r"^\s*<(/?)([A-Za-z][\w-]{1,40})>(?:(.*)</\2>)?\s*$")
+_BULLET = re.compile(r"^\s*(?:[-*+•‣◦·–—▪●○➤→✓✔]|\(?\d{1,3}[.)]|[a-zA-Z][.)])\s+(?=\S)")
+_LABEL = re.compile(
+    r"^(?:\*\*|__)?([^*_:：|`\[\]]{1,60}?)(?:[:：](?:\*\*|__)?|(?:\*\*|__)\s*[:：])\s*(.*)$"
 )
-"""`**Goal:**` and nothing else on the line."""
-TAG: Final = re.compile(r"^[ \t]*<(/?)([A-Za-z][\w-]{1,40})>[ \t]*$")
-"""`<goal>` or `</goal>`."""
-TAGGED: Final = re.compile(r"^[ \t]*<([A-Za-z][\w-]{1,40})>(.*)</\1>[ \t]*$")
-"""`<goal>…</goal>`."""
-BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•‣◦·–—▪●○➤→✓✔]|\(?\d{1,3}[.)]|[a-zA-Z][.)])[ \t]+(?=\S)")
-LABEL: Final = re.compile(
-    r"^(?:\*\*|__)?([^*_:：|`\[\]]{1,60}?)(?:[:：](?:\*\*|__)?|(?:\*\*|__)[ \t]*[:：])[ \t]*(.*)$"
-)
-"""`Goal: …` or `**Goal:** …`: the label, and the rest."""
-FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+)")
-ROW: Final = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
-RULE: Final = re.compile(
-    r"^[ \t]*(?:\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?|\|(?:[ \t]*:?-+:?[ \t]*\|)+"
-    r"|([-*_=~])(?:[ \t]*\1){2,})[ \t]*$"
-)
-"""A line across the page, or under the head of a table."""
-_DECORATION = re.compile(r"\*\*|__|`")
-_ORDINAL = re.compile(r"^\(?\d{1,3}(?:\.\d{1,3}){0,3}[.)]?[ \t]+")
+_FENCE = re.compile(r"^\s*(?:```+|~~~+)\s*(\w*)(.*)$")
+_ROW = re.compile(r"^\s*\|.*\|\s*$")
+_RULE = re.compile(r"^\s*[|:=*_~-][|:=*_~\s-]+$")  # across the page, or under the head of a table
+_ORDINAL = re.compile(r"^\(?\d{1,3}(?:\.\d{1,3}){0,3}[.)]?\s+")
 _SENTENCE = re.compile(
     r"(?<=[.!?。！？])((?:[ \t]?\[[\d\s,–-]{1,60}\])?)"
     r"(?:[ \t]+(?=[^\s\[a-z])|(?<=[。！？])(?=[^\s\[」』”）)]))"
 )
-
-_ONLY_NUMBERS = re.compile(
-    r"^(?:[a-z]{1,12}\s{1,3})?[\s\d,;.#\[\]()、&-]*(?:and\s{1,3}[\s\d#\[\]]{1,20})?$", re.IGNORECASE
-)
+_ONLY_NUMBERS = re.compile(r"(?i)(?:[a-z]{1,12}\s{1,3})?(?:[\s\d,;.#\[\]()、&-]|and\b)*")
 _NUMBERED = re.compile(r"^#?\[?(\d{1,6})\]?\s{0,2}[:(–—-]")
 _MAX_LIST = 1_000  # characters of numbers
 _LONG = 240  # characters from which a paragraph is read sentence by sentence
-_LABEL_LEVEL: Final = 7
-"""The level of a label in bold: below every heading."""
+_LABEL_LEVEL: Final = 7  # below every heading
 
 _TEXTS = ("text", "claim", "point", "statement", "content", "description", "summary", "fact")
 _CITES = ("entries", "entry", "cites", "citations", "cite", "sources", "source", "refs", "seqs")
-
-_THINKING = ("think", "thinking", "thought", "analysis", "reasoning", "scratchpad", "reflection")
-_OPENING = re.compile(rf"^[ \t]*<({'|'.join(_THINKING)})>", re.IGNORECASE | re.MULTILINE)
+_THINKING = "think|thinking|thought|analysis|reasoning|scratchpad|reflection"
+_OPENING = re.compile(rf"^[ \t]*<({_THINKING})>", re.IGNORECASE | re.MULTILINE)
 _ONLY_CLOSING = re.compile(r"</(?:think|thinking)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_OUTER_FENCE = re.compile(r"^[ \t]{0,3}(?:```+|~~~+)[ \t]*(\w*)[ \t]*$")
 _OUTER_LANGUAGES = ("", "markdown", "md", "text", "txt", "json", "plaintext")
 _PREAMBLE_LINES = 3  # before a fence around everything
+
+
+@dataclass(frozen=True, slots=True)
+class DraftClaim:
+    """One claim of a model, and the entries that it cites."""
+
+    subject: Subject
+    text: str
+    cites: tuple[int, ...] = ()
+    quote: str = ""
+    """The words of an entry that it rests on, as the model gives them."""
 
 
 @dataclass(slots=True)
 class ParsedSummary:
     title: str = ""
-    claims: list[tuple[Subject, str, tuple[int, ...]]] = field(
-        default_factory=list[tuple[Subject, str, tuple[int, ...]]]
-    )
+    claims: list[DraftClaim] = field(default_factory=list[DraftClaim])
     obsolete: list[int] = field(default_factory=list[int])
-
-    def add(self, subject: Subject, text: str, cites: tuple[int, ...] = ()) -> None:
-        if text and not says_nothing(text):
-            self.claims.append((subject, text, cites))
 
 
 def parse_answer(text: str) -> ParsedSummary:
     """Parse an answer, claim by claim."""
     text = _without_thinking(text.replace("\x00", " "))
     lines = without_courtesies(_without_outer_fence(text.splitlines()))
-    summary = ParsedSummary()
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    first = next((n for n, line in enumerate(lines) if line.strip()), 0)
     if lines and lines[first].lstrip().startswith(("{", "[")):
-        summary, rest = _parse_json("\n".join(lines[first:]).lstrip()) or (summary, None)
-        lines = lines if rest is None else without_courtesies(rest.splitlines())
-    _MarkdownParser(summary).parse(lines)
-    return summary
+        lines = _json_lines("\n".join(lines[first:]).lstrip())
+    return _MarkdownParser().parse(lines)
 
 
 def _without_thinking(text: str) -> str:
@@ -104,46 +88,43 @@ def _without_thinking(text: str) -> str:
     closing = _ONLY_CLOSING.search(text, 0, opening.start() if opening else len(text))
     if closing and "<think" not in text[: closing.start()].lower():
         text = text[closing.end() :]  # its opening was part of the prompt
-        opening = _OPENING.search(text)
     kept: list[str] = []
     at = 0
-    while opening:
+    while opening := _OPENING.search(text, at):
         kept.append(text[at : opening.start()])
         closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
         if closing is None:  # it was cut off, or never ended: what looks like a summary still is
-            at = _first_heading(text, opening.end())
+            headings = re.compile(r"^#{1,6} (.*)$", re.MULTILINE).finditer(text, opening.end())
+            starts = (one.start() for one in headings if match_heading(_plain(one[1])))
+            at = next(starts, len(text))
             break
         at = closing.end()
-        opening = _OPENING.search(text, at)
     return "".join((*kept, text[at:]))
 
 
-def _first_heading(text: str, start: int) -> int:
-    for line in re.finditer(r"^#{1,6} .*$", text[start:], re.MULTILINE):
-        heading = HEADING.match(line.group())
-        if heading and match_heading(_plain(heading[2])):
-            return start + line.start()
-    return len(text)
-
-
 def _without_outer_fence(lines: list[str]) -> list[str]:
+    marks = [(n, mark[1].lower()) for n, line in enumerate(lines) if (mark := _fence(line))]
     filled = [n for n, line in enumerate(lines) if line.strip()][: _PREAMBLE_LINES + 1]
-    first = next((n for n in filled if _OUTER_FENCE.match(lines[n])), None)
-    fence = _OUTER_FENCE.match(lines[first]) if first is not None else None
-    if first is None or fence is None or fence[1].lower() not in _OUTER_LANGUAGES:
+    if not marks or marks[0][0] not in filled or marks[0][1] not in _OUTER_LANGUAGES:
         return lines
-    fences = [n for n, line in enumerate(lines) if n > first and _OUTER_FENCE.match(line)]
-    if not fence[1] and len(fences) != 1:  # it is unclear which fence ends it
+    (first, language), *others = marks
+    if not language and len(others) != 1:  # it is unclear which fence ends it
         return lines
-    last = fences[-1] if len(fences) % 2 else None
+    last = others[-1][0] if len(others) % 2 else None
     return [line for n, line in enumerate(lines) if n not in {first, last}]
+
+
+def _fence(line: str) -> re.Match[str] | None:
+    """A fence with nothing behind it but a language."""
+    mark = _FENCE.match(line)
+    return mark if mark and not mark[2].strip() else None
 
 
 class _MarkdownParser:
     """Parses lines of Markdown or plain text, and adds their claims to the summary."""
 
-    def __init__(self, found: ParsedSummary) -> None:
-        self._found = found
+    def __init__(self) -> None:
+        self._found = ParsedSummary()
         self._levels: list[tuple[int, Slot]] = []
         """The slots of the headings above the current line."""
         self._label = ""
@@ -152,75 +133,48 @@ class _MarkdownParser:
         """The lines of a claim that may continue."""
         self._listed = False
         """Whether the open claim is an item of a list."""
-        self._fence = ""
-        self._head = ""
-        """A row of a table that may be its head."""
 
-    def parse(self, lines: list[str]) -> None:
-        fences = [index for index, line in enumerate(lines) if FENCE.match(line)]
-        last = fences[len(fences) // 2 * 2 - 1] if len(fences) > 1 else -1  # that closes another
-        for index, line in enumerate(lines):
-            fence = FENCE.match(line)
-            if self._fence:
-                self._in_fence(line, last=index == last)
-            elif fence and index < last:
+    def parse(self, lines: list[str]) -> ParsedSummary:
+        closing = [n for n, line in enumerate(lines) if (mark := _fence(line)) and not mark[1]]
+        index = 0
+        while index < len(lines):
+            fence = _FENCE.match(lines[index])
+            after = bisect_right(closing, index)
+            if fence is None:
+                self._line(lines[index])
+            elif after < len(closing):
                 self._end()
-                self._fence = fence[1]
-                self._open.append(line.strip())
-            else:
-                self._line(line)
-        self._end()
-        if self._label:
-            self._claim("")
-
-    def _in_fence(self, line: str, *, last: bool) -> None:
-        self._open.append(line.rstrip())
-        bare = line.strip()
-        if last or (bare.startswith(self._fence) and not bare.strip(self._fence[0])):
-            text = "\n".join(self._open)
-            self._open, self._fence = [], ""
-            self._claim(text, block=True)
+                self._claim("\n".join(lines[index : closing[after] + 1]), block=True)
+                index = closing[after]
+            else:  # without an end it is no fence
+                self._end()
+                self._claim(lines[index].strip(" \t`~"))
+            index += 1
+        self._heading("", _LABEL_LEVEL)
+        return self._found
 
     def _line(self, line: str) -> None:
         if not line.strip():
             self._end()
-        elif FENCE.match(line):  # without an end it is no fence
+        elif _RULE.match(line):
+            if not self._listed and len(self._open) == 1 and line.strip()[0] in "=-":
+                self._heading(self._open.pop(), 1 if "=" in line else 2)
             self._end()
-            self._claim(line.strip().strip("`~").strip())
-        elif RULE.match(line):
-            self._rule(line)
-        elif ROW.match(line):
-            self._end()
-            cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
-            self._head = " | ".join(cell for cell in cells if cell)
         elif not self._is_heading(line):
             self._words(line)
 
-    def _rule(self, line: str) -> None:
-        # It may be under a heading or the head of a table.
-        if self._head:
-            self._label = f"{self._label} ({self._head})" if self._label else self._head
-            self._head = ""
-        elif not self._listed and len(self._open) == 1 and line.strip()[0] in "=-":
-            self._heading(self._open.pop(), 1 if "=" in line else 2)
-        self._end()
-
     def _is_heading(self, line: str) -> bool:
-        if heading := HEADING.match(line):
+        if heading := _HEADING.match(line):
             self._heading(heading[2], len(heading[1]))
-        elif bold := BOLD.match(line):
+        elif bold := _BOLD.match(line):
             self._heading(bold[2], _LABEL_LEVEL)
-        elif tag := TAG.match(line):
-            name = _spaced(tag[2])
-            if not match_heading(name):
-                return False
+        elif (tag := _TAG.match(line)) and match_heading(re.sub("[_-]", " ", tag[2])):
             self._end()
             if not tag[1]:
-                self._heading(name, _LABEL_LEVEL)
-        elif (tagged := TAGGED.match(line)) and match_heading(_spaced(tagged[1])):
-            self._heading(_spaced(tagged[1]), _LABEL_LEVEL)
-            self._words(tagged[2])
-            self._end()
+                self._heading(re.sub("[_-]", " ", tag[2]), _LABEL_LEVEL)
+            if tag[3]:
+                self._words(tag[3])
+                self._end()
         else:
             return False
         return True
@@ -231,7 +185,12 @@ class _MarkdownParser:
             self._claim("")
         text = _plain(text)
         heading = match_heading(text)
-        if self._is_title(text, heading, level):
+        named = heading is not None and heading.slot in {"title", "summary"} and not heading.exact
+        first = level == 1 and heading is None and not self._found.claims and not self._levels
+        if text and not self._found.title and (named or first):
+            # The title of the summary: `# Work on X`, `## Summary: work on X`.
+            label = _LABEL.match(text) if named else None
+            self._found.title, self._levels = (label[2] if label else "") or text, []
             return
         while self._levels and self._levels[-1][0] >= level:
             self._levels.pop()
@@ -239,32 +198,25 @@ class _MarkdownParser:
             self._levels.append((level, heading.slot))
         self._label = "" if heading and heading.exact else text
 
-    def _is_title(self, text: str, heading: HeadingMatch | None, level: int) -> bool:
-        """Whether it is the title of the summary: `# Work on X`, `## Summary: work on X`."""
-        first = level == 1 and not self._found.claims and not self._levels
-        named = heading is not None and heading.slot in {"title", "summary"} and not heading.exact
-        if self._found.title or not (named or (first and heading is None)):
-            return False
-        label = LABEL.match(text) if named else None
-        self._found.title, self._levels = (label[2] if label else "") or text, []
-        return True
-
     def _words(self, line: str) -> None:
-        bullet = BULLET.match(line)
+        bullet, row = _BULLET.match(line), _ROW.match(line)
         text = line[bullet.end() :].strip() if bullet else line.strip()
+        if row:
+            cells = (cell.strip() for cell in text.strip("|").split("|"))
+            text = " | ".join(cell for cell in cells if cell)
         if not text or self._slotted(text, listed=bool(bullet)):
             return
         # A line may not be joined to the one before if that hid that it says something new.
-        if bullet or not self._open or line[:1].isupper() or not line[:1].isascii():
+        if bullet or row or not self._open or line[:1].isupper() or not line[:1].isascii():
             self._end()
-            self._listed = bool(bullet)
+            self._listed = bool(bullet or row)
         self._open.append(text)
 
     def _slotted(self, text: str, *, listed: bool) -> bool:
         """A line such as `Title: …`, `Obsolete: 3, 7` or `**Goal:** …`."""
         if self._slot == "obsolete" and self._obsolete(text):
             return True
-        label = LABEL.match(text)
+        label = _LABEL.match(text)
         heading = match_heading(label[1]) if label else None
         if label is None or heading is None or not heading.exact:
             return False
@@ -285,28 +237,20 @@ class _MarkdownParser:
 
     def _obsolete(self, text: str) -> bool:
         """Whether the text is only numbers of obsolete claims."""
-        digits = any(char.isdigit() for char in text[:_MAX_LIST])
-        if says_nothing(text):
-            return True
-        if digits and len(text) < _MAX_LIST and _ONLY_NUMBERS.match(text):
+        if len(text) < _MAX_LIST and _ONLY_NUMBERS.fullmatch(text) and numbers(text):
             self._end()
             self._found.obsolete += numbers(text)
             return True
         if numbered := _NUMBERED.match(text):
             self._found.obsolete.append(int(numbered[1]))
-        return False
+        return says_nothing(text)
 
     @property
     def _slot(self) -> Slot:
         return self._levels[-1][1] if self._levels else "notes"
 
     def _end(self) -> None:
-        head, self._head = self._head, ""
         text, self._open = " ".join(self._open), []
-        if head:
-            self._claim(head)
-        if not text:
-            return
         sentences = [text]
         if not self._listed and len(text) > _LONG:  # each keeps the citations behind it
             sentences = _SENTENCE.sub("\\1\n", text).split("\n")
@@ -315,137 +259,99 @@ class _MarkdownParser:
         self._listed = False
 
     def _claim(self, text: str, *, block: bool = False) -> None:
-        slot = self._slot
-        subject = "notes" if slot in {"title", "obsolete", "summary"} else slot
-        said, cites = (text, ()) if block else cited(text)
-        if self._label and not says_nothing(said):
+        """A claim as it is written, with its citations and its quote; or a block of code."""
+        text, quote = (text, "") if block else split_quote(text)
+        text, cites = (text, ()) if block else cited(text)
+        if self._label and not says_nothing(text):
             label, before = cited(self._label)
-            between = ":\n" if block else ": "
-            said = f"{label}{between}{said}" if said and label else said or label
-            cites = tuple(dict.fromkeys((*before, *cites)))
-            self._label = ""
-        self._found.add(cast("Subject", subject), said, cites)
+            text = f"{label}:{chr(10) if block else ' '}{text}" if label and text else text or label
+            cites, self._label = tuple(dict.fromkeys((*before, *cites))), ""
+        if text and not says_nothing(text):
+            subject = "notes" if self._slot in {"title", "obsolete", "summary"} else self._slot
+            claim = DraftClaim(cast("Subject", subject), text, cites, quote)
+            self._found.claims.append(claim)
 
 
 def _plain(heading: str) -> str:
     """A heading without its decoration and its number."""
-    bare = _DECORATION.sub("", heading).strip().rstrip("#").strip()
+    bare = re.sub(r"\*\*|__|`", "", heading).strip().rstrip("#").strip()
     return _ORDINAL.sub("", bare).rstrip(":：").strip()
 
 
-def _spaced(name: str) -> str:
-    return name.replace("_", " ").replace("-", " ")
-
-
-class _Pairs(list[tuple[str, object]]):
-    """A JSON object with all of its fields, even if two have the same name."""
-
-
-def _parse_json(text: str) -> tuple[ParsedSummary, str] | None:
-    """The summary in the JSON at the start of a text, if there is one, and the text after it."""
-    found = ParsedSummary()
+def _json_lines(text: str) -> list[str]:
+    """The JSON that a text begins with, and the text after it, as Markdown; or the text itself."""
     try:
-        value, rest = _decoded(text)
-        if isinstance(value, _Pairs):
-            _read_fields(value, found)
-        elif isinstance(value, list):
-            _read_items(cast("list[object]", value), "notes", "", found)
-    except RecursionError:  # no summary is nested so deep
-        return None
-    return (found, rest) if found.claims or found.title or found.obsolete else None
+        try:
+            value, end = json.JSONDecoder(object_pairs_hook=_fields).raw_decode(text)
+        except ValueError:  # perhaps it was cut off
+            value, end = from_json(text, allow_partial="trailing-strings"), len(text)
+        lines = [*_markdown(cast("object", value), 2)]
+    except (ValueError, RecursionError):  # no summary is nested so deep
+        return text.splitlines()
+    if not any(map(str.isalpha, "".join(lines))):  # a citation
+        return text.splitlines()
+    return [*lines, *without_courtesies(text[end:].splitlines())]
 
 
-def _decoded(text: str) -> tuple[object, str]:
-    try:
-        value, end = json.JSONDecoder(object_pairs_hook=_Pairs).raw_decode(text)
-        return cast("object", value), text[end:]
-    except ValueError:
-        pass
-    try:  # it was cut off
-        return _as_pairs(from_json(text, allow_partial="trailing-strings")), ""
-    except ValueError:
-        return None, text
+def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object with all of its fields, even if two have the same name."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        found[name] = [found[name], value] if name in found else value
+    return found
 
 
-def _as_pairs(value: object) -> object:
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        return _Pairs((key, _as_pairs(one)) for key, one in fields.items())
-    if isinstance(value, list):
-        return [_as_pairs(one) for one in cast("list[object]", value)]
-    return value
-
-
-def _read_fields(fields: _Pairs, found: ParsedSummary, subject: Subject = "notes") -> None:
-    for name, value in fields:
-        heading = match_heading(name.replace("_", " "))
-        slot = heading.slot if heading else subject
-        label = "" if heading and heading.exact else name
-        if slot == "title" and isinstance(value, str) and not found.title:
-            found.title = " ".join(value.split())
-        elif slot == "obsolete" and (given := _numbers(value)):
-            found.obsolete += given
-        elif slot in {"title", "obsolete", "summary"}:
-            _read_items(value, subject, label, found)
-        else:
-            _read_items(value, cast("Subject", slot), label, found)
-
-
-def _read_items(value: object, subject: Subject, label: str, found: ParsedSummary) -> None:
-    """Add claims on one subject; the label goes before the first."""
+def _markdown(value: object, level: int) -> Iterator[str]:
     match value:
-        case _Pairs() if value:
-            point = _point(value)
-            if point:
-                found.add(subject, _labelled(label, point[0]), point[1])
-            else:
-                if label:
-                    found.add(subject, f"{label}:")
-                _read_fields(value, found, subject)
-        case None | []:
-            found.add(subject, label)
+        case dict():
+            fields = cast("dict[str, object]", value)
+            point = _point({name.lower(): inner for name, inner in fields.items()})
+            yield from [point] if point else ()
+            for name, inner in () if point else fields.items():
+                yield from _section(" ".join(name.split()), inner, level)
         case list():
             for one in cast("list[object]", value):
-                _read_items(one, subject, label, found)
-                label = ""
+                yield from _markdown(one, level)
+        case None:
+            return
         case _:
             text = value if isinstance(value, str) else json.dumps(value)
-            for line in [line for line in text.splitlines() if line.strip()] or [""]:
-                found.add(subject, *cited(_labelled(label, line)))
-                label = ""
+            yield from (f"- {line}" for line in text.splitlines() if line.strip())
 
 
-def _labelled(label: str, text: str) -> str:
-    return f"{label}: {text}" if label else text
+def _section(name: str, value: object, level: int) -> Iterator[str]:
+    heading = match_heading(name)
+    slot = heading.slot if heading and heading.exact else ""
+    if slot == "title" and isinstance(value, str):
+        yield f"Title: {' '.join(value.split())}"
+    elif slot == "obsolete" and (given := [*_numbers(value)]):
+        yield f"Obsolete: {', '.join(map(str, given))}"
+    else:
+        yield f"{'#' * min(level, 6)} {name}"
+        yield from _markdown(value, level + 1)
 
 
-def _point(fields: _Pairs) -> tuple[str, tuple[int, ...]] | None:
-    """An object that is one claim: a text, perhaps with citations, and nothing else."""
-    texts = [value for name, value in fields if name.lower() in _TEXTS]
-    cites = [value for name, value in fields if name.lower() in _CITES]
-    if len(texts) != 1 or len(texts) + len(cites) != len(fields):
-        return None
-    if not isinstance(texts[0], str):
-        return None
-    text, named = cited(" ".join(texts[0].split()))
-    return text, tuple(dict.fromkeys((*(n for one in cites for n in _numbers(one)), *named)))
+def _point(fields: dict[str, object]) -> str:
+    """An object that is one claim, as a line: a text, perhaps with citations and a quote."""
+    texts = [value for name, value in fields.items() if name in _TEXTS]
+    text, quote = texts[0] if len(texts) == 1 else None, fields.get("quote", "")
+    if not fields.keys() <= {*_TEXTS, *_CITES, "quote"}:
+        return ""
+    if not isinstance(text, str) or not isinstance(quote, str):
+        return ""
+    cites = ", ".join(str(one) for name in _CITES for one in _numbers(fields.get(name)))
+    line = f'- {text.strip() or quote} [{cites or 0}] "{quote.strip()}"'
+    return " ".join(line.removesuffix(' ""').removesuffix(" [0]").split())
 
 
-def _numbers(value: object) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(_each_number(value)))
-
-
-def _each_number(value: object) -> Iterator[int]:
+def _numbers(value: object) -> Iterator[int]:
     match value:
-        case bool() | None:
-            return
-        case int():
-            if value > 0:
-                yield value
+        case int() if not isinstance(value, bool) and value > 0:
+            yield value
         case str():
-            yield from numbers(value[:1_000])
+            yield from numbers(value[:_MAX_LIST])
         case list():
             for one in cast("list[object]", value):
-                yield from _each_number(one)
+                yield from _numbers(one)
         case _:
             return

@@ -5,11 +5,11 @@ one, the fold fails.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -18,9 +18,9 @@ from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
 from refold.fold.compactor import read_context
 from refold.fold.extractive import extractive_summary
 from refold.fold.job import Job, Steps
-from refold.fold.material import Material
+from refold.fold.material import Material, Passage
 from refold.fold.secrets import redact, without_secrets
-from refold.fold.summary import Report, Summary, sound
+from refold.fold.summary import Offer, Report, Summary, clipped, sound
 from refold.fold.write.draft import (
     EMPTY,
     Draft,
@@ -31,11 +31,23 @@ from refold.fold.write.draft import (
     from_text,
     merged,
 )
-from refold.fold.write.transcript import GUARD, Chunk, build_prompt, chunks
+from refold.fold.write.transcript import (
+    CONVERSATION_GUARD,
+    GUARD,
+    Chunk,
+    build_prompt,
+    chunks,
+    conversation_prompt,
+    warm_prompt,
+)
+from refold.log import Span
 from refold.view import Counter, Fold
+from refold.view.budget import PER_MESSAGE
+from refold.wire import Shape
 
 TOO_OFTEN: Final = "the summarizer failed too often"
 TOO_SLOW: Final = "the summarizer took too long"
+CALLED_A_TOOL: Final = "The model called a tool instead of writing a summary."
 FAILURES: Final = 2
 """How many failures in a row open the breaker."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 8, 64  # folds
@@ -104,6 +116,13 @@ class SummarizerAnswer(NamedTuple):
     form: Form | None = None
     """The filled-in form, if it was asked for one and gave one."""
     usage: Mapping[str, int] = {}
+    request: str = ""
+    """The provider's id of the answer, if it gave one."""
+
+
+def shows(entries: Iterable[int], head: int, unseen: Sequence[Span]) -> bool:
+    """Whether a request up to this head shows all of these entries."""
+    return all(seq <= head and not any(seq in span for span in unseen) for seq in entries)
 
 
 class Summarizer(Protocol):
@@ -125,13 +144,50 @@ class Summarizer(Protocol):
         """Whether it can fill in a form."""
         ...
 
-    async def ask(self, guard: str, prompt: str, job: Job) -> SummarizerAnswer:
-        """Its answer. Raises WindowExceeded if the prompt was too long."""
+    @property
+    def warm(self) -> bool:
+        """Whether it has the conversation before it already: it is asked for a summary there."""
+        ...
+
+    async def ask(
+        self, guard: str, prompt: str, job: Job, history: Sequence[Passage] = ()
+    ) -> SummarizerAnswer:
+        """Its answer to the prompt, below this history.
+
+        Raises WindowExceeded if that was too long.
+        """
         ...
 
 
-Choose = Callable[[Job], Summarizer | None]
-"""Chooses the summarizer of a fold; None for an extractive summary."""
+@runtime_checkable
+class Priced(Protocol):
+    """A summarizer that knows what a summary costs."""
+
+    def offer(self, material: Material) -> Offer: ...
+
+
+class Choice(NamedTuple):
+    """Who writes the summary of a fold."""
+
+    summarizers: Sequence[Summarizer] = ()
+    """In the order in which they are asked, each if the one before failed. None: the log itself."""
+    offers: tuple[Offer, ...] = ()
+    """Between what was chosen, the cheapest first; empty if a setting names the summarizer."""
+    why: str = ""
+    """Why no model is asked, although there is one."""
+
+
+Choose = Callable[[Job, Material], Awaitable[Choice]]
+"""Chooses the summarizer of a fold."""
+
+
+def always(summarizer: Summarizer | None) -> Choose:
+    """Choose the same summarizer for every fold; or none."""
+
+    async def choose(job: Job, material: Material) -> Choice:  # noqa: ARG001 - the same for all
+        return Choice() if summarizer is None else Choice((summarizer,))
+
+    return choose
 
 
 class ByModel:
@@ -141,87 +197,136 @@ class ByModel:
         self._choose = choose
         self._breakers: dict[str, Breaker] = {}
 
+    async def offers(self, material: Material, job: Job) -> tuple[Offer, ...]:
+        """Who could write the summary, and for how much, the cheapest first."""
+        try:
+            choice = await self._choose(job, material)
+        except Exception:  # noqa: BLE001 - the fold says what was wrong
+            return ()
+        if choice.offers:
+            return choice.offers
+        return tuple(
+            one.offer(material) if isinstance(one, Priced) else Offer(one.name, "transcript")
+            for one in choice.summarizers
+        )
+
     async def __call__(self, material: Material, job: Job, steps: Steps) -> Summary:
         """The model's summary if it is accepted, else the extractive one."""
         values = read_context(job.context).values
         own = await asyncio.to_thread(extractive_summary, material)
         try:
-            summarizer = self._choose(job)
+            choice = await self._choose(job, material)
         except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
             return _fallback(own, values, _reason(error))
-        if summarizer is None:
-            return _fallback(own, values)
-        breaker = self._breakers.setdefault(summarizer.name, Breaker())
-        if not breaker.allows():
-            return _fallback(own, values, f"{TOO_OFTEN}: {breaker.last}")
-        writing = _Writing(summarizer, job, steps, values)
+        why, usage = "", dict[str, int]()
+        for summarizer in choice.summarizers:
+            breaker = self._breakers.setdefault(_key(summarizer), Breaker())
+            if not breaker.allows():
+                why = f"{TOO_OFTEN}: {breaker.last}"
+                continue
+            writing = _Writing(summarizer, job, steps, values, usage)
+            draft: Draft | None = None
+            try:
+                draft = await self._draft(writing, breaker, material)
+                summary = await _accepted(draft, material, own, values, summarizer)
+            except (asyncio.CancelledError, FoldCancelled):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a model does, the session goes on
+                why = _reason(error)
+                breaker.failed(why)
+                if draft is not None:  # another one would hardly write a better one
+                    break
+                continue
+            breaker.worked()
+            report = replace(summary.report or Report(), offers=choice.offers)
+            return replace(summary, report=report, usage=usage, request=writing.request)
+        summary = replace(_fallback(own, values, why, usage), usage=usage)
+        if not choice.offers:
+            return summary
+        report = summary.report or Report(not_asked=choice.why)
+        return replace(summary, report=replace(report, offers=choice.offers))
+
+    async def _draft(self, writing: "_Writing", breaker: Breaker, material: Material) -> Draft:
         clock = asyncio.get_running_loop().time
         start = clock()
         try:
             with breaker.call():
-                draft = await writing.draft(material)
-            # Its rules take a while to import, and are needed here only.
-            from refold.fold.acceptance import accept_draft  # noqa: PLC0415
-
-            summary = await asyncio.to_thread(
-                accept_draft,
-                draft,
-                material,
-                own,
-                values,
-                by=summarizer.name,
-                counter=summarizer.counter,
-            )
+                return await writing.draft(material)
         except asyncio.CancelledError:
-            if clock() - start >= values.wait:  # the request stopped waiting for it
+            if clock() - start >= writing.values.wait:  # the request stopped waiting for it
                 breaker.failed(TOO_SLOW)
             raise
-        except FoldCancelled:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a model does, the session goes on
-            breaker.failed(_reason(error))
-            summary = _fallback(own, values, _reason(error), writing.usage)
-            return replace(summary, usage=writing.usage)
-        breaker.worked()
-        return replace(summary, usage=writing.usage)
+
+
+async def _accepted(
+    draft: Draft, material: Material, own: Summary, values: Fold, summarizer: Summarizer
+) -> Summary:
+    # Its rules take a while to import, and are needed here only.
+    from refold.fold.acceptance import accept_draft  # noqa: PLC0415
+
+    by, counter = summarizer.name, summarizer.counter
+    return await asyncio.to_thread(
+        accept_draft, draft, material, own, values, by=by, counter=counter
+    )
+
+
+def _key(summarizer: Summarizer) -> str:
+    """One model may fail on its warm cache, where it has tools, and not with a transcript."""
+    return f"{summarizer.name}, warm" if summarizer.warm else summarizer.name
 
 
 class _Writing:
     """One draft that is being written."""
 
-    def __init__(self, summarizer: Summarizer, job: Job, steps: Steps, values: Fold) -> None:
-        self._summarizer = summarizer
+    def __init__(
+        self,
+        summarizer: Summarizer,
+        job: Job,
+        steps: Steps,
+        values: Fold,
+        usage: dict[str, int],
+    ) -> None:
+        self.summarizer = summarizer
+        self.values = values
         self._job = job
         self._steps = steps
         self._structured = summarizer.structured and values.ground == "check"
+        self._verbatim = values.ground == "report"
+        self._as_history = values.input == "messages"
         self._words = max(80, int(values.max_tokens * _WORDS_PER_TOKEN))
+        self._system = read_context(job.context).system
         self._timeout = values.call_limit
-        self.usage: dict[str, int] = {}
+        self._usage = usage
+        """Of all calls for this fold, failed ones too."""
+        self.request = ""
 
     async def draft(self, material: Material) -> Draft:
-        room = self._summarizer.room
+        if self.summarizer.warm:
+            return await self._draft_on_top(material)
+        room = self.summarizer.room
         for _ in range(_RETRIES):
             try:
                 return await self._draft_within(material, room)
             except WindowExceeded:
-                room = min(self._summarizer.room, room // 2)
+                room = min(self.summarizer.room, room // 2)
         return await self._draft_within(material, room)
 
     async def _draft_within(self, material: Material, room: int) -> Draft:
         """Summarize chunk by chunk; each prompt has the claims so far."""
         if room < _MIN_ROOM:
             raise WindowExceeded(
-                f"{self._summarizer.name} has room for {room} tokens of a conversation.",
+                f"{self.summarizer.name} has room for {room} tokens of a conversation.",
                 "Choose a summarizer with a larger window.",
             )
+        if self._verbatim:
+            return await self._rewrite(material, room)
         so_far = Draft(claims=tuple(earlier_claims(material.earlier)))
         new = 0
-        # The chunks are made twice, so that they are never all in memory at once.
-        count = await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
+        count = await self._count_chunks(material, room)
         for chunk in self._chunks(material, room):
-            counter = self._summarizer.counter
+            counter = self.summarizer.counter
             shown, hidden = _within(so_far.claims, counter, room // _CLAIMS_SHARE)
-            answer = await self._answer(chunk, count, shown)
+            answer = await self._answer(chunk.number, self._prompt(chunk, count, claims=shown))
             draft = from_form(answer.form) if answer.form else from_text(answer.text)
             new += len(draft.claims)
             newer = merged([_bounded(draft, len(shown))], shown)
@@ -231,45 +336,113 @@ class _Writing:
             raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
         return so_far
 
+    async def _draft_on_top(self, material: Material) -> Draft:
+        """Ask in the conversation itself: one call, below the request that was sent last."""
+        claims = earlier_claims(material.earlier)
+        shown, hidden = _within(claims, self.summarizer.counter, self.summarizer.room)
+        prompt = warm_prompt(shown, self._job.focus or "", self._words)
+        answer = await self._answer(1, prompt)
+        draft = from_text(answer.text)
+        if not draft.claims:
+            raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
+        newer = merged([_bounded(draft, len(shown))], shown)
+        return replace(newer, claims=(*hidden, *newer.claims), text=answer.text)
+
+    async def _rewrite(self, material: Material, room: int) -> Draft:
+        """Summarize in the model's own words; each call rewrites the previous summary."""
+        earlier = "\n\n".join(fold.summary.words or fold.summary.text for fold in material.earlier)
+        if history := self._history(material, earlier, room):
+            prompt = conversation_prompt(self._job.focus or "")
+            text = (await self._answer(1, prompt, history)).text
+        else:
+            text = ""
+            count = await self._count_chunks(material, room)
+            for chunk in self._chunks(material, room):
+                so_far = self._shorten(text or earlier, room // _CLAIMS_SHARE)
+                answer = await self._answer(chunk.number, self._prompt(chunk, count, so_far))
+                text = answer.text if answer.text.strip() else text
+        draft = _bounded(from_text(text), 0)
+        if not draft.claims:
+            raise FoldNotMade(f"The summary cannot be used: {EMPTY}.")
+        return draft
+
+    def _history(self, material: Material, earlier: str, room: int) -> list[Passage]:
+        """All of the material as a conversation, if the profile says so and it fits as one."""
+        if not self._as_history or any(passage.delegated for passage in material.passages):
+            return []
+        counter = self.summarizer.counter
+        summary = Passage(0, "user", (Shape("prompt", earlier),))
+        passages = [
+            passage._replace(
+                shapes=tuple(shape._replace(text=redact(shape.text)) for shape in passage.shapes)
+            )
+            for passage in (*([summary] if earlier else []), *material.passages)
+        ]
+        parts = sum(counter.part(shape) for passage in passages for shape in passage.shapes)
+        prompt = counter.text(conversation_prompt(self._job.focus or ""))
+        return passages if parts + prompt + PER_MESSAGE * len(passages) <= room else []
+
+    def _shorten(self, text: str, room: int) -> str:
+        tokens = self.summarizer.counter.text(text)
+        return clipped(text, len(text) * room // tokens) if tokens > room else text
+
+    async def _count_chunks(self, material: Material, room: int) -> int:
+        # The chunks are made twice, so that they are never all in memory at once.
+        return await asyncio.to_thread(lambda: sum(1 for _ in self._chunks(material, room)))
+
     def _chunks(self, material: Material, room: int) -> Iterator[Chunk]:
-        counter = self._summarizer.counter
+        counter = self.summarizer.counter
         overhead = counter.text(self._prompt(Chunk(1, (), "", 0), 1)) + room // _CLAIMS_SHARE
         return chunks(material, counter, max(_MIN_ROOM // 2, room - overhead))
 
-    def _prompt(self, chunk: Chunk, count: int, claims: Sequence[DraftClaim] = ()) -> str:
+    def _prompt(
+        self,
+        chunk: Chunk,
+        count: int,
+        earlier: str | None = None,
+        claims: Sequence[DraftClaim] = (),
+    ) -> str:
         return build_prompt(
             chunk,
             of=count,
             known=claims,
+            earlier=earlier,
             focus=self._job.focus or "",
+            system=self._system,
             words=self._words,
             structured=self._structured,
         )
 
     async def _answer(
-        self, chunk: Chunk, count: int, claims: Sequence[DraftClaim]
+        self, number: int, prompt: str, history: Sequence[Passage] = ()
     ) -> SummarizerAnswer:
-        """The answer for one chunk, paid for once however often the fold is made."""
-        prompt = self._prompt(chunk, count, claims)
-        digest = sha256(f"{self._summarizer.name}\0{prompt}".encode()).hexdigest()[:16]
-        step = await self._steps.step(f"chunk {chunk.number} {digest}", lambda: self._ask(prompt))
+        """The answer to one call, paid for only once even if the fold is retried."""
+        read = "".join(f"\0{passage}" for passage in history)
+        digest = sha256(f"{self.summarizer.name}\0{prompt}{read}".encode()).hexdigest()[:16]
+        step = await self._steps.step(
+            f"chunk {number} {digest}", lambda: self._ask(prompt, history)
+        )
         answer = _from_step(step)
+        self.request = answer.request or self.request
         for name, tokens in {"calls": 1, **answer.usage}.items():
-            self.usage[name] = self.usage.get(name, 0) + tokens
+            self._usage[name] = self._usage.get(name, 0) + tokens
         return answer
 
-    async def _ask(self, prompt: str) -> JsonValue:
+    async def _ask(self, prompt: str, history: Sequence[Passage]) -> JsonValue:
         async with asyncio.timeout(self._timeout):
-            answer = await self._ask_safely(prompt)
+            answer = await self._ask_safely(prompt, history)
         text, form = sound(answer.text[:_MAX_ANSWER]), None
         if answer.form is not None and len(answer.text) <= _MAX_ANSWER:
             form = from_json(sound(answer.form.model_dump_json()))
-        return {"text": text, "form": form, "usage": dict(answer.usage)}
+        usage: dict[str, JsonValue] = {**answer.usage}
+        return {"text": text, "form": form, "usage": usage, "request": sound(answer.request)}
 
-    async def _ask_safely(self, prompt: str) -> SummarizerAnswer:
+    async def _ask_safely(self, prompt: str, history: Sequence[Passage]) -> SummarizerAnswer:
         """Ask the model; a client that cancels itself or raises a BaseException just fails."""
         try:
-            return await self._summarizer.ask(GUARD, prompt, self._job)
+            if history:
+                return await self.summarizer.ask(CONVERSATION_GUARD, prompt, self._job, history)
+            return await self.summarizer.ask(GUARD, prompt, self._job)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -287,7 +460,7 @@ def _from_step(value: JsonValue) -> SummarizerAnswer:
             form = value.get("form")
             figures = {name: count for name, count in usage.items() if isinstance(count, int)}
             parsed = Form.model_validate(form) if isinstance(form, dict) else None
-            return SummarizerAnswer(text, parsed, figures)
+            return SummarizerAnswer(text, parsed, figures, str(value.get("request") or ""))
         case _:
             return SummarizerAnswer("")
 
@@ -298,7 +471,10 @@ def _bounded(draft: Draft, shown: int) -> Draft:
     return replace(
         draft,
         title=redact(draft.title),
-        claims=tuple(replace(c, text=redact(c.text)) for c in draft.claims[:_MAX_CLAIMS]),
+        claims=tuple(
+            replace(claim, text=redact(claim.text), quote=redact(claim.quote))
+            for claim in draft.claims[:_MAX_CLAIMS]
+        ),
         obsolete=retired,
     )
 

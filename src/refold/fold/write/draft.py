@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from refold.fold.material import Earlier
 from refold.fold.summary import one_line
-from refold.fold.write.answer_parser import parse_answer
+from refold.fold.write.answer_parser import DraftClaim, parse_answer
 from refold.fold.write.phrases import HEADINGS, Subject, cited, words_of
 
 __all__ = [
@@ -33,15 +33,6 @@ _LATEST: tuple[Subject, ...] = ("state", "next", "questions")
 
 
 @dataclass(frozen=True, slots=True)
-class DraftClaim:
-    """One claim of a model, and the entries that it cites."""
-
-    subject: Subject
-    text: str
-    cites: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     title: str = ""
     claims: tuple[DraftClaim, ...] = ()
@@ -55,8 +46,11 @@ class Point(BaseModel):
     """One point of a summary."""
 
     text: str = Field(description="One line that can be understood alone.")
-    entries: list[int] = Field(
-        default_factory=list[int], description="The numbers of the entries that it rests on."
+    entry: int = Field(default=0, description="The number of the entry that it rests on.")
+    quote: str = Field(
+        default="",
+        description="The words of that entry that say it, copied exactly: at least four words, "
+        "with every name and number of the text.",
     )
 
 
@@ -97,9 +91,10 @@ def from_form(form: Form) -> Draft:
     for subject in HEADINGS:
         points: list[Point] = getattr(form, subject, [])
         for point in points:
-            text, cites = cited(point.text)
+            quote = point.quote.strip()
+            text, cites = cited(point.text if point.text.strip() else quote)
             if text:
-                claims.append(DraftClaim(subject, text, _once((*point.entries, *cites))))
+                claims.append(DraftClaim(subject, text, _once((point.entry, *cites)), quote))
     title = one_line(form.title, len(form.title))
     return Draft(title, tuple(claims), _once(form.obsolete), form.model_dump_json())
 
@@ -107,15 +102,19 @@ def from_form(form: Form) -> Draft:
 def from_text(text: str) -> Draft:
     """Read a free-form answer: no line is lost, but thinking, greetings and offers are left out."""
     parsed = parse_answer(text)
-    claims = tuple(DraftClaim(subject, words, cites) for subject, words, cites in parsed.claims)
-    return Draft(parsed.title, claims, _once(parsed.obsolete), text)
+    return Draft(parsed.title, tuple(parsed.claims), _once(parsed.obsolete), text)
 
 
 def earlier_claims(earlier: Sequence[Earlier]) -> list[DraftClaim]:
     """The claims of earlier summaries by models, for the prompt."""
     subjects: dict[str, Subject] = {heading: subject for subject, heading in HEADINGS.items()}
     checked = [
-        DraftClaim(subjects[section.heading], claim.text, _once(ref.seq for ref in claim.sources))
+        DraftClaim(
+            subjects[section.heading],
+            claim.text or claim.quote,
+            _once(ref.seq for ref in claim.sources),
+            claim.quote,
+        )
         for fold in earlier
         for section in fold.summary.sections
         if section.heading in subjects
@@ -127,10 +126,15 @@ def earlier_claims(earlier: Sequence[Earlier]) -> list[DraftClaim]:
 def merged(drafts: Sequence[Draft], earlier: Sequence[DraftClaim]) -> Draft:
     """Merge the drafts of consecutive chunks with the claims before them.
 
-    Earlier claims stay, unless they are named obsolete or made again.
+    Earlier claims stay, unless they are named obsolete. One that is made again keeps its source.
     """
     obsolete = _once(number for draft in drafts for number in draft.obsolete)
-    kept = [claim for number, claim in enumerate(earlier, 1) if number not in obsolete]
+    again = {_key(claim) for draft in drafts for claim in draft.claims}
+    kept = [
+        claim
+        for number, claim in enumerate(earlier, 1)
+        if number not in obsolete or _key(claim) in again
+    ]
     runs = [kept, *(draft.claims for draft in drafts)]
     last = {claim.subject: index for index, run in enumerate(runs) for claim in run}
     titles = [one_line(draft.title, _TITLE) for draft in drafts]
@@ -148,15 +152,25 @@ def merged(drafts: Sequence[Draft], earlier: Sequence[DraftClaim]) -> Draft:
 
 
 def _unique(claims: Iterable[DraftClaim]) -> tuple[DraftClaim, ...]:
-    """By subject; the same words once, as and where they came last, with all their citations."""
+    """By subject; the same words once, as and where they came last, with their first quote.
+
+    The first quote may have been found in the log already, when more of it was at hand.
+    """
     found: dict[tuple[bool, str], DraftClaim] = {}
     for claim in claims:
-        key = (claim.subject == "goal", words_of(claim.text) or claim.text.strip())
-        before = found.pop(key, None)
-        cites = (*before.cites, *claim.cites) if before else claim.cites
-        found[key] = replace(claim, cites=_once(cites))
+        before = found.pop(_key(claim), None)
+        found[_key(claim)] = (
+            replace(claim, cites=before.cites, quote=before.quote)
+            if before and before.quote
+            else claim
+        )
     order = list(HEADINGS)
     return tuple(sorted(found.values(), key=lambda claim: order.index(claim.subject)))
+
+
+def _key(claim: DraftClaim) -> tuple[bool, str]:
+    """What makes two claims one: their words, whatever the subject; but a goal is the user's."""
+    return claim.subject == "goal", words_of(claim.text) or claim.text.strip()
 
 
 def _once(numbers: Iterable[int]) -> tuple[int, ...]:

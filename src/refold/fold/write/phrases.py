@@ -1,10 +1,12 @@
 """The phrases of models' summaries: headings, citations, and courtesies around them."""
 
+# ruff: noqa: RUF001 - apostrophes, colons and dashes as they are written
+
 import re
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal, NamedTuple, cast, get_args
+from typing import Final, Literal, NamedTuple
 
 Subject = Literal["goal", "decisions", "files", "errors", "state", "next", "questions", "notes"]
 
@@ -25,6 +27,8 @@ Slot = Subject | Literal["title", "obsolete", "summary"]
 
 _MAX_HEADING = 120  # characters; more is a sentence
 _MAX_HEADING_WORDS = 7
+_OTHER_SLOTS = ("title", "obsolete", "summary")
+_UNSPACED = 0x2E80  # from here on, scripts without spaces
 _WORD = re.compile(r"[^\W_]+")
 _ASIDE = re.compile(r"\([^()]*\)|（[^（）]*）")
 
@@ -44,32 +48,30 @@ def match_heading(heading: str) -> HeadingMatch | None:
     """The slot of a heading, if it is one that models use."""
     if len(heading) > _MAX_HEADING:
         return None
-    phrases = _phrases()
     words = words_of(heading)
-    if slot := phrases.get(words):
-        return HeadingMatch(slot, exact=True)
-    for shorter in (words_of(_ASIDE.sub(" ", heading)), words_of(re.split("[:：]", heading)[0])):
-        if slot := phrases.get(shorter):
-            return HeadingMatch(slot, exact=False)
-    parts = words.split()
-    if len(parts) <= _MAX_HEADING_WORDS:  # its first or last words may be a heading
-        for count in range(len(parts) - 1, 0, -1):
-            for part in (parts[:count], parts[-count:]):
-                slot = phrases.get(" ".join(part))
-                if slot and slot in get_args(Subject):
-                    return HeadingMatch(slot, exact=False)
+    parts = words.split() if words.count(" ") < _MAX_HEADING_WORDS else []
+    shorter = [_ASIDE.sub(" ", heading), re.split("[:：]", heading)[0]]
+    # Its first or last words may be a heading too.
+    for count in range(len(parts) - 1, 0, -1):
+        shorter += [" ".join(parts[:count]), " ".join(parts[-count:])]
+    for index, phrase in enumerate((words, *map(words_of, shorter))):
+        slot = _phrases().get(phrase)
+        if slot in HEADINGS or (slot in _OTHER_SLOTS and index <= len(("aside", "label"))):
+            return HeadingMatch(slot, exact=index == 0)
     return None
 
 
 @cache
-def _phrases() -> dict[str, Slot]:
+def _phrases() -> dict[str, str]:
+    """What each known phrase stands for."""
     text = (files("refold.fold.write") / "prompts" / "headings.toml").read_text("utf-8")
     table = tomllib.loads(text)
-    found: dict[str, Slot] = {}
-    for slot, languages in table.items():
-        for phrases in languages.values():
-            found |= {words_of(one): cast("Slot", slot) for one in phrases}
-    return found
+    return {
+        words_of(phrase): slot
+        for slot, languages in table.items()
+        for phrases in languages.values()
+        for phrase in phrases
+    }
 
 
 # Citations: the entries that a claim cites, in the many spellings that models use.
@@ -82,15 +84,25 @@ _WORD_CITATIONS = (
     r"|voc[ei]|записи|запись|条目|條目|エントリー?|항목)"
 )
 _NUMBER = r"[#№e]?\d{1,9}(?:\.\d{1,3})?"
-_RANGE = rf"{_NUMBER}(?:\s{{0,2}}[-–—]\s{{0,2}}{_NUMBER})?"
+_WHOLE = r"[#№e]?\d{1,9}(?!\.\d)"
 _AND = r"\s{0,2}(?:,|;|、|&|\band\b|\bund\b|\bet\b|\by\b)\s{0,2}"
-_LIST = rf"{_RANGE}(?:{_AND}(?:{_WORD_CITATIONS}\s{{0,2}})?{_RANGE})*"
+
+
+def _list(number: str) -> str:
+    span = rf"{number}(?:\s{{0,2}}[-–—]\s{{0,2}}{number})?"
+    return rf"{span}(?:{_AND}(?:{_WORD_CITATIONS}\s{{0,2}})?{span})*"
+
+
+_LIST = _list(_NUMBER)
+_BARE = rf"(?:{_list(_WHOLE)}|{_NUMBER})"
+"""Numbers without a word before them: 12.0 is a part of an entry, but [1.0, 1.7] is a range."""
 _NAMED = rf"{_WORD_CITATIONS}[\s.:#]{{0,3}}{_LIST}"
 _BRACKETED = re.compile(
-    rf"[ \t]?(?<![A-Za-z0-9_\]])\^?(?:\[\^?\s{{0,2}}(?:{_NAMED}|{_LIST})\s{{0,2}}\](?!\()"
-    rf"|【\s{{0,2}}(?:{_NAMED}|{_LIST})\s{{0,2}}】"
+    rf"[ \t]?(?<![A-Za-z0-9_\]])(?<!not in)(?<!not in )"
+    rf"\^?(?:\[\^?\s{{0,2}}(?:{_NAMED}|{_BARE})\s{{0,2}}\](?!\()"
+    rf"|【\s{{0,2}}(?:{_NAMED}|{_BARE})\s{{0,2}}】"
     rf"|[(（]\s{{0,2}}(?:see\s|cf\.?\s)?{_NAMED}\s{{0,2}}[)）])"
-    rf"(?:\[\s{{0,2}}{_LIST}\s{{0,2}}\](?!\())*",
+    rf"(?:\[\s{{0,2}}{_BARE}\s{{0,2}}\](?!\())*",
     re.IGNORECASE,
 )
 _MENTIONED = re.compile(rf"\(\s{{0,2}}#{_LIST}\s{{0,2}}\)|\b{_NAMED}", re.IGNORECASE)
@@ -124,50 +136,62 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(number for number in found if number > 0)
 
 
-# Courtesies around a summary: a greeting, an offer, "none".
-# ruff: noqa: RUF001 - apostrophes and colons as they are written
+# Quotes: `text [12] "quote"`, as the prompt asks for them.
 
-_PREAMBLE = re.compile(
-    r"^\W{0,3}(?:sure|certainly|of course|okay|ok|absolutely|here(?:['’]s| is| are)"
-    r"|below (?:is|are)|this is (?:a|the) summary|the following (?:is|are)"
-    r"|i(?:['’]ll| will| have|['’]ve) (?:now )?(?:summari[sz]e|provide|create|write|read)"
-    r"|hier ist|voici|aquí está|aqui está|ecco|以下是|以下は|다음은)",
-    re.IGNORECASE,
-)
-_CHATTER = re.compile(
-    r"^\W{0,3}(?:(?:please )?let me know|feel free|if you(?:['’]d| need| want| would| have)"
-    r"|i hope (?:this|that)|would you like|do you want me|shall i|should i|is there anything"
-    r"|happy to help|hope this helps|lass(?:en sie)? (?:es )?mich|n['’]hésitez"
-    r"|si (?:necesitas|desea|quieres)|如果您|如有|必要であれば)",
-    re.IGNORECASE,
-)
+MIN_QUOTE: Final = 4  # words
+_OPENING, _CLOSING = '"“„«', '"”“»'
+_AFTER_CITATION = re.compile(r"\][ \t:—–-]{0,3}(?=[\"“„«])")
+_LAST_CITATION = re.compile(r"\[[\d\s,#–-]{1,60}\][\s.]{0,3}$")
+_COMPLETE = ".;!?)]—–-"
+
+
+def split_quote(text: str) -> tuple[str, str]:
+    """A point, and the quote that it ends with.
+
+    Where the quote is part of the sentence, the point keeps it.
+    """
+    last = _LAST_CITATION.search(text)
+    bare = text[: last.start() if last else len(text)].rstrip(" \t.)")
+    if len(bare) < len('""') or bare[-1] not in _CLOSING:
+        return text, ""
+    citation = _AFTER_CITATION.search(bare)
+    start = citation.end() if citation else max(bare.rfind(one, 0, -1) for one in _OPENING)
+    quote = bare[start + 1 : -1].strip()
+    if start < 0 or len(words_of(quote).split()) < MIN_QUOTE:
+        return text, ""
+    before = bare[:start].rstrip(" \t(:")
+    if not before or before[-1] not in _COMPLETE:
+        return text, quote
+    before = before.rstrip(" \t—–-")
+    return f"{before} {last.group()}" if last else before, quote
+
+
+# Courtesies around a summary: a greeting, an offer, "none".
+
 _MAX_COURTESY = 300  # characters; a longer line says more than that
-_NOTHING: Final = frozenset(
-    {"none", "n a", "nothing", "none so far", "none yet", "not applicable", "keine", "keiner"}
-    | {"nichts", "aucun", "aucune", "rien", "ninguno", "ninguna", "nada", "无", "無", "なし"}
-    | {"нет", "없음"}
-)
-_SHORT = 40
 
 
 def without_courtesies(lines: list[str]) -> list[str]:
     """The lines without a greeting before them and an offer after them."""
     filled = [index for index, line in enumerate(lines) if line.strip()]
-    if not filled:
-        return lines
-    first, last = filled[0], filled[-1]
-    if _is_courtesy(_CHATTER, lines[last]):
-        lines = lines[:last]
-    greeted = first < len(lines) and _is_courtesy(_PREAMBLE, lines[first])
-    if greeted and lines[first].rstrip()[-1] in ":：.!。":
-        lines = lines[first + 1 :]
+    if filled and _begins(lines[filled[-1]], "offer"):
+        lines = lines[: filled.pop()]
+    if (
+        filled
+        and _begins(lines[filled[0]], "greeting")
+        and lines[filled[0]].rstrip()[-1] in ":：.!。"
+    ):
+        lines = lines[filled[0] + 1 :]
     return lines
 
 
 def says_nothing(text: str) -> bool:
     """Whether a text is just "none", "n/a" or the like."""
-    return len(text) <= _SHORT and words_of(text) in _NOTHING
+    return len(text) <= _MAX_HEADING and _phrases().get(words_of(text)) == "nothing"
 
 
-def _is_courtesy(pattern: re.Pattern[str], line: str) -> bool:
-    return len(line) <= _MAX_COURTESY and bool(pattern.match(line)) and not cited(line)[1]
+def _begins(line: str, courtesy: str) -> bool:
+    text = f"{words_of(line[:_MAX_COURTESY])} "
+    known = (phrase for phrase, slot in _phrases().items() if slot == courtesy)
+    spaced = (phrase if ord(phrase[-1]) > _UNSPACED else f"{phrase} " for phrase in known)
+    return len(line) <= _MAX_COURTESY and text.startswith(tuple(spaced)) and not cited(line)[1]

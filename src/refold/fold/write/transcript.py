@@ -21,7 +21,7 @@ from refold.wire.fingerprint import users_words
 BAR: Final = "| "
 """The start of every quoted line."""
 
-_MAX_CHARS: Final[dict[Kind, int]] = {"return": 2_500, "call": 2_000, "thought": 600, "other": 600}
+_MAX_CHARS: Final[dict[Kind, int]] = {"call": 2_000, "thought": 600, "other": 600}
 _MAX_TEXT = 8_000  # characters of what the assistant says
 _MAX_READ = 100_000  # characters of a part, from both ends
 _PROMPT_SHARE = 4  # a user's message is whole up to this fraction of the room
@@ -29,6 +29,7 @@ _MIN_ROOM = 40  # tokens; with less, a line of each entry is shown all the same
 _MIN_CLIP = 40  # characters; less is too little to be cut in the middle
 _MAX_NAME = 60
 _MAX_MEDIA = 40
+_OTHERS = "; other calls see the other parts, so speak of this one only"
 
 
 class Chunk(NamedTuple):
@@ -102,15 +103,20 @@ def _blocks(material: Material, counter: Counter, room: int) -> Iterator[_Block]
             # Without what an agent's harness added to the user's message.
             words = users_words(shape.text) if shape.kind == "prompt" else ""
             if words and words != shape.text.strip():
-                yield _block(passage, shape._replace(text=words), counter, room)
-            else:
-                yield _block(passage, shape, counter, room)
+                shape = shape._replace(text=words)  # noqa: PLW2901 - what is shown of it
+            yield _block(passage, shape, counter, room, material.result_chars)
 
 
-def _block(passage: Passage, shape: Shape, counter: Counter, room: int) -> _Block:
+def _block(
+    passage: Passage, shape: Shape, counter: Counter, room: int, result_chars: int
+) -> _Block:
     """The part under its heading, cut until it fits."""
     head = f"[entry {passage.seq}] {_speaker(passage, shape)}"
-    text = _shorten(redact(clipped(shape.text, _MAX_READ)), shape.kind, counter, room)
+    text = redact(clipped(shape.text, _MAX_READ))
+    if shape.kind == "return":
+        text = clipped(text, result_chars)
+    else:
+        text = _shorten(text, shape.kind, counter, room)
     while True:
         block = f"{head}\n{quoted(text)}" if text else head
         tokens = counter.text(block, "prompt") + 1  # the line's end
@@ -173,26 +179,54 @@ def build_prompt(  # noqa: PLR0913 - each is a slot of the prompt
     *,
     of: int,
     known: Sequence[DraftClaim] = (),
+    earlier: str | None = None,
     focus: str = "",
+    system: str = "",
     words: int = 800,
     structured: bool,
 ) -> str:
-    """The prompt of one call to the summarizer."""
-    focus = redact(focus.strip())
-    points = "\n".join(
-        f"{BAR}{number}. ({claim.subject}) {' '.join(claim.text.split())}"
-        for number, claim in enumerate(known, 1)
-    )
+    """The prompt of one call to the summarizer.
+
+    It adds to the points that are `known`, or rewrites the `earlier` summary.
+    """
     return _prompt("ask").substitute(
         number=chunk.number,
         of=of,
-        others="" if of == 1 else "; other calls see the other parts, so speak of this one only",
+        others=_OTHERS if of > 1 and earlier is None else "",
+        system=_prompt("system").substitute(text=quoted(redact(system))) if system else "",
         transcript=chunk.text,
-        known=_prompt("known").substitute(points=points) if known else "",
-        focus=_prompt("focus").substitute(text=quoted(focus)) if focus else "",
+        known=_known(known) or _earlier(earlier or ""),
+        focus=_focus(focus),
         words=words,
         form=_prompt("form_structured" if structured else "form_text").template,
     )
+
+
+def warm_prompt(known: Sequence[DraftClaim], focus: str, words: int) -> str:
+    """The prompt to the session's own model, below the conversation that it sees anyway."""
+    return _prompt("warm").substitute(known=_known(known), focus=_focus(focus), words=words)
+
+
+def conversation_prompt(focus: str = "") -> str:
+    """The prompt to a summarizer that reads the messages as a conversation of its own."""
+    return CONVERSATION + _focus(focus)
+
+
+def _known(claims: Sequence[DraftClaim]) -> str:
+    points = "\n".join(
+        f"{BAR}{number}. ({claim.subject}) {' '.join((claim.text or claim.quote).split())}"
+        for number, claim in enumerate(claims, 1)
+    )
+    return _prompt("known").substitute(points=points) if claims else ""
+
+
+def _earlier(text: str) -> str:
+    return _prompt("earlier").substitute(text=quoted(redact(text))) if text else ""
+
+
+def _focus(text: str) -> str:
+    text = redact(text.strip())
+    return _prompt("focus").substitute(text=quoted(text)) if text else ""
 
 
 @cache
@@ -200,5 +234,9 @@ def _prompt(name: str) -> Template:
     return Template((files("refold.fold.write") / "prompts" / f"{name}.md").read_text("utf-8"))
 
 
+CONVERSATION: Final = _prompt("conversation").template.strip()
+"""The summarizer's prompt after a conversation."""
+CONVERSATION_GUARD: Final = _prompt("conversation_guard").template.strip()
+"""Its instructions there; a system prompt would not be sent along with a history."""
 GUARD: Final = _prompt("guard").template
 """The summarizer's instructions: what it is, that quotes are data, and how to write."""

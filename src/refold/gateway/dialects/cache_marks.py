@@ -11,6 +11,7 @@ message itself, on instructions or on tools is not touched.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -157,6 +158,12 @@ class _Destination(NamedTuple):
     nth: int
     spot: Spot
 
+    @property
+    def order(self) -> tuple[int, int, float]:
+        """Its position among all spots: a block comes after its contents."""
+        block, *inner = self.spot
+        return self.nth, block, inner[0] if inner else inf
+
 
 class _Pair(NamedTuple):
     """A message of the client's and the one that is sent for it."""
@@ -203,14 +210,21 @@ class _MarkPlacer:
         self._last: dict[int, _Destination | None] = {-1: None}
 
     def place(self, marks: Sequence[tuple[int, CacheMark]]) -> Marks:
-        """Where each mark goes. Those that stay go first, so that none that moves replaces one."""
+        """Where each mark goes. Marks that stay are placed first, so no moved mark replaces one.
+
+        A mark that would move ahead of an earlier one is dropped: the earlier one covers the same.
+        """
         placed: Marks = {}
         moving: list[tuple[_Destination, bytes]] = []
+        last = (-1, -1, 0.0)
         for index, (spot, mark) in marks:
             destination, stays = self._destination(index, spot)
-            if destination is not None and stays:
+            if destination is None or destination.order < last:
+                continue
+            last = destination.order
+            if stays:
                 placed.setdefault(destination.nth, {})[destination.spot] = mark
-            elif destination is not None:
+            else:
                 moving.append((destination, mark))
         for destination, mark in moving:
             placed.setdefault(destination.nth, {}).setdefault(destination.spot, mark)

@@ -1,7 +1,8 @@
 """Refold as a capability of a Pydantic AI agent."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Self, cast
 
 import anyio
@@ -12,29 +13,44 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext, infer_model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 
 from refold.errors import InvalidInput, InvalidSetting
 from refold.fold.compactor import Write
 from refold.fold.job import Job
 from refold.integrations.pydantic_ai.events import Watch
-from refold.integrations.pydantic_ai.run import Run, recall_toolset
+from refold.integrations.pydantic_ai.run import LatePrompts, Run, memory_toolset, recall_toolset
 from refold.integrations.pydantic_ai.scopes import Place, active_caller, place_of
 from refold.integrations.pydantic_ai.sessions import (
+    ConversationSession,
     ConversationSessions,
     Models,
     ModelUse,
     NewEngine,
 )
-from refold.log import Log, Store
+from refold.log import MAIN_SCOPE, Log, Store
 from refold.log.protocol import DEFAULT_TENANT
-from refold.memory import Board, Branch, Consolidated, MemorySink, consolidate, remembering
+from refold.memory import (
+    Board,
+    Branch,
+    Consolidated,
+    DailyFiles,
+    MemorySink,
+    consolidate,
+    daily_files,
+    remembering,
+    search_memory,
+)
 from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NO_OVERRIDES
-from refold.session import Session, Setup
+from refold.models.summarizer import inferred
+from refold.models.summarizer_choice import LastRequest
+from refold.session import Session, SessionCost, Setup, session_cost
 from refold.session.compaction import Hook, Host
+from refold.session.explain import last_model
+from refold.session.permissions import GuardedCall, Permit, find_permission, permitted, refusal
+from refold.settings import load_settings
 from refold.view import Profile
-from refold.view.profiles import profile as profile_named
 
 _END_TIMEOUT = 10.0
 """Seconds to log the end of a run, canceled or not."""
@@ -51,7 +67,7 @@ class Refold(AbstractCapability[Any]):
         self,
         store: Store | str = "memory:",
         *,
-        profile: Profile | str = "balanced",
+        profile: Profile | str | None = None,
         summarizer: Model | str | None = None,
         memory: MemorySink | None = None,
         board: Branch | None = None,
@@ -63,16 +79,19 @@ class Refold(AbstractCapability[Any]):
         wait: float = 300.0,
         before: Hook | None = None,
         host: Host = dict,
+        late_prompts: LatePrompts | None = None,
         watch: Watch | None = None,
+        permit: Permit | None = None,
         engine: NewEngine | None = None,
+        named: Callable[[str], Model] = inferred,
     ) -> None:
         """Make the memory of one or more agents.
 
         Args:
             store: Where conversations are stored: an address, or a store that is open already.
-            profile: How they are managed; `load_settings()` reads one from files and variables.
+            profile: How they are managed; settings apply on top of a name, not of a `Profile`.
             summarizer: Writes the summaries; "primary" is the agent's model. By default, code does.
-            memory: Where summaries are stored for other conversations.
+            memory: Where summaries are stored for other conversations; see `memory.daily`.
             board: The branch of a repository whose facts are shown to new conversations.
             models: Corrections to the published windows and prices of models.
             tenant: Whose conversations they are.
@@ -82,20 +101,26 @@ class Refold(AbstractCapability[Any]):
             wait: Seconds that a run waits for another run of its conversation to end.
             before: Runs before each fold and may refuse it.
             host: What your program knows about the current work, for the summaries.
+            late_prompts: Given a conversation's id, returns prompts that came during a fold.
             watch: Called with each event of any conversation, between runs too.
+            permit: Finds the user's message that permits a call of a tool that needs permission.
             engine: Makes the engine that runs folds elsewhere; its workers choose the summarizer.
+            named: Makes the model of a name, for a summarizer that is set by name.
         """
         self.id = "refold"
-        self._overrides = overrides = {name: _validate(name, models[name]) for name in models}
-        if isinstance(profile, str):
-            profile = profile_named(profile)
+        overrides = {name: _validate(name, models[name]) for name in models}
+        if not isinstance(profile, Profile):
+            settings = load_settings(profile)
+            profile, overrides = settings.profile, {**settings.models, **overrides}
+        self._overrides = overrides
         if summarizer is not None:
             name = summarizer if isinstance(summarizer, str) else summarizer.model_id
             profile = profile.model_copy(update={"summarizer": name})
         self._profile = profile
         self._models = Models(
-            profile, overrides, summarizer if isinstance(summarizer, Model) else None
+            profile, overrides, summarizer if isinstance(summarizer, Model) else None, named=named
         )
+        daily = memory if isinstance(memory, DailyFiles) else daily_files(profile.memory, tenant)
         by_model = profile.summarizer or profile.fold.writer == "model"
         self._sessions = ConversationSessions(
             store,
@@ -103,18 +128,25 @@ class Refold(AbstractCapability[Any]):
             wait=wait,
             before=before,
             host=host,
-            write=_write_by_model(self._find_model, overrides) if by_model else None,
-            remember=remembering(memory) if memory is not None else None,
+            write=self._by_model() if by_model else None,
+            remember=remembering(sink) if (sink := memory or daily) is not None else None,
             watch=watch,
             retention=profile,
             engine=engine,
         )
         self._board = Board(self.log, board) if board is not None else None
         self._cache = cache
+        self._permit = permit
+        self._opening: dict[str, ModelUse] = {}
+        self._late_prompts = late_prompts
         self._runs: dict[tuple[str | None, str | None], Run] = {}
-        self._tools = (
-            recall_toolset(self.log, self._may_recall, everywhere=everywhere) if recall else None
-        )
+        toolsets: list[AbstractToolset[Any]] = []
+        if recall:
+            toolsets += [recall_toolset(self.log, self._may_recall, everywhere=everywhere)]
+        if profile.memory.search and (daily or self._board):
+            find = partial(search_memory, daily=daily, board=self._board)
+            toolsets += [memory_toolset(find, self._may_search_memory)]
+        self._tools = CombinedToolset(toolsets) if len(toolsets) > 1 else next(iter(toolsets), None)
 
     @property
     def log(self) -> Log:
@@ -143,18 +175,36 @@ class Refold(AbstractCapability[Any]):
         agent = RemAgent(infer_model(model), self._overrides)
         return await consolidate(log, conversation_id, self._board, agent)
 
-    async def session(self, conversation_id: str, model: Model | str) -> Session:
+    async def session(self, conversation_id: str, model: Model | str | None = None) -> Session:
         """A conversation's session, to control it: compact, unfold, rewind, fork, forget.
 
         The runs of the conversation use the same one. You can use it until `close()`, however many
-        other conversations there are. Raises SessionNotFound without such a conversation.
+        other conversations there are. Without a model, no key is needed: only a summary by a model
+        asks one. Raises SessionNotFound without such a conversation.
+
+        Args:
+            conversation_id: The conversation.
+            model: Whose next request is planned; by default, the one that answered last.
         """
         log = await self._sessions.open(conversation_id)
         await log.head(conversation_id)
-        model, place = infer_model(model), Place(conversation_id)
-        async with self._sessions.lease(place, lambda: self._bare_setup(model)) as session:
+        place = Place(conversation_id)
+        if model is None:
+            by_name = partial(self._models.setup_by_name, await last_model(log, conversation_id))
+            async with self._sessions.lease(place, by_name) as session:
+                return session
+        model = infer_model(model)
+        async with self._lease(place, model) as session:
             session.use.model = model
             return session
+
+    async def usage(self, conversation_id: str) -> SessionCost:
+        """What a conversation used and cost: its requests, and the summaries that models wrote.
+
+        It needs no model. Raises SessionNotFound without such a conversation.
+        """
+        log = await self._sessions.open(conversation_id)
+        return await session_cost(log, conversation_id, models=self._overrides)
 
     @asynccontextmanager
     async def between_runs(self, conversation_id: str, *, wait: float) -> AsyncGenerator[None]:
@@ -174,27 +224,67 @@ class Refold(AbstractCapability[Any]):
         """
         return self._models.setup(self._use(conversation_id) or ModelUse(), model)
 
-    def _use(self, conversation_id: str) -> ModelUse | None:
-        session = self._sessions.find(Place(conversation_id))
+    def _use(self, conversation_id: str, scope: str = MAIN_SCOPE) -> ModelUse | None:
+        session = self._sessions.find(Place(conversation_id, scope))
         return session.use if session is not None else None
 
     def _bare_setup(self, model: Model) -> Setup:
         return self._models.setup(ModelUse(), model)
 
+    @asynccontextmanager
+    async def _lease(self, place: Place, model: Model) -> AsyncGenerator[ConversationSession]:
+        # During opening, this model finishes a fold that another process left behind.
+        opening = self._opening[place.session] = ModelUse(model)
+        try:
+            async with self._sessions.lease(place, lambda: self._bare_setup(model)) as session:
+                yield session
+        finally:
+            if self._opening.get(place.session) is opening:
+                del self._opening[place.session]
+
+    def _by_model(self) -> Write:
+        # The checks of summaries are slow to import, and not every agent needs them.
+        from refold.models.summarizer import by_model  # noqa: PLC0415
+
+        return by_model(self._find_model, self._overrides, self._find_last)
+
     def _find_model(self, name: str, job: Job) -> Model:
-        return self._models.find(name, job, self._use(job.session))
+        use = self._use(job.session, job.scope)
+        if use is None or use.model is None:
+            use = self._opening.get(job.session)
+        return self._models.find(name, job, use)
+
+    def _find_last(self, job: Job) -> LastRequest | None:
+        use = self._use(job.session, job.scope)
+        return use.last if use is not None else None
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The conversations that were opened so far."""
+        return frozenset(self._sessions.started)
+
+    def take_over(self, opened: frozenset[str]) -> None:
+        """Continue these conversations of this program: none of them is restored again."""
+        self._sessions.started |= opened
 
     async def open(self) -> None:
         """Open the store; runs do so on demand."""
         await self._sessions.open()
 
-    async def close(self) -> None:
+    async def close(self, *, wait: float | None = None) -> None:
         """Close the sessions, and the store if it was given by its address.
 
         Runs that start meanwhile are refused. Active runs have 10 seconds to end, then their
         sessions are closed. Later runs open everything again, if the store is a file.
+
+        Summaries that are being written have `wait` seconds to end, by default as long as a request
+        would wait, in a profile that trims first and summarizes afterwards. Then the next process
+        that opens the conversation finishes them.
         """
-        await self._sessions.close()
+        fold = self._profile.fold
+        if wait is None:
+            wait = fold.wait if fold.apply == "next turn" else 0
+        await self._sessions.close(wait)
 
     async def __aenter__(self) -> Self:
         await self._sessions.open()
@@ -222,6 +312,10 @@ class Refold(AbstractCapability[Any]):
         run = self._runs.get((ctx.conversation_id, ctx.run_id))
         return run is not None and run.offers_recall
 
+    def _may_search_memory(self, ctx: RunContext[Any]) -> bool:
+        run = self._runs.get((ctx.conversation_id, ctx.run_id))
+        return run is not None and run.offers_memory
+
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - Pydantic AI's own type needs its graph
         if not isinstance(ctx.model, Model):
             raise InvalidInput(
@@ -232,7 +326,8 @@ class Refold(AbstractCapability[Any]):
         log = await self._sessions.open(conversation)
         agent = ctx.agent.name if ctx.agent else None
         place = await place_of(log, self._sessions.key, conversation, agent, name)
-        run = Run(log, self._models, place, cache=self._cache)
+        late_prompts = None if place.delegated else self._late_prompts
+        run = Run(log, self._models, place, cache=self._cache, late_prompts=late_prompts)
         if place.delegated:  # its caller holds the turn
             return await self._execute(run, ctx, handler)
         async with self._sessions.turn(place.session, self._profile.name):
@@ -240,7 +335,7 @@ class Refold(AbstractCapability[Any]):
 
     async def _execute(self, run: Run, ctx: RunContext[Any], handler: Any) -> AgentRunResult[Any]:  # noqa: ANN401 - see above
         key, model = (ctx.conversation_id, ctx.run_id), cast("Model", ctx.model)
-        async with self._sessions.lease(run.place, lambda: self._bare_setup(model)) as session:
+        async with self._lease(run.place, model) as session:
             self._runs[key] = run
             try:
                 await run.begin(ctx, session)
@@ -297,25 +392,38 @@ class Refold(AbstractCapability[Any]):
         ctx: RunContext[Any],
         *,
         call: ToolCallPart,
-        tool_def: ToolDefinition,  # noqa: ARG002 - part of the hook
+        tool_def: ToolDefinition,
         args: dict[str, Any],
         handler: Any,  # noqa: ANN401 - see above
     ) -> Any:  # noqa: ANN401 - whatever the tool returns
         run = self._run(ctx)
+        if needs_permission(tool_def) and (refused := await self._refused(run, call)):
+            run.add_return(call, refused)
+            return refused
         with active_caller(self._sessions.key, run.place, run.room):
             result = await handler(args)
         run.add_return(call, result)
         return result
 
+    async def _refused(self, run: Run, call: ToolCallPart) -> str:
+        """Why a call is not made for want of permission; empty if the log has one."""
+        asked = GuardedCall(call.tool_name, call.args_as_json_str())
+        entry = await find_permission(self.log, run.place.session, asked, self._permit)
+        if not entry:
+            return refusal(asked)
+        await run.session.note(permitted(asked, entry))
+        return ""
+
     def _run(self, ctx: RunContext[Any]) -> Run:
         return self._runs[ctx.conversation_id, ctx.run_id]
 
 
-def _write_by_model(resolve: Callable[[str, Job], Model], overrides: Overrides) -> Write:
-    # The checks of summaries are slow to import, and most agents need none.
-    from refold.models.summarizer import by_model  # noqa: PLC0415
-
-    return by_model(resolve, overrides)
+def needs_permission(tool: ToolDefinition) -> bool:
+    """Whether a tool is marked so: `metadata={"needs_permission": True}`, or destructive in MCP."""
+    metadata: Mapping[str, Any] = tool.metadata or {}
+    annotations = cast("Mapping[str, object]", metadata.get("annotations") or {})
+    destructive = annotations.get("destructiveHint") is True
+    return bool(metadata.get("needs_permission", destructive))
 
 
 def _validate(name: str, override: object) -> ModelSettings:

@@ -1,12 +1,15 @@
 """One managed run of an agent: its messages are logged, and its requests come from the log."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
+from time import monotonic
 from typing import Any, cast
 
+from opentelemetry.trace import NoOpTracer
 from pydantic_ai import FunctionToolset, RunContext, Tool
-from pydantic_ai.exceptions import RetryModelRequest
+from pydantic_ai.exceptions import RetryModelRequest, UsageLimitExceeded
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -14,6 +17,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturn,
     ToolReturnPart,
+    UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
@@ -34,11 +38,15 @@ from refold.log import Log
 from refold.models.catalog import Usage
 from refold.models.overflow import Overflow
 from refold.models.overflow_errors import filled, overflow_in
+from refold.models.summarizer_choice import AgentRequest
 from refold.recall import Tool as RecallTool
-from refold.recall import recall_tools
-from refold.recall.tools import CHARS, MIN_CHARS
+from refold.recall import memory_tool, recall_tools
+from refold.recall.tools import CHARS, MIN_CHARS, Find
 from refold.session.session import TIGHTER
 from refold.view import Request
+
+LatePrompts = Callable[[str], Awaitable[Sequence[str]]]
+"""Takes the prompts of a conversation that have arrived while it waited for a fold."""
 
 MIN_ROOM = 3_000
 """Smaller requests offer no recall tools: the tools and their results would fill them."""
@@ -47,13 +55,22 @@ MIN_ROOM = 3_000
 class Run:
     """The state of one run."""
 
-    def __init__(self, log: Log, models: Models, place: Place, *, cache: bool) -> None:
+    def __init__(
+        self,
+        log: Log,
+        models: Models,
+        place: Place,
+        *,
+        cache: bool,
+        late_prompts: LatePrompts | None = None,
+    ) -> None:
         self.place = place
         self.board_text: str | None = None
         """The board's facts from earlier conversations."""
         self._log = log
         self._models = models
         self._cache = cache
+        self._late_prompts = late_prompts
         self._session: ConversationSession | None = None
         self._history: History | None = None
         self._answered: ModelResponse | None = None
@@ -63,6 +80,8 @@ class Run:
         self._prepared = False
         """Whether this step prepared a request; other capabilities may answer without one."""
         self._ended = False
+        self._steps = 0
+        """How many requests were answered."""
         self._refusals = 0
         self._refusal: Exception | None = None
 
@@ -82,20 +101,40 @@ class Run:
         return self.session.setup.budget.limit
 
     @property
+    def offers_memory(self) -> bool:
+        return self._session is not None and self.room >= MIN_ROOM
+
+    @property
     def offers_recall(self) -> bool:
-        return self._session is not None and self._session.shows_less and self.room >= MIN_ROOM
+        return self.offers_memory and self.session.shows_less
 
     async def begin(self, ctx: RunContext[Any], session: ConversationSession) -> None:
         """Begin in a session, leased until the end; its context becomes the run's history."""
         self._session = session
         session.use.model = cast("Model", ctx.model)
-        session.events.tracer = ctx.tracer
+        if not isinstance(ctx.tracer, NoOpTracer):  # else the agent is not instrumented
+            session.trace_with(ctx.tracer)
         if ctx.messages:
+            session.restore_turns = 0  # the caller provides the history
             await adopt(session, self._log, ctx.messages, session.run_start)
         else:
             enter_history(ctx, await self._past(ctx))
+        if self._late_prompts is not None:
+            session.late_messages = partial(self._late_messages, self._late_prompts, ctx)
         session.run_start = session.head
         self._history = History(ctx.messages, ctx.run_id)
+
+    async def _late_messages(self, late: LatePrompts, ctx: RunContext[Any]) -> list[bytes]:
+        return [
+            payload_of(
+                ModelRequest(
+                    [UserPromptPart(prompt)],
+                    run_id=ctx.run_id,
+                    conversation_id=ctx.conversation_id,
+                )
+            )
+            for prompt in await late(self.place.session)
+        ]
 
     async def _past(self, ctx: RunContext[Any]) -> list[ModelMessage]:
         said = self.session.messages
@@ -121,6 +160,10 @@ class Run:
         """Log what is new, and send the session's context."""
         if self._ended:  # Pydantic AI finishes a canceled run's steps later than the run itself
             raise asyncio.CancelledError
+        if 0 < self._models.profile.max_steps <= self._steps:
+            raise UsageLimitExceeded(
+                f"The turn ended after {self._steps} steps: agent_max_steps allows no more."
+            )
         self._prepared = True
         await self._log_history(ctx)
         session = self.session
@@ -161,7 +204,9 @@ class Run:
         )
         usage = _usage(response)
         self._answered = response
+        self._steps += 1
         if self._prepared:
+            self._keep_last(context, response)
             await self._write(self.session.answer(payload, usage=usage))
             if usage is not None and usage.input and self._request is not None:
                 self._models.experiences.answered(context.model.model_id, self._sent, usage.input)
@@ -169,6 +214,25 @@ class Run:
             await self._write(self.session.say(payload))
         self._refusals, self._refusal = 0, None
         await self.session.events.emit(ctx)
+
+    def _keep_last(self, context: ModelRequestContext, response: ModelResponse) -> None:
+        """Keep what was sent: a fold may ask for its summary on top of it."""
+        plan = self._request.plan if self._request else None
+        if plan is None or self.place.delegated:
+            return
+        # What the answer says is shown below the request, unless it calls tools.
+        seen = plan.head if response.tool_calls else self.session.head + 1
+        self.session.use.last = AgentRequest(
+            context.model,
+            tuple(context.messages),
+            {**(context.model_settings or {})},
+            context.model_request_parameters,
+            response,
+            seen,
+            plan.unseen,
+            response.usage.input_tokens or self._sent,
+            monotonic(),
+        )
 
     def retry_if_cut(self, context: ModelRequestContext, response: ModelResponse) -> None:
         """When the answer ended because the window was full, ask again with less.
@@ -219,6 +283,7 @@ class Run:
         if self._history is None:  # it never began
             return
         self._ended = True
+        self.session.late_messages = None
         await asyncio.gather(*self._writes, return_exceptions=True)
         await self._log_messages(self._history.take())
         if self._returned:
@@ -273,10 +338,22 @@ def _usage(response: ModelResponse) -> Usage | None:
     )
 
 
+def memory_toolset(find: Find, offered: Callable[[RunContext[Any]], bool]) -> AbstractToolset[Any]:
+    """The tool that searches long-term memory, in all runs; `offered` says when."""
+    tool = memory_tool(find)
+
+    async def call(**arguments: Any) -> str:  # noqa: ANN401 - whatever the model sent
+        return await tool.run(arguments)
+
+    adapted = Tool[Any].from_schema(call, tool.name, tool.description, tool.schema)
+    toolset: FunctionToolset[Any] = FunctionToolset([adapted], id="refold-memory")
+    return toolset.filtered(lambda ctx, _: offered(ctx))
+
+
 def recall_toolset(
     log: Log, offered: Callable[[RunContext[Any]], bool], *, everywhere: bool
 ) -> AbstractToolset[Any]:
-    """The recall tools of all runs, offered only while something is out of the model's view."""
+    """The recall tools of all runs; `offered` says when."""
 
     def tools_for(caller: Caller) -> tuple[RecallTool, ...]:
         session, scope = caller.place

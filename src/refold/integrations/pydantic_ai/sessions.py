@@ -1,9 +1,11 @@
 """The sessions of an agent's conversations: leased by runs, which take turns."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,14 +25,16 @@ from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NO_OVERRIDES
 from refold.models.experience import Experiences, Setup
 from refold.models.summarizer import inferred
+from refold.models.summarizer_choice import LastRequest
 from refold.session import Session
 from refold.session.compaction import Hook, Host
 from refold.session.live_view import begin
 from refold.session.pool import SessionKey, SessionPool
-from refold.session.retention import retain
+from refold.session.retention import announce, retain
 from refold.stores import open_store
 from refold.view import Profile
 
+_LOGGER = logging.getLogger("refold")
 FORMAT = "pydantic-ai"
 MAX_IDLE = 64
 """How many sessions stay open between runs."""
@@ -56,6 +60,8 @@ class ModelUse:
     """The model object in use: another one of the same name may have another API key."""
     offer: Offer = field(default_factory=Offer)
     """The newest request's."""
+    last: LastRequest | None = None
+    """The request that was answered last: a summary can be asked for on top of it."""
     setups: dict[str, tuple[object, Setup]] = field(default_factory=dict[str, tuple[object, Setup]])
     """By model: the inputs of the newest setup, and the setup."""
 
@@ -64,9 +70,15 @@ class Models:
     """Makes the setup of each request, and learns from how it went."""
 
     def __init__(
-        self, profile: Profile, overrides: Overrides = NO_OVERRIDES, summarizer: Model | None = None
+        self,
+        profile: Profile,
+        overrides: Overrides = NO_OVERRIDES,
+        summarizer: Model | None = None,
+        *,
+        named: Callable[[str], Model] = inferred,
     ) -> None:
-        self._profile = profile
+        self.profile = profile
+        self._named = cache(named)  # keeps a summarizer and what it learned about its room
         self._overrides = overrides
         self.experiences = Experiences()
         self._summarizer = summarizer
@@ -77,7 +89,7 @@ class Models:
         if own is not None and job.trigger != MANUAL and own.model_id == name:
             return own
         primary = use.model if use is not None else None
-        return primary if primary and primary.model_id == name else inferred(name)
+        return primary if primary and primary.model_id == name else self._named(name)
 
     def setup_for_request(
         self,
@@ -105,18 +117,27 @@ class Models:
         inputs = (own, use.offer, experience.counter, experience.window, experience.undercount)
         before, setup = use.setups.get(name, (None, None))
         if setup is None or before != inputs:
-            setup = self.experiences.setup(name, self._profile, own, *use.offer)
+            setup = self.experiences.setup(name, self.profile, own, *use.offer)
             use.setups[name] = inputs, setup
         return setup
 
+    def setup_by_name(self, name: str) -> Setup:
+        """The setup for a model of which only the name is known; it may be empty."""
+        own = self._overrides_of(name.partition(":")[2], name)
+        return self.experiences.setup(name, self.profile, ModelSettings.model_validate(own))
+
     def _settings(self, model: Model, settings: Mapping[str, Any]) -> ModelSettings:
-        own: dict[str, Any] = {}
-        for key in (model.model_name, model.model_id):
-            if key in self._overrides:
-                own |= self._overrides[key].model_dump(exclude_none=True)
+        own = self._overrides_of(model.model_name, model.model_id)
         window = own.get("window") or model.context_window
         output = settings.get("max_tokens") or own.get("output")
         return ModelSettings.model_validate({**own, "window": window, "output": output})
+
+    def _overrides_of(self, *names: str) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        for name in names:
+            if name in self._overrides:
+                own |= self._overrides[name].model_dump(exclude_none=True)
+        return own
 
 
 class ConversationSession(Session):
@@ -156,7 +177,10 @@ class ConversationSessions:
         self._watch = watch
         self._retention = retention
         self._own = isinstance(store, str)
-        self._store = open_store(store) if isinstance(store, str) else store
+        journal = retention.store.forget_journal if retention is not None else ""
+        if isinstance(store, str):
+            store = open_store(store, forget_journal=journal)
+        self._store = store
         self._tenant = tenant
         self.log: Log = self._store.log(tenant)
         # Two stores that lock in the same place hold the same sessions.
@@ -168,6 +192,8 @@ class ConversationSessions:
         self._remember = remember
         self._author = author
         self._new_engine = engine
+        self.started: set[str] = set()
+        """The sessions that this program has opened: those are not restored again."""
         self.pool: SessionPool[ConversationSession] = SessionPool(max_idle=MAX_IDLE)
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Line]] = (
             WeakKeyDictionary()
@@ -182,15 +208,24 @@ class ConversationSessions:
         await self._store.open()
         if using is not None and self._retention is not None:
             profile, self._retention = self._retention, None
+            announce(self.log, profile, _LOGGER.warning)
             with suppress(RefoldError):  # the next program will do it
                 await retain(self.log, profile, now=wall_clock(), keep={using})
         return self.log
 
-    async def close(self) -> None:
-        """Close the sessions and our own store; running folds are canceled, and the log says so."""
-        await self.pool.close()
-        if self._own:
-            await self._store.close()
+    async def close(self, wait: float = 0) -> None:
+        """Close the sessions and our own store.
+
+        Running folds have `wait` seconds to end; then they are left to the next process that opens
+        their sessions.
+        """
+        try:
+            if wait:
+                await self.pool.drain(wait)
+        finally:
+            await self.pool.close()
+            if self._own:
+                await self._store.close()
 
     def lease(
         self, place: Place, setup: Callable[[], Setup]
@@ -226,6 +261,9 @@ class ConversationSessions:
             watch=events.add,
             author=self._author,
         )
+        if session.inputs.rows and place.session not in self.started and not place.delegated:
+            session.restore_turns = setup.profile.restored_turns
+        self.started.add(place.session)
         session.events, session.decode = events, MessageCache()
         session.use, session.run_start = ModelUse(), None
         return session

@@ -3,10 +3,11 @@
 import asyncio
 from typing import Final, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from refold.errors import FoldUnderWay, InvalidInput
 from refold.fold.summary import Summary, parse
+from refold.gateway.upstream import Headers
 from refold.log import CODEC, Entry, FoldCompleted, FoldStarted, Log, Outline, Span
 from refold.service.api import schemas
 from refold.service.api.routing import (
@@ -60,12 +61,16 @@ async def start_fold(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
     service: ServiceDep,
     session: SessionName,
     body: NewFold,
+    request: Request,
     response: Response,
 ) -> schemas.Folded:
-    """What is older than the last turn is folded to a summary; the log keeps everything."""
+    """What is older than the last turn is folded to a summary; the log keeps everything.
+
+    Where no model can be asked for one, the summary is written from the log.
+    """
     if (await log.outlined(session)).outline.running:
         raise FoldUnderWay("A fold of this session is being made.")
-    task = asyncio.create_task(_compact(service, caller, session, body.focus))
+    task = asyncio.create_task(_compact(service, caller, session, body.focus, request.headers.raw))
     service.tasks.add(task)
     task.add_done_callback(service.tasks.discard)
     task.add_done_callback(_retrieve)
@@ -115,14 +120,21 @@ async def unfold_entries(
     return await state_of(log, session)
 
 
-async def _compact(service: Service, caller: Caller, session: str, focus: str | None) -> Compacted:
+async def _compact(
+    service: Service, caller: Caller, session: str, focus: str | None, headers: Headers
+) -> Compacted:
     # A session object of its own: the conversation goes on in the shared one meanwhile.
     async with using(service, caller, session) as shared:
         setup = shared.setup
     log, engine = service.sessions.log(caller.tenant), service.sessions.engine(caller.tenant)
     own = await Session.open(log, session, setup, format=None, engine=engine)
     try:
-        return await own.compact(focus)
+        with service.lending(setup.model, headers):
+            possible = service.summaries.possible(caller.tenant, setup)
+            own.allow_folds(summarizer=possible)
+            # Where no model can be asked, the log's own summary is better than none.
+            extractive = not (setup.profile.fold.breadcrumb or possible)
+            return await own.compact(focus, extractive=extractive)
     finally:
         await own.close()
 

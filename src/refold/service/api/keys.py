@@ -1,19 +1,35 @@
-"""Keys of a tenant, and the provider keys stored for it. For admins only."""
+"""Keys of a tenant, the provider keys stored for it, and all tenants. For admins only."""
 
 import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import reduce
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 
 from refold.errors import LimitReached
+from refold.log import DEFAULT_TENANT
+from refold.log.entry import LONGEST_NAME
+from refold.memory.board import is_internal
 from refold.service.api import schemas
-from refold.service.api.routing import Admin, Route, ServiceDep
-from refold.service.api.schemas import NewKey, Rotation, UpstreamKey
+from refold.service.api.requests import MAX_SESSIONS, Tally, daily_tallies
+from refold.service.api.routing import Admin, Operator, Route, ServiceDep
+from refold.service.api.schemas import Days, NewKey, NewQuota, Rotation, UpstreamKey
+from refold.service.keys import Quota, check_tenant
 from refold.service.service import Service
 
 router = APIRouter(tags=["keys"], route_class=Route)
 MAX_KEYS: Final = 1_000
 """How many keys, and how many upstreams, a tenant may have."""
+_PAGE: Final = 500
+TenantName = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="A slash in it is written %2F.")
+]
+AfterTenant = Annotated[
+    str, Query(max_length=LONGEST_NAME, description="Begin behind this tenant.")
+]
+TenantLimit = Annotated[int, Query(ge=1, le=100)]
 _DAY: Final = 24 * 60 * 60 * 1000
 KeyId = Annotated[str, Path(pattern=r"^[a-z0-9]{1,64}$", description="The key's id.")]
 UpstreamName = Annotated[
@@ -93,6 +109,111 @@ async def get_quota(caller: Admin, service: ServiceDep) -> schemas.Quota:
     """Who runs the service sets it; a tenant cannot raise its own."""
     await service.keyring.refresh_if_stale()
     return schemas.Quota.model_validate(service.keyring.quota(caller.tenant))
+
+
+@router.get("/tenants", summary="List the tenants")
+async def list_tenants(
+    _: Operator,
+    service: ServiceDep,
+    after: AfterTenant = "",
+    limit: TenantLimit = 20,
+    days: Days = 7,
+) -> schemas.Tenants:
+    """Those that have or had a key or a quota, and `default`.
+
+    Only for admins of the tenant `default`. Each tenant's sessions are looked through for what
+    they used, so long lists take a while.
+    """
+    names = [name for name in await _tenants(service) if name > after]
+    found = [await _tenant(service, name, days) for name in names[:limit]]
+    more = names[limit - 1] if len(names) > limit else None
+    return schemas.Tenants(tenants=found, next=more)
+
+
+@router.get("/usage/tenants", summary="See what all tenants used and cost")
+async def usage_across_tenants(
+    _: Operator, service: ServiceDep, days: Days = 7
+) -> schemas.UsageAcrossTenants:
+    """Of all sessions that are there; what was forgotten is not counted. Days are UTC.
+
+    Only for admins of the tenant `default`.
+    """
+    now = datetime.now(UTC)
+    by_day: dict[str, Tally] = {}
+    by_tenant: dict[str, Tally] = {}
+    all_read = True
+    for tenant in await _tenants(service):
+        tallies, whole = await daily_tallies(
+            service.store.log(tenant), days, now, service.settings.models
+        )
+        all_read = all_read and whole
+        by_tenant[tenant] = reduce(Tally.plus, tallies.values())
+        for day, tally in tallies.items():
+            by_day[day] = by_day.get(day, Tally()).plus(tally)
+    return schemas.UsageAcrossTenants.model_validate(
+        {
+            "days": [{**asdict(tally), "day": day} for day, tally in by_day.items()],
+            "tenants": {tenant: asdict(tally) for tenant, tally in by_tenant.items()},
+            "whole": all_read,
+        }
+    )
+
+
+@router.get("/tenants/{tenant}/quota", summary="See a tenant's quota")
+async def get_tenant_quota(
+    _: Operator, service: ServiceDep, tenant: TenantName
+) -> schemas.TenantQuota:
+    """And what it has used of it today. Only for admins of the tenant `default`."""
+    check_tenant(tenant)
+    await service.keyring.refresh_if_stale()
+    return schemas.TenantQuota.model_validate(_quota(service, tenant))
+
+
+@router.put("/tenants/{tenant}/quota", summary="Set a tenant's quota")
+async def set_tenant_quota(
+    caller: Operator, service: ServiceDep, tenant: TenantName, body: NewQuota
+) -> schemas.TenantQuota:
+    """Every process applies it within seconds. Only for admins of the tenant `default`."""
+    await service.keyring.set_quota(tenant, Quota(body.tokens, body.cost), by=caller.key)
+    return schemas.TenantQuota.model_validate(_quota(service, tenant))
+
+
+async def _tenants(service: Service) -> list[str]:
+    await service.keyring.refresh_if_stale()
+    keys = {key.tenant for key in service.keyring.keys()}  # noqa: SIM118 - no dict
+    return sorted({DEFAULT_TENANT, *keys, *service.keyring.records.quotas})
+
+
+async def _tenant(service: Service, tenant: str, days: int) -> schemas.Tenant:
+    log = service.store.log(tenant)
+    sessions, page = 0, None
+    while sessions < MAX_SESSIONS:
+        listed = await log.sessions(limit=_PAGE, page=page)
+        sessions += sum(not is_internal(info) for info in listed.sessions)
+        if (page := listed.next) is None:
+            break
+    tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
+    keys = [key for key in service.keyring.keys(tenant) if service.keyring.state(key) == "active"]
+    return schemas.Tenant.model_validate(
+        {
+            **_quota(service, tenant),
+            "sessions": sessions,
+            "keys": len(keys),
+            "usage": asdict(reduce(Tally.plus, tallies.values())),
+            "whole": whole and page is None,
+        }
+    )
+
+
+def _quota(service: Service, tenant: str) -> dict[str, object]:
+    used = service.quotas.used(tenant)
+    quota = service.keyring.quota(tenant)
+    return {
+        **quota._asdict(),
+        "tenant": tenant,
+        "used_tokens": used.tokens,
+        "used_cost": used.cost,
+    }
 
 
 def _upstreams(service: Service, tenant: str) -> schemas.Upstreams:

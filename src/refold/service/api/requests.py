@@ -1,11 +1,11 @@
 """Requests and usage: what each request sent and why, and what sessions used and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import JsonValue
 
 from refold.errors import InvalidInput, SessionForgotten, SessionNotFound
@@ -21,13 +21,13 @@ from refold.log import (
     Span,
     Used,
 )
-from refold.models.catalog import Usage, cost_of, facts_of
+from refold.models.catalog import Overrides, Usage
 from refold.recall.text import rebuilt
 from refold.service.api import schemas
-from refold.service.api.routing import CallerLog, Reader, Route, SessionName
-from refold.service.api.schemas import After, Limit, Seq, moment
+from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, SessionName
+from refold.service.api.schemas import After, Days, Limit, Seq, moment
 from refold.service.api.sessions import json_list, read_page, with_raw
-from refold.session.explain import explain_past
+from refold.session.explain import explain_past, summary_cost
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
@@ -106,7 +106,7 @@ class Tally:
     unmanaged: float = 0.0
     unpriced: int = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: Entry, models: Overrides) -> None:
         match CODEC.decode(entry):
             case Used(usage=dict() as usage, cost=cost, unmanaged=unmanaged):
                 self.requests += 1
@@ -116,19 +116,22 @@ class Tally:
                 self.requests += 1
                 self._pay(cost, None)
             case FoldCompleted(summary=summary):
-                self._summary(summary)
+                self._summary(summary, models)
             case _:
                 pass
 
-    def _summary(self, body: JsonValue) -> None:
-        summary = parse(body)
-        if not summary.usage:  # an extractive summary costs nothing
+    def plus(self, other: "Tally") -> "Tally":
+        return Tally(
+            *(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True))
+        )
+
+    def _summary(self, body: JsonValue, models: Overrides) -> None:
+        usage = parse(body).usage
+        if not usage:  # an extractive summary costs nothing
             return
         self.summaries += 1
-        self._count(summary.usage)
-        read = summary.usage.get("cache_read", 0)
-        usage = Usage(summary.usage.get("input", 0), summary.usage.get("output", 0), read)
-        self._pay(cost_of(usage, facts_of(summary.by).prices), 0.0)
+        self._count(usage)
+        self._pay(summary_cost(body, models), 0.0)
 
     def _count(self, usage: Mapping[str, JsonValue] | Mapping[str, int]) -> None:
         for name in Usage._fields:
@@ -144,20 +147,23 @@ class Tally:
         self.unmanaged += float(unmanaged) if isinstance(unmanaged, int | float) else cost
 
 
-async def session_tally(log: Log, session: str) -> tuple[Tally, int]:
+async def session_tally(log: Log, session: str, models: Overrides) -> tuple[Tally, int]:
     """What a session used and cost, and its head at that time."""
     head = await log.head(session)
     tally = Tally()
     for first in range(1, head + 1, _PAGE):
         for entry in await _billable(log, session, Span(first, min(head, first + _PAGE - 1))):
-            tally.add(entry)
+            tally.add(entry, models)
     return tally, head
 
 
-async def daily_tallies(log: Log, days: int, now: datetime) -> tuple[dict[str, Tally], bool]:
+async def daily_tallies(
+    log: Log, days: int, now: datetime, models: Overrides
+) -> tuple[dict[str, Tally], bool]:
     """What a tenant's sessions used and cost per day, and whether all sessions were read.
 
-    What a fork shares with another session counts for that session only.
+    `models` has the prices that the settings give. What a fork shares with another session counts
+    for that session only.
     """
     today = now.astimezone(UTC).date()
     tallies = {(today - timedelta(nth)).isoformat(): Tally() for nth in reversed(range(days))}
@@ -168,7 +174,7 @@ async def daily_tallies(log: Log, days: int, now: datetime) -> tuple[dict[str, T
         for info in batch.sessions:
             if moment(info.updated_at) < since:
                 return tallies, True
-            await _add_days(log, info, since, tallies)
+            await _add_days(log, info, since, tallies, models)
         count += len(batch.sessions)
         if batch.next is None:
             return tallies, True
@@ -177,7 +183,7 @@ async def daily_tallies(log: Log, days: int, now: datetime) -> tuple[dict[str, T
 
 
 async def _add_days(
-    log: Log, info: SessionInfo, since: datetime, tallies: dict[str, Tally]
+    log: Log, info: SessionInfo, since: datetime, tallies: dict[str, Tally], models: Overrides
 ) -> None:
     """Add a session's entries, newest first, back to the first day."""
     own = (info.forked_at or 0) + 1
@@ -188,7 +194,7 @@ async def _add_days(
             for entry in await _billable(log, info.session, span):
                 day = moment(entry.at).date().isoformat()
                 if day in tallies:
-                    tallies[day].add(entry)
+                    tallies[day].add(entry, models)
             first = await log.read(info.session, Span(span.first, span.first), whole=False)
             if first and first[0].time < since:
                 return
@@ -207,9 +213,11 @@ async def _billable(log: Log, session: str, span: Span) -> list[Entry]:
 
 
 @usage_router.get("/sessions/{session}/usage", summary="See what a session used and cost")
-async def session_usage(_: Reader, log: CallerLog, session: SessionName) -> schemas.SessionUsage:
+async def session_usage(
+    _: Reader, log: CallerLog, service: ServiceDep, session: SessionName
+) -> schemas.SessionUsage:
     """Its requests, and the summaries that models wrote for it."""
-    tally, head = await session_tally(log, session)
+    tally, head = await session_tally(log, session, service.settings.models)
     return schemas.SessionUsage.model_validate({**asdict(tally), "session": session, "upto": head})
 
 
@@ -217,9 +225,10 @@ async def session_usage(_: Reader, log: CallerLog, session: SessionName) -> sche
 async def tenant_usage(
     _: Reader,
     log: CallerLog,
-    days: Annotated[int, Query(ge=1, le=92, description="How many days, today included.")] = 7,
+    service: ServiceDep,
+    days: Days = 7,
 ) -> schemas.TenantUsage:
     """Of all sessions that are there; what was forgotten is not counted. Days are UTC."""
-    tallies, whole = await daily_tallies(log, days, datetime.now(UTC))
+    tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
     usage = [{**asdict(tally), "day": day} for day, tally in tallies.items()]
     return schemas.TenantUsage.model_validate({"days": usage, "whole": whole})

@@ -2,6 +2,7 @@
 
 A session's name may contain a slash, so a path is split before it is decoded: `%2F` stays within
 its segment. The caller is authenticated before the body is read. Every error is problem+json.
+A route says who may call it by the annotation of one parameter: `Reader`, `Writer` or `Admin`.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -17,7 +18,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from refold.errors import InvalidInput, RefoldError, SessionNotFound
-from refold.log import Log
+from refold.gateway.outcome import Outcome
+from refold.log import DEFAULT_TENANT, Log
 from refold.log.entry import LONGEST_NAME, check_name
 from refold.service import problem
 from refold.service.callers import Caller, caller_of
@@ -41,8 +43,9 @@ _MAX_PATH: Final = 8_192
 class _CallerWith:
     """Depends on a caller with a role, which `Route` has checked."""
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: Role, *, operator: bool = False) -> None:
         self.role: Role = role
+        self.operator = operator
 
     async def __call__(
         self, request: Request, _key: Annotated[object, Security(_BEARER)] = None
@@ -53,14 +56,16 @@ class _CallerWith:
 Reader = Annotated[Caller, Depends(_CallerWith("read"))]
 Writer = Annotated[Caller, Depends(_CallerWith("write"))]
 Admin = Annotated[Caller, Depends(_CallerWith("admin"))]
+Operator = Annotated[Caller, Depends(_CallerWith("admin", operator=True))]
+"""An administrator of the default tenant, who may see and limit all tenants."""
 
 
-def _role_for(endpoint: Callable[..., Any]) -> Role:
+def _caller_for(endpoint: Callable[..., Any]) -> _CallerWith:
     for hint in get_type_hints(endpoint, include_extras=True).values():
         for dependency in get_args(hint):
             call = getattr(dependency, "dependency", None)
             if isinstance(call, _CallerWith):
-                return call.role
+                return call
     raise TypeError(f"{endpoint.__name__} says nothing of who may call it.")
 
 
@@ -107,8 +112,10 @@ def using(service: Service, caller: Caller, name: str) -> AbstractAsyncContextMa
 
 class Route(APIRoute):
     def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:  # noqa: ANN401 - FastAPI's own
-        self._role: Role = _role_for(endpoint)
-        how["openapi_extra"] = {"x-role": self._role}
+        self._caller = _caller_for(endpoint)
+        how["openapi_extra"] = {"x-role": self._caller.role}
+        if self._caller.operator:
+            how["openapi_extra"]["x-tenant"] = DEFAULT_TENANT
         how["operation_id"] = endpoint.__name__
         super().__init__(path, endpoint, **how)
 
@@ -126,18 +133,20 @@ class Route(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Any]:
         handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
-        role = self._role
+        needed = self._caller
 
         async def handler(request: Request) -> Response:
             try:
                 caller = await caller_of(request)
-                caller.require(role)
+                caller.require(needed.role)
+                if needed.operator:
+                    caller.require_operator()
                 request.state.caller = caller
                 response = await handle(request)
             except RequestValidationError as error:
-                return problem.answer(_invalid(error))
+                return problem.answer(_invalid(error), Outcome.of(request.scope))
             except (RefoldError, HTTPException) as error:
-                return problem.answer(error)
+                return problem.answer(error, Outcome.of(request.scope))
             for name, value in problem.SAFE.items():
                 response.headers.setdefault(name, value)
             return response

@@ -48,6 +48,7 @@ Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's place i
 FoldId = Annotated[UUID, Path(description="The fold's id.")]
 After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ENTRIES)]
+Days = Annotated[int, Query(ge=1, le=92, description="How many days, today included.")]
 HitLimit = Annotated[int, Query(ge=1, le=MAX_HITS)]
 SearchQuery = Annotated[
     str,
@@ -144,6 +145,13 @@ class Rotation(Body):
         allow_inf_nan=False,
         description="Seconds that the old secret stays valid.",
     )
+
+
+class NewQuota(Body):
+    """How much a tenant may use in a day (UTC); null: whatever the service's settings say."""
+
+    tokens: int | None = Field(ge=0, le=MAX_INTEGER, description="0: no limit.")
+    cost: float | None = Field(ge=0, allow_inf_nan=False, description="Dollars; 0: no limit.")
 
 
 class UpstreamKey(Body):
@@ -394,6 +402,17 @@ class Cancelled(Answer):
     cancelled: bool
 
 
+class Offer(Answer):
+    """One way to have a summary written."""
+
+    model: str
+    how: Literal["warm", "transcript"] = Field(
+        description="On top of the request that was sent last, which its provider has cached; or "
+        "as quoted data."
+    )
+    dollars: float | None = Field(description="What it costs; null if a price is not known.")
+
+
 class Preview(Answer):
     """What a fold would do, with the summary that the log itself gives."""
 
@@ -408,6 +427,9 @@ class Preview(Answer):
     cost_before: float | None
     cost_after: float | None
     cost_once: float | None
+    offers: list[Offer] = Field(
+        description="Who could write the summary, and for how much, the cheapest first."
+    )
 
 
 class Key(Answer):
@@ -463,6 +485,38 @@ class Quota(Answer):
 
     tokens: int | None
     cost: float | None = Field(description="Dollars.")
+
+
+class TenantQuota(Quota):
+    """A tenant's quota, and what it has used of it."""
+
+    tenant: Text
+    used_tokens: int = Field(description="Today, as far as this process knows.")
+    used_cost: float = Field(description="Dollars, today, as far as this process knows.")
+
+
+class Tenant(TenantQuota):
+    """A tenant, with how much it has and how much it uses."""
+
+    sessions: int
+    keys: int = Field(description="Keys that are active.")
+    usage: Usage = Field(description="Of the days that were asked for, today included.")
+    whole: bool = Field(description="False: it has more sessions than were looked through.")
+
+
+class Tenants(Answer):
+    """Some tenants, in the order of their names."""
+
+    tenants: list[Tenant]
+    next: str | None = Field(description="For `after`; null: these were the last.")
+
+
+class UsageAcrossTenants(Answer):
+    """What all tenants together used and cost, day by day, today last; and each of them."""
+
+    days: list[DayUsage]
+    tenants: dict[str, Usage] = Field(description="Of all of these days.")
+    whole: bool = Field(description="False: there were more sessions than are looked through.")
 
 
 class RequestRecord(Answer):

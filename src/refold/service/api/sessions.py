@@ -3,13 +3,16 @@
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Response
 
 from refold.errors import Conflict, InvalidInput, InvalidMessage, SessionExists
+from refold.fold.checkpoints import forget_files
 from refold.log import Author, Entry, Log, Message, Opened, PartRef, Span, Titled
 from refold.log.entry import check_name
+from refold.memory.board import conversations
 from refold.memory.memory import forget
 from refold.service.api import schemas
 from refold.service.api.routing import (
@@ -59,9 +62,13 @@ async def list_sessions(
     page: Annotated[
         str | None, Query(pattern=_PAGE_PATTERN, description="What `next` said of the page before.")
     ] = None,
+    internal: Annotated[  # noqa: FBT002 - a query parameter
+        bool, Query(description="Also list sessions of Refold's own, such as boards.")
+    ] = False,
 ) -> schemas.SessionPage:
     """With `search`, those that hold its words in their title or entries, or are so named."""
-    sessions = await log.sessions(search=search or None, limit=limit, page=page)
+    listed = log.sessions if internal else partial(conversations, log)
+    sessions = await listed(search=search or None, limit=limit, page=page)
     return schemas.SessionPage.model_validate(sessions)
 
 
@@ -169,6 +176,7 @@ async def forget_session(
     """
     erased = await forget(log, session)
     await service.sessions.drop(caller.tenant, session)
+    await forget_files(service.settings.profile.workspace, log, session)
     return schemas.Erased.model_validate(erased)
 
 

@@ -5,6 +5,7 @@ reads what they hold: an append to one of them waits, and is then decided again.
 PostgreSQL leaves behind are noted, and the owner's `scrub` removes them.
 """
 
+from asyncio import to_thread
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
@@ -17,6 +18,7 @@ from refold.log.entry import MAIN_SCOPE, Entry, Span, intersect, subtract
 from refold.log.kinds import KINDS, FoldStarted
 from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
+from refold.stores.forget_journal import ForgetJournal
 from refold.stores.postgres.append import SQL_MARKS, artifact_hashes, lock_tenant
 from refold.stores.postgres.connection import Reading, Writing
 from refold.stores.postgres.read import (
@@ -33,6 +35,7 @@ from refold.stores.postgres.read import (
     whole,
 )
 from refold.stores.postgres.read import SQL as SQL_READ
+from refold.stores.postgres.read import read as entries_of
 from refold.stores.sql import SessionSpans, statements
 
 SQL = statements("refold.stores.postgres", "sql/forget.sql")
@@ -141,12 +144,14 @@ def _batches(parts: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
         yield batch
 
 
-async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
+async def forget(tx: Writing, journal: ForgetJournal, session: str, span: Span | None) -> Erased:
     await lock_tenant(tx)
     await _hold(tx, session)
     row = await require_session(tx, session)
     own = Span(row.own_from, LAST_SEQ)
     parts = await segments(tx, row, [span or own])
+    entries = await entries_of(tx, row, [span or own], is_whole=False) if journal.path else []
+    removed_at = None
     named = SessionSpans.of(await tx.all(SQL["living"], (tx.tenant, *columns(parts))))
     family = _Family(tx)
     erased, derived = await _with_dependents(tx, family, named)
@@ -159,11 +164,12 @@ async def forget(tx: Writing, session: str, span: Span | None) -> Erased:
         left.by_key[row.key] = intersect(erased.get(row.key), read.get(row.key))
         await eraser.make_tombstones(left.segments())
         await _replay(tx, family, erased)
-        await _remove_session(tx, session, row, eraser)
+        removed_at = await _remove_session(tx, session, row, eraser)
     else:
         await eraser.make_tombstones(erased.segments())
         await _replay(tx, family, erased)
     await eraser.finish()
+    await to_thread(journal.record, tx.tenant, session, entries, removed_at=removed_at)
     tx.reach("forget.erased")
     return Erased(session, sum(map(len, named.segments())), derived, TO_SCRUB)
 
@@ -173,7 +179,7 @@ async def maybe_unused(tx: Reading, before: int) -> list[str]:
     return [name for (name,) in found]
 
 
-async def expire(tx: Writing, session: str, before: int) -> bool:
+async def expire(tx: Writing, journal: ForgetJournal, session: str, before: int) -> bool:
     """Remove a session if it is unused; its living forks keep what they read."""
     await lock_tenant(tx)
     await _hold(tx, session)
@@ -181,8 +187,9 @@ async def expire(tx: Writing, session: str, before: int) -> bool:
     if row is None or row.state.updated_at >= before:
         return False
     eraser = Eraser(tx)
-    await _remove_session(tx, session, row, eraser)
+    removed_at = await _remove_session(tx, session, row, eraser)
     await eraser.finish()
+    await to_thread(journal.record, tx.tenant, session, removed_at=removed_at)
     tx.reach("expire.erased")
     return True
 
@@ -300,8 +307,8 @@ async def _replay(tx: Writing, family: _Family, erased: SessionSpans) -> None:
     await tx.run(SQL["raise_revisions"], (tx.tenant, sorted(others)))
 
 
-async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> None:
-    """Remove a session's name and every entry that no living session reads."""
+async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Eraser) -> int:
+    """Remove a session's name and every entry that no living session reads; when it was removed."""
     sources = await tx.all(SQL["sources"], (tx.tenant, row.key))
     # Not before its newest entry, though the clock was set back since.
     forgotten_at = max(tx.now, row.state.updated_at)
@@ -311,6 +318,7 @@ async def _remove_session(tx: Writing, session: str, row: SessionRow, eraser: Er
     await tx.run(SQL["drop_segments"], (tx.tenant, row.key))
     await eraser.unmark(row.key)
     await _sweep(tx, {row.key, *(source for (source,) in sources)}, eraser)
+    return forgotten_at
 
 
 async def _sweep(tx: Writing, keys: Collection[int], eraser: Eraser) -> None:

@@ -201,6 +201,9 @@ class _Lock:
     async def attempt(self, fold: UUID) -> int:
         return await self._locks.attempt(self._tenant, self._session, fold)
 
+    def settle(self) -> None:
+        """Nothing to do: a note is a row of the session, which the next fold overwrites."""
+
     def release(self) -> None:
         if not self._released:
             self._released = True

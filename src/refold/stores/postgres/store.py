@@ -27,6 +27,7 @@ from refold.log.protocol import (
     Visible,
 )
 from refold.log.text import Term
+from refold.stores.forget_journal import ForgetJournal, JournalPath
 from refold.stores.postgres import read as reading
 from refold.stores.postgres.append import Append, fork, marked
 from refold.stores.postgres.connection import (
@@ -67,7 +68,8 @@ class PostgresStore(Store):
     `refold store migrate` makes its tables. `wait` is how many seconds to try again when the
     server is gone for a while or others are in the way. `locks` is the address for the locks of
     sessions, which need a connection that stays: give one where `address` is a pooler's.
-    `measuring` says what is measured, and where it goes. `clock` tells when sessions are forked and
+    `measuring` says what is measured, and where it goes. `forget_journal` is the file in which
+    erasures are listed; without it, none are. `clock` tells when sessions are forked and
     forgotten; `migrations` and `reach` are for tests.
     """
 
@@ -79,12 +81,14 @@ class PostgresStore(Store):
         wait: float = 30.0,
         locks: str | None = None,
         measuring: Measuring | None = None,
+        forget_journal: JournalPath = None,
         clock: Clock = wall_clock,
         reach: Reach = onwards,
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         self.wait = wait
         self.cache = SessionCache()
+        self.forget_journal = ForgetJournal(forget_journal)
         self.measuring = measuring or Measuring()
         self._pool = pool or Pool()
         self._connections = Connections(Address(address), self._pool, wait, self.measuring)
@@ -332,16 +336,18 @@ class PostgresLog:
 
         What is left of it in the server's files goes with the owner's next `refold store scrub`.
         """
-        return await self._write(partial(forget, session=session, span=span))
+        journal = self._store.forget_journal
+        return await self._write(partial(forget, journal=journal, session=session, span=span))
 
     @measured
     async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
         names = await self._read(partial(maybe_unused, before=before))
+        journal = self._store.forget_journal
         return [
             name
             for name in names
             if (only is None or name in only)
-            and await self._write(partial(expire, session=name, before=before))
+            and await self._write(partial(expire, journal=journal, session=name, before=before))
         ]
 
     @measured

@@ -16,6 +16,7 @@ from refold.log.entry import Entry, Span, intersect, spans_of, subtract
 from refold.log.erasure_list import Forgotten, ForgottenEntries, ForgottenSession
 from refold.log.outline import Segment, dump, replay
 from refold.log.protocol import Erased
+from refold.stores.forget_journal import ForgetJournal
 from refold.stores.sql import Reach, SessionSpans, statements
 from refold.stores.sqlite.append import drop_marks
 from refold.stores.sqlite.read import (
@@ -29,6 +30,7 @@ from refold.stores.sqlite.read import (
     drop_data,
     drop_unclaimed,
     ends,
+    entries_in,
     entry_of,
     find_session,
     key_of,
@@ -43,16 +45,18 @@ SQL = statements("refold.stores.sqlite", "sql/forget.sql")
 _BATCH = 500
 
 
-def forget(tx: Writing, session: str, span: Span | None) -> Erased:
+def forget(tx: Writing, journal: ForgetJournal, session: str, span: Span | None) -> Erased:
     check_words(tx)
     row = require_session(tx, session)
     own = Span(row.own_from, LAST_SEQ)
     named = SessionSpans()
+    entries: list[Entry] = []
     for segment in segments(tx, row, span or own):
         named.add(segment.source, _living(tx, segment))
+        entries += entries_in(tx, segment)
     derived = _erase(tx, named)
-    if span is None:
-        _remove_session(tx, session, row)
+    removed_at = _remove_session(tx, session, row) if span is None else None
+    journal.record(tx.tenant, session, entries, removed_at=removed_at)
     tx.db.execute(SQL["begin_erasure"])
     tx.reach("forget.erased")
     return Erased(session, sum(map(len, named.segments())), derived)
@@ -63,13 +67,13 @@ def maybe_unused(tx: Reading, before: int) -> list[str]:
     return [name for (name,) in found]
 
 
-def expire(tx: Writing, session: str, before: int) -> bool:
+def expire(tx: Writing, journal: ForgetJournal, session: str, before: int) -> bool:
     """Remove a session if it is unused; its living forks keep what they read."""
     check_words(tx)
     row = find_session(tx, session)
     if row is None or row.state.updated_at >= before:
         return False
-    _remove_session(tx, session, row)
+    journal.record(tx.tenant, session, removed_at=_remove_session(tx, session, row))
     tx.db.execute(SQL["begin_erasure"])
     tx.reach("expire.erased")
     return True
@@ -182,8 +186,8 @@ def _dependents(tx: Writing, row: SessionRow, erased: SessionSpans) -> list[tupl
     return [derived[entry.seq] for entry in dependents(lost, entries)] if lost else []
 
 
-def _remove_session(tx: Writing, session: str, row: SessionRow) -> None:
-    """Remove a session's name and every entry that no living session reads."""
+def _remove_session(tx: Writing, session: str, row: SessionRow) -> int:
+    """Remove a session's name and every entry that no living session reads; when it was removed."""
     # Not before its newest entry, though the clock was set back since.
     forgotten_at = max(tx.now, row.state.updated_at)
     tx.db.execute(SQL["add_tombstone"], (tx.tenant, session, forgotten_at))
@@ -195,6 +199,7 @@ def _remove_session(tx: Writing, session: str, row: SessionRow) -> None:
     for key in {row.key, *sources}:
         if _name(tx, key) is None:
             _sweep(tx, key)
+    return forgotten_at
 
 
 def _sweep(tx: Writing, key: int) -> None:

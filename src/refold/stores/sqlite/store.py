@@ -41,6 +41,7 @@ from refold.log.protocol import (
     Visible,
 )
 from refold.log.text import Term
+from refold.stores.forget_journal import ForgetJournal, JournalPath, beside
 from refold.stores.sql import Migration, Reach, check_applied, check_shipped, onwards, shipped_in
 from refold.stores.sqlite import read as reading
 from refold.stores.sqlite.append import append, append_alone, fork, marked
@@ -80,8 +81,9 @@ _MIGRATIONS_TABLE = (
 class SqliteStore(Store):
     """Keeps logs in one SQLite file that any number of processes may open and write.
 
-    `wait` is how many seconds to wait for a lock that another process holds. `clock` dates forks
-    and forgotten sessions; `migrations` and `reach` are for tests.
+    `wait` is how many seconds to wait for a lock that another process holds. `forget_journal` is
+    the file in which erasures are listed, by default beside this one. `clock` dates forks and
+    forgotten sessions; `migrations` and `reach` are for tests.
     """
 
     def __init__(  # noqa: PLR0913 - all but the path have a default
@@ -90,11 +92,13 @@ class SqliteStore(Store):
         *,
         create: bool = True,
         wait: float = 30.0,
+        forget_journal: JournalPath = None,
         clock: Clock = wall_clock,
         migrations: Sequence[Migration] | None = None,
         reach: Reach = onwards,
     ) -> None:
         self.path = Path(path)
+        self.forget_journal = ForgetJournal(forget_journal, beside(self.path))
         self._create = create
         self._wait = wait
         self._clock = clock
@@ -362,17 +366,19 @@ class SqliteLog:
         return await self._write(partial(fork, session=session, new=new, at=at))
 
     async def forget(self, session: str, span: Span | None = None) -> Erased:
-        erased = await self._write(partial(forget, session=session, span=span))
+        journal = self._store.forget_journal
+        erased = await self._write(partial(forget, journal=journal, session=session, span=span))
         await self._store.scrub()
         return erased
 
     async def expire(self, before: int, *, only: Collection[str] | None = None) -> list[str]:
         names = await self._read(partial(maybe_unused, before=before))
+        journal = self._store.forget_journal
         expired = [
             name
             for name in names
             if (only is None or name in only)
-            and await self._write(partial(expire, session=name, before=before))
+            and await self._write(partial(expire, journal=journal, session=name, before=before))
         ]
         if expired:
             await self._store.scrub()

@@ -129,7 +129,7 @@ class _Job:
         self.work = work
         self.future = future
         self.result: object = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def settle(self) -> None:
         if self.future.done():  # its caller was canceled; what was written stays written
@@ -234,6 +234,18 @@ class Writer:
         return True
 
     def _drain(self) -> None:
+        try:
+            self._drain_queue()
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            with self._connection, self._queue:
+                self._draining = False
+                jobs = [*self._pending]
+                self._pending.clear()
+            for job in jobs:
+                job.error = error
+            _settle(jobs)
+
+    def _drain_queue(self) -> None:
         while True:
             with self._connection:
                 jobs = self._take()

@@ -5,16 +5,15 @@ prompts; then earlier steps of the current turn; then the newest results are cut
 go; last the newest results. System content, pins and the latest prompt never.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from refold.view.budget import PER_MESSAGE
+from refold.view.plan import Reason
 from refold.view.plan_builder import PlanBuilder, Proposal, Withdraw
-from refold.view.policies.tool_output import trim
-from refold.view.profiles import Profile, Trim
+from refold.view.profiles import Profile
 from refold.view.view_input import Row
-from refold.wire import Change, Drop, Insert, Part, Replace
+from refold.wire import Change, Drop, Insert, Kind, Part, Replace
 
 _QUOTED = ("delegated", "late")
 _SMALLEST = 200
@@ -146,32 +145,36 @@ def emergency(builder: PlanBuilder, profile: Profile, refused: int) -> Iterator[
         if len(turns) > values.turns:
             start = builder.inputs.turns[turns[-values.turns]]
             yield from builder.drop(rows[:start], "emergency")
+    marker = profile.trim.marker
     if values.result_chars:
-        update = {"max_chars": values.result_chars, "protect": "last", "last": 0}
-        for part, change in trim(builder, profile.trim.model_copy(update=update)):
-            yield part, replace(change, reason="emergency")
+        yield from _cut_to(builder, rows, "return", values.result_chars, marker)
     if values.user_chars:
-        yield from _cut_prompts(builder, values.user_chars, profile.trim)
+        others = (row for index, row in enumerate(rows) if index != latest)
+        yield from _cut_to(builder, others, "prompt", values.user_chars, marker)
 
 
 def withdraw_lost(builder: PlanBuilder) -> list[Withdraw]:
-    """No longer quote what was delegated in turns that an emergency dropped."""
-    lost = [row.seq for row in builder.inputs.rows if builder.lost(row, "emergency")]
+    """No longer quote what was delegated in turns that an emergency or a restart dropped."""
+    reasons: tuple[Reason, ...] = ("emergency", "restored")
+    rows = builder.inputs.rows
+    lost = [row.seq for row in rows if any(builder.lost(row, reason) for reason in reasons)]
     last = lost[-1] if lost else 0
     quotes = (insert for insert in builder.inserts if insert.reason == "delegated")
     return [Withdraw(insert) for insert in quotes if insert.before <= last]
 
 
-def _cut_prompts(
-    builder: PlanBuilder, max_chars: int, values: Trim
+def _cut_to(
+    builder: PlanBuilder, rows: Iterable[Row], kind: Kind, max_chars: int, marker: str
 ) -> Iterator[tuple[Part, Replace]]:
-    latest, half = builder.inputs.prompt, max_chars // 2
-    for index, row in enumerate(builder.inputs.rows):
-        for part in row.parts if index != latest else ():
-            if part.kind == "prompt" and part.chars > max_chars and builder.free(part):
-                mark = values.marker.replace("{length}", str(part.chars))
-                if max_chars + len(mark) < part.chars:
-                    yield part, Replace(max_chars - half, mark, half, "emergency")
+    """Cut longer parts to both of their ends; with the mark they have `max_chars` characters.
+
+    So each is shorter than before: a longer request would be refused again.
+    """
+    for part in (part for row in rows for part in row.parts):
+        if part.kind == kind and part.chars > max_chars and builder.free(part):
+            mark = marker.replace("{length}", str(part.chars))
+            kept = max(0, max_chars - len(mark))
+            yield part, Replace(kept - kept // 2, mark, kept // 2, "emergency")
 
 
 def oversized(

@@ -100,6 +100,20 @@ def reference(part: Part, text: str, values: Archive) -> Replace:
     return Replace(values.excerpt, lead + mark, 0, "archived")
 
 
+def rendered(builder: PlanBuilder) -> Iterator[tuple[Part, Replace]]:
+    """The results of earlier turns as Markdown, each with its tool's name and input."""
+    inputs = builder.inputs
+    calls: dict[str | None, Part] = {}
+    for row in inputs.rows[: inputs.turn()]:
+        for part in row.parts:
+            if part.kind == "call":
+                calls[part.call] = part
+            elif part.kind == "return" and builder.free(part):
+                text = inputs.markdown(part, calls.get(part.call))
+                if text is not None:
+                    yield part, Replace(0, text, 0, "rendered")
+
+
 def arguments(
     builder: PlanBuilder, values: Arguments, end: int, enough: int
 ) -> Iterator[tuple[Part, Replace]]:

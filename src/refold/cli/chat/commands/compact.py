@@ -11,7 +11,6 @@ from refold.cli.chat.commands.output import (
     Chat,
     ago,
     clean,
-    counted,
     dollars,
     faint,
     number_in,
@@ -31,14 +30,17 @@ from refold.cli.chat.commands.parts import (
 )
 from refold.cli.chat.commands.undo import mark
 from refold.cli.chat.surface import Row
+from refold.cli.output import STYLES
 from refold.errors import FoldCancelled, FoldError, FoldUnderWay, NothingToFold
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
 from refold.fold.compactor import Preview
+from refold.fold.summary import Offer
 from refold.log import CODEC, Message, PartRef, Span
 from refold.recall.text import label
 from refold.recall.unfold import Cursor, Piece, spans_of_fold
 from refold.recall.unfold import unfold as page_of
 from refold.session import Compacted, Session
+from refold.terminal_text import counted
 from refold.wire import Shape
 
 _PAGE: Final = 4_000  # characters of a fold's messages that are shown at once
@@ -68,12 +70,17 @@ async def compact(chat: Chat, typed: str) -> None:
 
 
 async def _confirm(chat: Chat, session: Session) -> bool:
-    if chat.conversation.status.folding is not None:
+    if session.folding:
         raise FoldUnderWay("A fold of this session is being made.")
     while True:
-        _show_preview(chat, await session.preview())
+        fold = await session.preview()
+        _show_preview(chat, fold)
         head = session.head
-        if await chat.surface.ask("Fold now?", ("yes", "no")) != "yes":
+        if fold.freed > 0:
+            answer = await chat.surface.ask("Fold now?", ("yes", "no"))
+        else:
+            answer = await chat.surface.ask("Fold anyway?", ("no", "yes"))
+        if answer != "yes":
             say(chat, "Nothing was folded; the conversation is as it was.")
             return False
         await session.catch_up()
@@ -83,13 +90,15 @@ async def _confirm(chat: Chat, session: Session) -> bool:
 
 
 def _show_preview(chat: Chat, fold: Preview) -> None:
-    warning = "" if fold.freed > 0 else ", so it frees nothing"
+    earlier = f" ({fold.folded:,} of them are folded already)" if fold.folded else ""
+    tokens = f"{fold.request_before:,} now → about {fold.request_after:,} then"
     rows = [
-        ("goes", f"{counted(fold.messages, 'message')}, into one summary"),
+        ("goes", f"{counted(fold.messages, 'message')}, into one summary{earlier}"),
         ("stays", f"{counted(fold.kept, 'message')} as they are"),
-        ("tokens", f"{fold.before:,} now → about {fold.after:,} then{warning}"),
+        ("tokens", f"{tokens}, in the next request"),
         ("a request costs", _cost(fold)),
     ]
+    rows += [("written by", writer)] if (writer := _writer(chat, fold)) else []
     if fold.lost:
         names = ", ".join(words(name, 40) for name in fold.names[:_MAX_NAMES])
         more = fold.lost - min(len(fold.names), _MAX_NAMES)
@@ -99,8 +108,41 @@ def _show_preview(chat: Chat, fold: Preview) -> None:
         chat,
         strong("This fold would do the following:"),
         table(rows),
+        *([] if fold.freed > 0 else [_no_gain(fold)]),
         faint("Nothing is deleted: the log keeps every word, and /undo takes the fold back."),
     )
+
+
+def _no_gain(fold: Preview) -> Text:
+    why = f"the summary takes {counted(-fold.freed, 'token')} more than what it replaces"
+    why = why if fold.freed else "the summary is as long as what it replaces"
+    return Text(f"This fold does not make the request smaller: {why}.", STYLES["cut"])
+
+
+def _writer(chat: Chat, fold: Preview) -> str:
+    """Who writes the summary, how, and for how much; empty if another process decides that."""
+    if fold.by_log:
+        return "the log, without a model"
+    if not fold.offers:
+        return ""
+    first, *others = fold.offers
+    own = chat.conversation.model.model_id
+    text = f"{first.model} {_way(first, own)}, {_price(first)}"
+    if not others:
+        return text
+    second = others[0]
+    model = "" if second.model == first.model else f"{second.model} "
+    price = "" if first.dollars is second.dollars is None else f", {_price(second)}"
+    return f"{text}; if that fails, {model}{_way(second, own)}{price}"
+
+
+def _way(offer: Offer, own: str) -> str:
+    cheaper = offer.how == "transcript" and offer.model != own
+    return f"(a cheaper model) {offer.way}" if cheaper else offer.way
+
+
+def _price(offer: Offer) -> str:
+    return "price unknown" if offer.dollars is None else f"about {dollars(offer.dollars)}"
 
 
 def _cost(fold: Preview) -> str:
@@ -115,6 +157,7 @@ def _show_failure(chat: Chat, error: FoldError) -> None:
     match error:
         case NothingToFold():
             what = "There is nothing to compact yet."
+            details.append(faint(clean(error.what)))
         case FoldUnderWay():
             what = "A fold is being made already. Wait for it, or cancel it with Esc."
         case FoldCancelled():
@@ -131,7 +174,8 @@ async def _show_result(chat: Chat, result: Compacted) -> None:
     all_checkpoints = await checkpoints(talk.log, talk.name)
     numbers = (one.number for one in all_checkpoints if one.fold == result.fold)
     number = next(numbers, result.checkpoint)
-    removed = f"{counted(result.messages_removed, 'message')} and {result.tokens_removed:,} tokens"
+    tokens = counted(result.tokens_removed, "token")
+    removed = f"{counted(result.messages_removed, 'message')} and {tokens}"
     what = f"Removed from the view: {removed}."
     if number is not None:
         what += f" It is checkpoint {number}."
@@ -175,7 +219,7 @@ async def _choose_checkpoint(
 
 def facts(checkpoint: Checkpoint) -> str:
     size = f"{counted(checkpoint.messages, 'message')} · {counted(checkpoint.tokens, 'token')}"
-    return f"{ago(checkpoint.at)} · {size}"
+    return f"{ago(checkpoint.at)} · {size} in full"
 
 
 async def _read_fold(

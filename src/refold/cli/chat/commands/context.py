@@ -10,7 +10,6 @@ from rich.text import Text
 from refold.cli.chat.commands.output import (
     NOTHING_SAID,
     Chat,
-    counted,
     draws_nothing,
     faint,
     number_in,
@@ -22,8 +21,9 @@ from refold.cli.chat.commands.output import (
 from refold.cli.chat.commands.parts import ContextSnapshot, SentPart, context_snapshot, sent_parts
 from refold.cli.chat.commands.undo import clear
 from refold.cli.output import STYLES, colored
+from refold.terminal_text import Piece, Tone, counted
 from refold.view import Explanation
-from refold.view.explanation import PartLine, Piece, Tone
+from refold.view.explanation import PartLine
 from refold.wire import Described
 
 ROWS: Final = 10
@@ -165,7 +165,7 @@ def _folded(snapshot: ContextSnapshot) -> list[Text]:
         return []
     tokens = counted(sum(fold.tokens for fold in folds), "token")
     stand = "stands" if len(folds) == 1 else "stand"
-    text = f"{counted(len(folds), 'fold')} {stand} for {tokens}; /unfold reads them."
+    text = f"{counted(len(folds), 'fold')} {stand} for {tokens} in full; /unfold reads them."
     return [Text(text, STYLES["folded"])]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from refold.cli.chat.commands.compact import compact, pin, unfold
 from refold.cli.chat.commands.context import context, history
 from refold.cli.chat.commands.explain import board, explain, export, export_values, subconscious
-from refold.cli.chat.commands.model import config, config_values, model, model_values
+from refold.cli.chat.commands.model import allow, config, config_values, model, model_values
 from refold.cli.chat.commands.output import (
     Chat,
     Command,
@@ -34,7 +34,7 @@ _KEYS: Final = (
     ("Alt-Enter", "a new line"),
     ("Tab", "complete a command or its value"),
     ("Up, Down", "what you typed before"),
-    ("Esc", "cancel the fold that is being made"),
+    ("Esc", "interrupt the answer, or cancel the fold that is being made"),
     ("Ctrl-C", "interrupt the answer; twice: leave"),
 )
 
@@ -53,6 +53,11 @@ async def show_help(chat: Chat, typed: str) -> None:
         table(key for key in _KEYS if key[0] == "Ctrl-C" or not draws_nothing(chat)),
         faint("The log keeps this conversation until you forget it or its retention ends."),
     )
+
+
+async def retry(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
+    if not await chat.retry():
+        say(chat, "There is nothing to send again: your last message was answered.")
 
 
 async def leave(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
@@ -86,11 +91,18 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("compact", "/compact [focus]", "fold older messages, after a preview", compact),
     Command("unfold", "/unfold [N]", "read what lies beneath a fold", unfold),
     Command("pin", "/pin [entry]", "keep something in view, folded or not", pin),
+    Command(
+        "allow",
+        "/allow [tool [no]]",
+        "allow a tool that needs permission",
+        allow,
+    ),
     Command("undo", "/undo", "take back the last turn, fold or clearing", undo),
     Command("redo", "/redo", "bring back what was taken back", redo),
     Command(
         "rewind", "/rewind [N]", "go back to before one of your messages", rewind, rewind_values
     ),
+    Command("retry", "/retry", "send a message that got no answer again", retry),
     Command("clear", "/clear", "begin anew; the log keeps everything", clear),
     Command("sessions", "/sessions [search]", "go to another session", sessions, session_names),
     Command(
@@ -140,6 +152,9 @@ async def run(chat: Chat, line: str) -> None:
         _show_unknown(chat, name)
         return
     command = command or _BY_NAME["help"]
+    if rest.strip() and " " not in command.usage:
+        say(chat, f"/{command.name} takes no argument.", faint(f"{command.about.capitalize()}."))
+        return
     try:
         await command.run(chat, rest.strip())
     except RefoldError as error:

@@ -9,7 +9,6 @@ from refold.cli.chat.commands.output import (
     NOTHING_SAID,
     Chat,
     clean,
-    counted,
     faint,
     fixed,
     number_in,
@@ -23,6 +22,7 @@ from refold.cli.transfer import writing
 from refold.errors import InvalidInput
 from refold.log import export_session
 from refold.memory import Board
+from refold.terminal_text import counted
 from refold.view.explain import pieces
 
 export_values: Final = fixed(

@@ -1,16 +1,19 @@
-"""`/model`: which model answers. `/config`: how the conversation is managed."""
+"""`/model`: which model answers. `/allow`: what it may run. `/config`: how all that is managed."""
 
+import asyncio
 import json
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, get_args, get_origin
 
 from pydantic_ai.models import Model
 
 from refold.cli.chat.commands.output import (
+    NOTHING_SAID,
     Chat,
     Values,
     clean,
-    counted,
     dollars,
     faint,
     say,
@@ -18,13 +21,24 @@ from refold.cli.chat.commands.output import (
     table,
     words,
 )
+from refold.cli.chat.endpoint import server_of
+from refold.cli.chat.models.providers import (
+    LOCAL,
+    listed_models,
+    local_models,
+    missing_key,
+)
 from refold.cli.chat.surface import Row
+from refold.errors import InvalidSetting
 from refold.models import ModelFacts, facts_of
+from refold.session.permissions import grants
 from refold.settings import ALIASES, KEYS, SERVE_KEYS, Settings
 from refold.settings.names import PROFILE, leaves
+from refold.terminal_text import counted
 from refold.view import PROFILES
 
 _WIDTH: Final = 50
+_ALLOW: Final = "/allow TOOL allows one; /allow TOOL no takes that back."
 
 
 async def model(chat: Chat, typed: str) -> None:
@@ -55,28 +69,39 @@ async def model(chat: Chat, typed: str) -> None:
 
 def model_values(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - the signature of all
     current = chat.conversation.model.model_id
-    return [(name, "answers now" if name == current else "") for name in chat.known_models]
+    names = listed_models(chat.known_models, os.environ)
+    return [(name, "answers now" if name == current else _needs(name)) for name in names]
+
+
+def _needs(name: str) -> str:
+    key = missing_key(name, os.environ)
+    return f"needs {key}" if key else ""
 
 
 async def _pick_model(chat: Chat) -> str | None:
-    names = [*chat.known_models]
     current = chat.conversation.model.model_id
+    is_local = current.startswith(f"{LOCAL}:")
+    server = server_of(chat.conversation.model) if is_local else None
+    local = await asyncio.to_thread(local_models, os.environ, server)
+    names = list(dict.fromkeys([*local, *listed_models(chat.known_models, os.environ)]))
     if not names:
         say(chat, f"{current} answers.", faint("/model NAME changes it."))
         return None
     models = chat.conversation.settings.models
-    rows = [_row(facts_of(name, models), current) for name in names]
+    rows = [_row(facts_of(name, models), current, local.get(name)) for name in names]
     index = await chat.surface.pick("Who is to answer?", rows)
     return None if index is None else names[index]
 
 
-def _row(facts: ModelFacts, current: str) -> Row:
-    name = facts.name
-    window = f"window {facts.window:,}" if facts.window else "window unknown"
+def _row(facts: ModelFacts, current: str, reported: int | None) -> Row:
+    name, tokens = facts.name, facts.window or reported
+    window = f"window {tokens:,}" if tokens else "window unknown"
+    needs = _needs(name)
     now = " · answers now" if name == current else ""
+    first = f"{needs} · " if needs and not now else ""  # where a narrow list does not cut it off
     prices = f"{dollars(facts.prices.input)} in, {dollars(facts.prices.output)} out"
-    preview = f"{name}\n{window}\nprices for a million tokens: {prices}"
-    return Row(name, f"{window}{now}", preview)
+    lines = [name, *([needs] if needs else []), window, f"prices for a million tokens: {prices}"]
+    return Row(name, f"{first}{window}{now}", "\n".join(lines))
 
 
 def _window(chat: Chat, model: Model) -> int | None:
@@ -138,10 +163,14 @@ def _choices(key: str) -> list[str]:
 async def _set(chat: Chat, key: str, value: str) -> None:
     from refold.settings.writing import set_setting  # noqa: PLC0415 - only this needs it
 
+    settings = chat.conversation.settings  # with the profile that the chat was started with
     change = set_setting(key, value)
     await chat.conversation.reload()
-    same = change.before is None or change.before == change.value
-    was = "" if same else f" (was {_as_text(change.before)})"
+    before = change.before
+    with suppress(InvalidSetting):  # a model may have no value set
+        before = settings.value(key)
+    same = before is None or before == change.value
+    was = "" if same else f" (was {_as_text(before)})"
     home = Path.home()
     is_home = change.path.is_relative_to(home)
     path = f"~/{change.path.relative_to(home)}" if is_home else str(change.path)
@@ -184,3 +213,22 @@ def _as_text(value: object) -> str:
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, ensure_ascii=False, default=str)
     return clean(str(value)) or '""'
+
+
+async def allow(chat: Chat, typed: str) -> None:
+    """Allow a tool that needs permission, take that back, or list what is allowed."""
+    session = await chat.conversation.session()
+    if session is None:
+        say(chat, NOTHING_SAID, faint("Say something first: what you allow is kept with it."))
+        return
+    name, _, more = typed.partition(" ")
+    if not name:
+        allowed = await grants(chat.conversation.log, session.name)
+        rows = [(words(tool, 60), f"entry {entry}") for tool, entry in allowed.items()]
+        empty = "Nothing is allowed that needs permission."
+        say(chat, table(rows) if rows else empty, faint(_ALLOW))
+        return
+    allowed = more.strip().lower() not in {"no", "off", "not"}
+    entry = await session.allow(name, allowed=allowed)
+    what = f"{words(name, 60)} is allowed" if allowed else f"{words(name, 60)} is no longer allowed"
+    say(chat, f"{what}: entry {entry}.", faint("It is looked up there, never in a summary."))

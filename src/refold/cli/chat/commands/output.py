@@ -16,7 +16,7 @@ from refold.cli.chat.plain import Plain
 from refold.cli.chat.surface import Surface
 from refold.cli.output import STYLES
 from refold.log import SessionInfo, wall_clock
-from refold.view.explanation import first_words
+from refold.terminal_text import counted, first_words
 
 NOTHING_SAID: Final = "Nothing was said in this session yet."
 PREVIEW: Final = 2_000  # characters of a text that are shown beside a list
@@ -45,6 +45,7 @@ class Chat(Protocol):
     async def note_endpoint(self) -> None: ...
     async def show_tail(self) -> None: ...
     async def leave(self) -> None: ...
+    async def retry(self) -> bool: ...
 
 
 @runtime_checkable
@@ -105,7 +106,7 @@ def shortened(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     head, tail = text[: max_chars * 3 // 4], text[-(max_chars // 4) :]
-    return f"{head}\n… {len(text) - len(head) - len(tail):,} characters …\n{tail}"
+    return f"{head}\n… {counted(len(text) - len(head) - len(tail), 'character')} …\n{tail}"
 
 
 def preview(text: str) -> str:
@@ -137,10 +138,6 @@ def table(rows: Iterable[Sequence[str | Text]], *, right: Iterable[int] = ()) ->
     for row in cells:
         grid.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return grid
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def share(tokens: int, whole: int) -> str:

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelRequest
 from rich.console import RenderableType
 from rich.text import Text
 
-from refold.cli.chat.commands.output import counted, faint, preview, share, words
+from refold.cli.chat.commands.output import faint, preview, share, words
 from refold.cli.chat.conversation import Conversation
 from refold.cli.chat.surface import Row
 from refold.fold.trigger import while_folding
@@ -19,6 +19,7 @@ from refold.log.entry import spans_of, subtract, up_to
 from refold.models.experience import Setup
 from refold.recall.text import last_record
 from refold.session import Forecast
+from refold.terminal_text import counted
 from refold.view import Explanation, Plan, ViewInput, explain, project
 from refold.view.explanation import PartLine, sentence
 from refold.view.view import assemble

@@ -1,7 +1,7 @@
 """`/sessions`, `/session`, `/fork`: list sessions, switch between them, and describe this one."""
 
+from collections import Counter
 from itertools import count
-from shlex import quote
 from typing import Final
 
 from rich.text import Text
@@ -14,7 +14,6 @@ from refold.cli.chat.commands.output import (
     Values,
     ago,
     clean,
-    counted,
     faint,
     number_in,
     preview,
@@ -26,18 +25,25 @@ from refold.cli.chat.commands.output import (
     table,
     words,
 )
-from refold.cli.chat.endpoint import Endpoint, endpoint_of, stored_endpoint
+from refold.cli.chat.endpoint import (
+    MAX_LISTED,
+    answers_here,
+    endpoint_of,
+    is_own,
+    own_sessions,
+    refusal,
+    stored_endpoint,
+)
 from refold.cli.chat.surface import Row, Surface
-from refold.errors import InvalidInput, RefoldError, SessionNotFound
+from refold.errors import RefoldError, SessionNotFound
 from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
-from refold.integrations.pydantic_ai.sessions import FORMAT
 from refold.log import MAIN_SCOPE, Log, Message, SessionInfo, Span
 from refold.recall.text import shapes_of, wire_of
+from refold.terminal_text import counted
 
-_MAX_LISTED: Final = 100  # sessions in a list; a search finds the others
-_MAX_OTHERS: Final = 2_000  # sessions of other programs that are skipped on the way
 _FEW: Final = 12  # entries that are searched for the first words, and for the last
 _WIDTH: Final = 60
+_NAME_WIDTH: Final = 20
 
 
 async def sessions(chat: Chat, typed: str) -> None:
@@ -49,7 +55,7 @@ async def sessions(chat: Chat, typed: str) -> None:
 
 async def pick_session(log: Log, surface: Surface, search: str = "", here: str = "") -> str | None:
     """Let the person pick a session; one whose name is `search` is picked at once."""
-    own, others = await own_sessions(log, search, _MAX_LISTED)
+    own, others = await own_sessions(log, search, MAX_LISTED)
     if any(info.session == search for info in own):
         return search
     for info in others:
@@ -58,48 +64,13 @@ async def pick_session(log: Log, surface: Surface, search: str = "", here: str =
     if not own:
         _show_none(surface, search, others)
         return None
-    rows = [await _row(log, info, here) for info in own]
+    titles = Counter(info.title or "" for info in own)
+    rows = [await _row(log, info, here, unique=titles[info.title or ""] == 1) for info in own]
     title = "Sessions, last used first" + (f": {clean(search)}" if search else "")
     if others:
         title += f" (not listed, as a chat cannot go on with them: {len(others):,})"
     index = await surface.pick(title, rows)
     return None if index is None else own[index].session
-
-
-async def own_sessions(
-    log: Log, search: str, max_sessions: int
-) -> tuple[list[SessionInfo], list[SessionInfo]]:
-    """The newest sessions that a chat can resume, and the others met on the way."""
-    own: list[SessionInfo] = []
-    others: list[SessionInfo] = []
-    cursor = None
-    while len(own) < max_sessions and len(others) < _MAX_OTHERS:
-        page = await log.sessions(search=search or None, limit=_MAX_LISTED, page=cursor)
-        for info in page.sessions:
-            (own if is_own(info) else others).append(info)
-        cursor = page.next
-        if cursor is None:
-            break
-    return own[:max_sessions], others
-
-
-def is_own(info: SessionInfo) -> bool:
-    """Whether a chat can resume a session: it must have the message format that a chat writes."""
-    return info.format == FORMAT
-
-
-def refusal(info: SessionInfo, where: str = "") -> InvalidInput:
-    """Why a chat cannot resume a session, and what can be done with it.
-
-    Args:
-        info: The session.
-        where: Options that select its store.
-    """
-    name = f"{quote(info.session)}{where}"
-    return InvalidInput(
-        f"Session {info.session!r} holds {info.format} messages: a chat cannot go on with it.",
-        f"Read it with `refold show {name}`, or write it to a file with `refold export {name}`.",
-    )
 
 
 def session_names(chat: Chat, typed: str) -> Values:  # noqa: ARG001 - the signature of all
@@ -125,13 +96,17 @@ def _show_none(surface: Surface, search: str, others: list[SessionInfo]) -> None
         show(surface, "There are no sessions yet.", faint(hint))
 
 
-async def _row(log: Log, info: SessionInfo, here: str) -> Row:
+async def _row(log: Log, info: SessionInfo, here: str, *, unique: bool) -> Row:
+    """A session to pick; where another one has its title, its first words follow the title."""
     first = await _texts(log, info, Span(1, min(_FEW, info.entries)))
     last = await _texts(log, info, Span(max(1, info.entries - _FEW + 1), info.entries))
-    label = words(info.title or (first[0] if first else info.session), _WIDTH)
-    detail = f"{ago(info.updated_at)} · {counted(info.messages, 'message')}"
-    if info.session == here:
-        detail += " · you are here"
+    opening = first[0] if first else ""
+    label = words(info.title or opening or info.session, _WIDTH)
+    if info.title and opening and not unique:
+        label = words(f"{words(info.title, _WIDTH // 2)}: {opening}", _WIDTH)
+    time = "you are here" if info.session == here else ago(info.updated_at)
+    name = words(info.session, _NAME_WIDTH)
+    detail = f"{name} · {time} · {counted(info.messages, 'message')}"
     lines = [f"Session {info.session}", f"begun {ago(info.created_at)}, profile {info.profile}"]
     lines += [f"\nIt began:\n{first[0]}"] if first else []
     lines += [f"\nLast words:\n{last[-1]}"] if last else []
@@ -182,12 +157,6 @@ async def _go(chat: Chat, name: str) -> None:
     await chat.show_tail()
 
 
-def answers_here(now: Endpoint, before: Endpoint) -> str:
-    if now.same(before):
-        return f"{now} answers here, as before."
-    return f"{now} answers here from now on. Until now it was {before}."
-
-
 async def session(chat: Chat, typed: str) -> None:
     what, _, rest = typed.partition(" ")
     if what == "checkpoints":
@@ -200,19 +169,23 @@ async def session(chat: Chat, typed: str) -> None:
 
 async def _show_session(chat: Chat) -> None:
     talk = chat.conversation
-    if await talk.session() is None:
+    session = await talk.session()
+    if session is None:
         say(chat, NOTHING_SAID, faint(f"{talk.status.model} answers, profile {talk.profile.name}."))
         return
     info = await talk.log.info(talk.name)
+    entries = counted(info.entries, "entry", "entries")
     rows = [
         ("session", words(info.session, _WIDTH)),
         ("title", words(info.title or "none", _WIDTH)),
         ("begun", ago(info.created_at)),
         ("last used", ago(info.updated_at)),
-        ("the log keeps", f"{counted(info.messages, 'message')}, {info.entries:,} entries"),
+        ("the log keeps", f"{counted(info.messages, 'message')}, {entries}"),
         ("profile", talk.profile.name),
         ("model", str(endpoint_of(talk.model))),
     ]
+    if session.workspace is not None:
+        rows.append(("workspace", clean(str(session.workspace.folder))))
     if info.forked_from:
         rows.append(("fork of", f"{words(info.forked_from, _WIDTH)}, entry {info.forked_at}"))
     say(chat, table(rows), faint("/session checkpoints lists its folds."))
@@ -226,7 +199,7 @@ async def _show_checkpoints(chat: Chat, typed: str) -> None:
     elif typed:
         _show_checkpoint(chat, all_checkpoints, typed)
     else:
-        head = [strong(name) for name in ("", "title", "when", "messages", "tokens")]
+        head = [strong(name) for name in ("", "title", "when", "messages", "tokens in full")]
         rows = [
             (
                 f"{one.number}",

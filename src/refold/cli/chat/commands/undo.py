@@ -14,7 +14,6 @@ from refold.cli.chat.commands.output import (
     DraftSurface,
     Values,
     ago,
-    counted,
     faint,
     number_in,
     preview,
@@ -44,6 +43,7 @@ from refold.log import (
 from refold.recall.text import shapes_of, wire_of
 from refold.recall.unfold import spans_of_fold
 from refold.session import Session
+from refold.terminal_text import counted
 
 Mark = Literal["undo", "redo", "unfold"]
 
@@ -139,7 +139,7 @@ async def _undo_fold(chat: Chat, session: Session, act: Act) -> None:
         await mark(log, session.name, "undo", "A fold was taken back.")
         await session.take_back(act.fold)
     forecast = await session.forecast(spans, A_PROMPT)
-    size = f"{counted(summary.messages, 'message')}, {counted(summary.tokens, 'token')}"
+    size = f"{counted(summary.messages, 'message')}, {counted(summary.tokens, 'token')} in full"
     say(
         chat,
         f"Took back the newest fold ({size}).",

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from refold.cli.chat.models.local_servers import Server, public, running_here, server_at
-from refold.errors import InvalidInput, NoModel
+from refold.errors import InvalidInput, NoModel, RefoldError
 from refold.models import facts_of
 from refold.settings import Settings
 
@@ -23,6 +23,8 @@ LOCAL: Final = "local"
 _BASE_URLS: Final = {"OPENAI_BASE_URL": "OPENAI_API_KEY", "OLLAMA_BASE_URL": "OLLAMA_API_KEY"}
 """The variables that name a server, and those of its key."""
 _OPENAI: Final = "api.openai.com"
+_DATE: Final = re.compile(r"-(?:\d{4}-\d\d-\d\d|\d{8}|\d\d-\d{4}|\d{4})(?=$|[-:])")
+"""What a dated snapshot has in its name, and its alias has not."""
 _MIN_LETTERS: Final = 3  # of a part of a model's name that is worth matching
 _CHAT: Final = 'Install what a chat needs: pip install "refold[chat]".'
 
@@ -90,7 +92,8 @@ def chosen_model(
     """
     named = asked or environ.get(VARIABLE) or (LOCAL if base_url else None)
     if named:
-        why = ASKED if asked else f"{VARIABLE} names it"
+        source = VARIABLE if environ.get(VARIABLE) else "--base-url"
+        why = ASKED if asked else f"{source} names it"
         return _named_choice(named, why, base_url, settings, environ)
     if provider := _provider_with_key(environ):
         key = next(key for key in keys_found(environ) if key in provider.keys)
@@ -120,6 +123,49 @@ def known_models(environ: Mapping[str, str]) -> list[str]:
     order = {provider.name: index for index, provider in enumerate(ranked)}
     listed = [name for name in names if ":" in name and not name.startswith("gateway/")]
     return sorted(listed, key=lambda name: order.get(name.partition(":")[0], len(order)))
+
+
+def listed_models(names: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """The models to choose from: those with a key first; no dated snapshots beside their alias."""
+    known = {*names}
+    aliases = {name: _DATE.sub("", name) for name in names}
+    listed = [name for name in names if aliases[name] == name or aliases[name] not in known]
+    return sorted(listed, key=lambda name: _rank(name, environ))
+
+
+def missing_key(model: str, environ: Mapping[str, str]) -> str:
+    """The variable that the model's key belongs in; empty if it is set, or if none is known."""
+    provider = _provider_of(model)
+    if provider is None or _has_key(provider, environ):
+        return ""
+    return provider.keys[0]
+
+
+def local_models(environ: Mapping[str, str], base_url: str | None) -> dict[str, int | None]:
+    """The models of local servers, with the windows that these report."""
+    try:
+        servers = _servers(base_url, environ)
+    except RefoldError:  # it does not answer now
+        return {}
+    return {
+        f"{LOCAL}:{name}": server.windows.get(name) for server in servers for name in server.models
+    }
+
+
+def _rank(model: str, environ: Mapping[str, str]) -> int:
+    provider = _provider_of(model)
+    if provider is None:
+        return 2  # its credentials are not looked for
+    return 0 if _has_key(provider, environ) else 1
+
+
+def _provider_of(model: str) -> Provider | None:
+    name = model.partition(":")[0]
+    return next((one for one in PROVIDERS if one.name == name), None)
+
+
+def _has_key(provider: Provider, environ: Mapping[str, str]) -> bool:
+    return any(environ.get(key, "").strip() for key in provider.keys)
 
 
 def model_of(choice: Choice, environ: Mapping[str, str]) -> "Model":
@@ -175,14 +221,7 @@ def _local_choice(
     model: str, why: str, base_url: str | None, settings: Settings, environ: Mapping[str, str]
 ) -> Choice:
     """A model of the named server, or of one that answers here."""
-    if base_url:
-        servers = [server_at(base_url, _key_for(base_url, environ))]
-    else:
-        servers = [
-            server_at(_with_version(variable, url), environ.get(key))
-            for variable, key in _BASE_URLS.items()
-            if (url := environ.get(variable))
-        ] or running_here()
+    servers = _servers(base_url, environ)
     for server in servers:
         # Without a name, the server's first.
         names = [one for one in server.models if not model or one in (model, f"{model}:latest")]
@@ -198,6 +237,17 @@ def _local_choice(
     raise NoModel(
         f"No server here has a model {model!r}.", f"There are: {', '.join(there[:8]) or 'none'}."
     )
+
+
+def _servers(base_url: str | None, environ: Mapping[str, str]) -> list[Server]:
+    """The named server, or those that variables name, or those that answer on this machine."""
+    if base_url:
+        return [server_at(base_url, _key_for(base_url, environ))]
+    return [
+        server_at(_with_version(variable, url), environ.get(key))
+        for variable, key in _BASE_URLS.items()
+        if (url := environ.get(variable))
+    ] or running_here()
 
 
 def _server_choice(server: Server, model: str, why: str, settings: Settings) -> Choice:

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Protocol
@@ -18,6 +19,7 @@ from prompt_toolkit.renderer import CPR_Support
 from refold.cli.chat.terminal.picker import Picker
 from refold.cli.chat.terminal.prompt_toolkit_compat import ResizableApplication
 
+_SIZE_IS_SIGNALED = hasattr(signal, "SIGWINCH")
 _HOLD, _RELEASE = "\x1b[?2026h", "\x1b[?2026l"
 """Terminals that know these show everything between them at once, without flicker."""
 
@@ -30,6 +32,7 @@ class InlineApplication(ResizableApplication):
             layout=layout,
             key_bindings=keys,
             erase_when_done=True,
+            terminal_size_polling_interval=None if _SIZE_IS_SIGNALED else 0.5,
             color_depth=ColorDepth.DEPTH_4_BIT if color else ColorDepth.DEPTH_1_BIT,
             before_render=lambda _: self._before(),
             after_render=lambda _: self._after(),

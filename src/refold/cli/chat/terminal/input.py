@@ -15,19 +15,35 @@ message unless it can only be an answer. Four rules decide, and none of them gue
 
 import json
 import os
+import re
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_len
 from prompt_toolkit.history import History
-from rich.text import Text
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
 
 from refold.cli.chat.clean import cleaned
+from refold.cli.chat.surface import is_message
+from refold.cli.chat.text import line_count
+from refold.terminal_text import counted
+
+if TYPE_CHECKING:  # the prompt is there before it is imported
+    from rich.text import Text
 
 PAUSE = 0.3  # seconds without a key after which a person has seen what is on the screen
 _MAX_HISTORY = 2_000  # texts that are kept; a file with twice as many is shortened
+_MAX_PASTED_LINES, _MAX_PASTED_CHARS = 10, 1_000  # of a paste that is shown as it is
+_FIRST_MARK = 0x100000  # of the last plane for private use: no font has it, so nobody types it
+_MARK = re.compile("([\U00100000-\U0010fffd])")
 
 Reader = Future[str | None]
 
@@ -114,8 +130,10 @@ class Question:
         keyed = zip(letters(self.answers), self.answers, strict=True)
         return " or ".join(key or answer for key, answer in keyed)
 
-    def transcript(self, answer: str | None) -> Text:
+    def transcript(self, answer: str | None) -> "Text":
         """What stays on the screen when the question is over."""
+        from rich.text import Text  # noqa: PLC0415 - slow
+
         return Text.assemble((f"{cleaned(self.text)} ", "dim"), answer or "–")  # noqa: RUF001
 
     def drawn(self, now: float) -> None:
@@ -148,15 +166,85 @@ class Question:
         return self.answers[0]
 
 
+class Pastes:
+    """Long pasted texts. In the input line each is one character, drawn as a label."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._marks: dict[str, str] = {}
+
+    def collapse(self, text: str) -> str:
+        """The text itself if it is short, else the character that stands for it."""
+        is_short = line_count(text) <= _MAX_PASTED_LINES and len(text) <= _MAX_PASTED_CHARS
+        return text if is_short and not _MARK.search(text) else self.mark(text)
+
+    def mark(self, text: str) -> str:
+        mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
+        self._texts[mark] = text
+        return mark
+
+    def marked(self, text: str) -> str:
+        """The text with everything in it that was pasted collapsed again."""
+        for pasted, mark in self._marks.items():
+            text = text.replace(pasted, mark)
+        return text
+
+    def whole(self, line: str) -> str:
+        return _MARK.sub(lambda match: self._texts.get(match[0], match[0]), line)
+
+    def labeled(self, line: str) -> str:
+        return _MARK.sub(lambda match: self.label(match[0]), line)
+
+    def label(self, mark: str) -> str:
+        text = self._texts.get(mark, mark)
+        lines = line_count(text)
+        size = counted(lines, "line") if lines > 1 else counted(len(text), "character")
+        return f"[Pasted text, {size}]"
+
+    def parts(self, line: str) -> list[str]:
+        """What was typed and what was pasted, by turns."""
+        return [self._texts.get(part, part) for part in _MARK.split(line)]
+
+
+class PasteLabels(Processor):
+    """Draws the label of a paste in the place of its character."""
+
+    def __init__(self, pastes: Pastes) -> None:
+        self._pastes = pastes
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        fragments = transformation_input.fragments
+        if not any(_MARK.search(text) for _, text, *_ in fragments):
+            return Transformation(fragments)
+        drawn: StyleAndTextTuples = []
+        starts: list[int] = []  # for each character of the input, the column it is drawn in
+        for style, text, *_ in explode_text_fragments(fragments):
+            starts.append(fragment_list_len(drawn))
+            is_mark = _MARK.fullmatch(text)
+            drawn.append((f"{style} dim", self._pastes.label(text)) if is_mark else (style, text))
+        end, total = fragment_list_len(drawn), len(starts)
+
+        def to_display(index: int) -> int:
+            return starts[index] if index < total else end + index - total
+
+        def to_source(column: int) -> int:
+            if column >= end:
+                return total + column - end
+            return bisect_right(starts, column) - 1
+
+        return Transformation(drawn, to_display, to_source)
+
+
 class TypedHistory(History):
     """Earlier input, in a file that only its owner can read; text after a space is not kept.
 
     Without a readable and writable file, nothing is kept.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, pastes: Pastes | None = None) -> None:
         super().__init__()
         self._path = path
+        self._pastes = pastes or Pastes()
 
     def load_history_strings(self) -> Iterable[str]:
         texts = self._read()
@@ -186,12 +274,17 @@ class TypedHistory(History):
                 value: object = json.loads(line)
                 if isinstance(value, str) and value:
                     texts.append(value)
+                elif isinstance(value, list):
+                    parts = [part for part in cast("list[object]", value) if isinstance(part, str)]
+                    parts[1::2] = map(self._pastes.mark, parts[1::2])
+                    texts += ["".join(parts)] if any(parts) else []
         return texts
 
     def _write(self, texts: list[str], how: int) -> None:
         if self._path is None:
             return
-        data = "".join(f"{json.dumps(text)}\n" for text in texts).encode()
+        lines = map(self._pastes.parts, texts)
+        data = "".join(f"{json.dumps(x if len(x) > 1 else x[0])}\n" for x in lines).encode()
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | how, 0o600)
@@ -208,10 +301,12 @@ class TypedLines:
 
     Args:
         on_read: Called with each line when it is read.
+        pastes: What was pasted; a reader gets it whole.
     """
 
-    def __init__(self, on_read: Callable[[str], None]) -> None:
+    def __init__(self, on_read: Callable[[str], None], pastes: Pastes) -> None:
         self._on_read = on_read
+        self._pastes = pastes
         self._reader: Reader | None = None
         self.queued: list[str] = []
         self.over = False  # whether the person has left
@@ -228,6 +323,14 @@ class TypedLines:
         """The newest queued line, to be edited."""
         return self.queued.pop() if self.queued else ""
 
+    def take_messages(self) -> list[str]:
+        """The queued lines up to a command; they count as read."""
+        lines = [*takewhile(is_message, map(self._pastes.whole, self.queued))]
+        for line in self.queued[: len(lines)]:
+            self._on_read(line)
+        del self.queued[: len(lines)]
+        return lines
+
     def leave(self) -> None:
         self.over = True
         self._give()
@@ -242,4 +345,5 @@ class TypedLines:
         line = None if self.over else self.queued.pop(0)
         if line is not None:
             self._on_read(line)
+            line = self._pastes.whole(line)
         reader.set_result(line)

@@ -12,6 +12,7 @@ from rich.text import Text
 from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.surface import (
     ContextEvent,
+    Prompt,
     RemoteMessage,
     TextDelta,
     ThinkingDelta,
@@ -19,23 +20,23 @@ from refold.cli.chat.surface import (
     ToolResult,
     TurnEvent,
 )
-from refold.cli.chat.terminal.markdown import Blocks, block
+from refold.cli.chat.terminal.markdown import THEME, Blocks, block
 from refold.cli.chat.text import (
     PROMPT,
     RETURN,
-    SPINNER,
-    THEME,
     call_line,
     duration,
     event_lines,
     return_line,
+    spinner,
 )
 from refold.cli.output import STYLES
+from refold.terminal_text import counted
 
 Sort = Literal["text", "work", "event"]
 
 _MAX_UNFINISHED = 6_000  # characters of an unfinished block that are drawn, the newest
-_SPINS = 8  # frames of the spinner in a second
+_MAX_PROMPT_LINES, _PROMPT_LINES = 40, 8  # of a prompt that was not typed here
 _MIN_THINKING = 1.0  # seconds of thinking that are worth a line
 
 
@@ -63,6 +64,8 @@ class Live:
 
     def on_event(self, event: TurnEvent) -> list[ScrollbackItem]:  # noqa: PLR0911 - one a kind
         match event:
+            case Prompt(text):
+                return [*self._end_thinking(), *self._end_text(), typed(_beginning(text))]
             case TextDelta(text):
                 blocks = self._blocks.feed(self._cleaner.feed(text))
                 return [*self._end_thinking(), *map(_text_block, blocks)]
@@ -85,7 +88,7 @@ class Live:
             case RemoteMessage(who, text):
                 note, what = "Answer in another terminal:", block(cleaned(text))
                 if who == "you":
-                    note, what = "From another terminal:", typed(text, faint=True).what
+                    note, what = "From another terminal:", typed(_beginning(text), faint=True).what
                 return [ScrollbackItem(Group(Text(note, "dim"), what), "event")]
 
     def settle(self) -> list[ScrollbackItem]:
@@ -122,14 +125,19 @@ class Live:
         return [ScrollbackItem(line, "work")] if seconds >= _MIN_THINKING else []
 
 
-def spinner() -> str:
-    return SPINNER[int(time.monotonic() * _SPINS) % len(SPINNER)]
-
-
 def typed(text: str, *, faint: bool = False) -> ScrollbackItem:
     lines = f"\n{' ' * len(PROMPT)}".join(cleaned(text).split("\n"))
     style = "dim" if faint else "bold"
     return ScrollbackItem(Text.assemble((PROMPT, "cyan"), (lines, style)), "text")
+
+
+def _beginning(text: str) -> str:
+    """A prompt that was not typed here; of a long one, which may have been pasted, a few lines."""
+    lines = text.split("\n")
+    if len(lines) <= _MAX_PROMPT_LINES:
+        return text
+    more = len(lines) - _PROMPT_LINES
+    return "\n".join([*lines[:_PROMPT_LINES], f"… {counted(more, 'more line')}"])
 
 
 class _Work:

@@ -4,13 +4,63 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from markdown_it.token import Token as MarkdownToken
+from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, String, Token
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
-from rich.syntax import Syntax
-from rich.text import Text
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.theme import Theme
 
-from refold.cli.chat.text import CODE, WIDEST
+from refold.cli.chat.text import WIDEST
+
+THEME: Final = Theme(
+    {
+        "markdown.h1": "bold underline",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.h4": "bold dim",
+        "markdown.h5": "bold dim",
+        "markdown.h6": "dim",
+        "markdown.code": "cyan",
+        "markdown.code_block": "none",
+        "markdown.block_quote": "dim",
+        "markdown.item.bullet": "dim",
+        "markdown.item.number": "dim",
+        "markdown.hr": "dim",
+        "markdown.list": "none",
+        "markdown.link": "none",
+        "markdown.link_url": "blue",
+        "markdown.table.border": "dim",
+        "markdown.table.header": "bold",
+        "progress.percentage": "none",
+    }
+)
+
+CODE: Final = ANSISyntaxTheme(
+    {
+        Token: Style(),
+        Comment: Style(dim=True),
+        Keyword: Style(color="magenta"),
+        Operator.Word: Style(color="magenta"),
+        Name.Builtin: Style(color="cyan"),
+        Name.Decorator: Style(color="yellow"),
+        Name.Function: Style(color="blue"),
+        Name.Class: Style(color="blue"),
+        Name.Tag: Style(color="blue"),
+        Name.Attribute: Style(color="cyan"),
+        Literal: Style(color="green"),
+        String: Style(color="green"),
+        Number: Style(color="yellow"),
+        Generic.Deleted: Style(color="red"),
+        Generic.Inserted: Style(color="green"),
+        Generic.Heading: Style(bold=True),
+        Generic.Subheading: Style(color="cyan"),
+        Generic.Emph: Style(italic=True),
+        Generic.Strong: Style(bold=True),
+    }
+)
+"""Readable on dark and on light backgrounds."""
 
 _BLOCK_PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
 """Only blocks; their content is not parsed."""
@@ -85,18 +135,18 @@ def fenced(block: str) -> tuple[str, str] | None:
     return words[0].strip("{}.") if words else "", tokens[0].content.removesuffix("\n")
 
 
-def _top_level(lines: list[str]) -> list[Token]:
+def _top_level(lines: list[str]) -> list[MarkdownToken]:
     """The first token of each block. To markdown-it a carriage return ends a line; not here."""
     tokens = _BLOCK_PARSER.parse("".join(lines).replace("\r", " "))
     return [token for token in tokens if token.level == 0 and token.nesting >= 0]
 
 
-def _starts(tokens: list[Token]) -> list[int]:
+def _starts(tokens: list[MarkdownToken]) -> list[int]:
     """The lines that the blocks begin in; lines above the first belong to it."""
     return [0, *(token.map[0] for token in tokens[1:] if token.map)]
 
 
-def _is_finished(token: Token, *, empty_line: bool) -> bool:
+def _is_finished(token: MarkdownToken, *, empty_line: bool) -> bool:
     if token.type == "fence" and token.map:
         first, end = token.map
         return end - first - token.content.count("\n") > 1  # the line that closes it
@@ -151,12 +201,10 @@ class Code:
         text = Syntax(self._code, self._language or "text", theme=CODE).highlight(self._code)
         text.rstrip()
         text.no_wrap, text.overflow = True, "ignore"
-        if self._language:
-            yield Text(self._language, style="dim")
         yield from console.render(text, options)
 
 
-def _with_breaks(tokens: list[Token]) -> list[Token]:
+def _with_breaks(tokens: list[MarkdownToken]) -> list[MarkdownToken]:
     """Keep line breaks; show a link whose text is its address once."""
     bare: set[int] = set()
     for index, (opens, text) in enumerate(pairwise(tokens)):

@@ -13,11 +13,12 @@ from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, W
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.surface import Row, matching_rows
 from refold.cli.chat.text import PROMPT
-from refold.view.explanation import clipped, columns, first_words, padded, wrapped
+from refold.terminal_text import clipped, columns, first_words, padded, wrapped
 
 _SIDE_BY_SIDE = 100  # columns from which the preview stands beside the list
 _PREVIEW_ROWS = 8
 _MENU_ROWS = 8
+_MIN_ROWS = 4  # of the list, above a preview
 _OTHER_ROWS = 4  # rows around list and preview: title, search, an empty one, help
 _HELP = "↑↓ select   Enter picks   Esc goes back   type to search"
 _MAX_PREVIEW = 4_000  # characters of a preview that are drawn
@@ -93,9 +94,11 @@ class Picker:
                 right = preview[y] if y < len(preview) else ""
                 drawn += [*left, ("dim", " │ "), ("", right), ("", "\n")]
             return drawn
-        preview = self._preview(width - 2, _PREVIEW_ROWS if rows > 1 else 0)
         for line in listed:
             drawn += [*line, ("", "\n")]
+        if not self._has_preview():
+            return drawn
+        preview = self._preview(width - 2, _PREVIEW_ROWS)
         drawn += [("", "\n" * (rows - len(listed))), ("dim", "─" * (width - 1) + "\n")]
         return [*drawn, *(("", f"{line}\n") for line in preview)]
 
@@ -109,7 +112,7 @@ class Picker:
         label, detail, _ = self._rows[row]
         chosen = row == self.selected
         room = width - len(_MARK) - 1
-        detail = first_words(detail, room // 2)
+        detail = first_words(detail, max(room * 5 // 8, room - columns(label) - 2))
         label = first_words(label, room - columns(detail) - 2 if detail else room)
         gap = " " * (room - columns(label) - columns(detail))
         return [
@@ -127,9 +130,12 @@ class Picker:
 
     def _list_rows(self) -> int:
         rows = self._size().rows - _OTHER_ROWS
-        if self._is_wide():
-            return max(1, rows)
-        return max(1, rows - _PREVIEW_ROWS - 1)
+        if self._has_preview() and not self._is_wide():
+            rows -= _PREVIEW_ROWS + 1
+        return max(1, rows)
+
+    def _has_preview(self) -> bool:
+        return self._is_wide() or self._size().rows >= _OTHER_ROWS + _MIN_ROWS + _PREVIEW_ROWS + 1
 
     def _is_wide(self) -> bool:
         return self._size().columns >= _SIDE_BY_SIDE

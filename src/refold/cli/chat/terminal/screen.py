@@ -15,7 +15,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
@@ -33,21 +33,25 @@ from prompt_toolkit.layout import (
     Window,
 )
 
-from refold.cli.chat.status import Status, line
+from refold.cli.chat.status import GETTING_READY, Status, line
 from refold.cli.chat.surface import ChatCallbacks, Row, TurnEvent
 from refold.cli.chat.terminal.application import InlineApplication, bindings
 from refold.cli.chat.terminal.input import (
     PAUSE,
     KeyboardPause,
+    PasteLabels,
+    Pastes,
     Question,
     Reader,
     TypedHistory,
     TypedLines,
 )
-from refold.cli.chat.terminal.live import Live, Scrollback, ScrollbackItem, spinner, typed
 from refold.cli.chat.terminal.picker import LineCompleter, Picker, menu
-from refold.cli.chat.text import PROMPT, tone_styles
-from refold.view.explanation import first_words
+from refold.cli.chat.text import PROMPT, spinner, tone_styles
+from refold.terminal_text import first_words
+
+if TYPE_CHECKING:  # the prompt is there before they are imported
+    from refold.cli.chat.terminal.live import Live, Scrollback, ScrollbackItem
 
 _T = TypeVar("_T")
 
@@ -70,23 +74,27 @@ class Screen:
     """
 
     def __init__(self, history: Path | None, stop: Callable[[], None], *, color: bool) -> None:
-        self.live = Live()
-        self.lines = TypedLines(lambda line: self._pending.append(typed(line)))
+        self.pastes = Pastes()
+        self.lines = TypedLines(self._print_typed, self.pastes)
         self.question: Question | None = None
         self.picker: Picker | None = None
         self.waiting_list: Picker | None = None  # opened once nobody types
         self.hint = ""
+        self._hint_timer: TimerHandle | None = None
         self.status: Status | None = None
-        self._history = TypedHistory(history)
+        self._history = TypedHistory(history, self.pastes)
         self._callbacks: ChatCallbacks | None = None
         self._stop = stop
-        self._scrollback = Scrollback(color=color)
+        self._color = color
+        self._live: Live | None = None
+        self._scrollback: Scrollback | None = None
         self._pending: list[ScrollbackItem] = []
         self._presses: list[float] = []
         self._keyboard = KeyboardPause()
         self._unread_keys = False
         self._loop: AbstractEventLoop | None = None
         self._due: TimerHandle | None = None
+        self._spinning: TimerHandle | None = None
         self._drawn = 0.0
         self._early = False
         """Whether keys arrive that were typed before the prompt: their Enter became Ctrl-J."""
@@ -97,7 +105,7 @@ class Screen:
             complete_while_typing=Condition(lambda: self.buffer.text.startswith("/")),
             on_text_changed=lambda _: self._line_changed(),
         )
-        self.bottom = Bottom(self, self._scrollback, color=color)
+        self.bottom = Bottom(self, color=color)
         self.app = InlineApplication(self.bottom.layout, bindings(self), color=color)
 
     def start(self, loop: AbstractEventLoop) -> None:
@@ -107,7 +115,28 @@ class Screen:
         self.app.key_processor.after_key_press += self._key_pressed
         self.app.before_render += self._check_unread_keys
         self.app.after_render += self._rendered
-        self._tick()
+        self._spin()
+
+    @property
+    def live(self) -> "Live":
+        if self._live is None:
+            from refold.cli.chat.terminal.live import Live  # noqa: PLC0415 - the prompt comes first
+
+            self._live = Live()
+        return self._live
+
+    @property
+    def scrollback(self) -> "Scrollback":
+        if self._scrollback is None:
+            from refold.cli.chat.terminal.live import Scrollback  # noqa: PLC0415 - see above
+
+            self._scrollback = Scrollback(color=self._color)
+        return self._scrollback
+
+    def unfinished(self, width: int) -> list[str]:
+        """The lines of a turn that are still drawn."""
+        rest = self._live.unfinished(width) if self._live else None
+        return [] if rest is None else self.scrollback.lines(rest, width)
 
     def begin(self, callbacks: ChatCallbacks) -> None:
         self._callbacks = callbacks
@@ -115,24 +144,31 @@ class Screen:
 
     def on_event(self, event: TurnEvent) -> None:
         self._pending += self.live.on_event(event)
+        self._spin()
 
     def settle(self) -> None:
-        self._pending += self.live.settle()
+        if self._live:
+            self._pending += self._live.settle()
 
-    def show(self, item: ScrollbackItem) -> None:
+    def show(self, item: "ScrollbackItem") -> None:
         self._pending.append(item)
 
     def refresh(self) -> None:
         if self._callbacks:
             self.status = self._callbacks.status()
+            self._spin()
 
     def want(self, reader: Reader) -> None:
         self.lines.want(reader)
 
+    def take_messages(self, taken: "Future[Sequence[str]]") -> None:
+        if taken.set_running_or_notify_cancel():
+            taken.set_result(self.lines.take_messages())
+
     def offer(self, text: str) -> None:
         if not self.buffer.text:
-            self.buffer.text = text
-            self.buffer.cursor_position = len(text)
+            self.buffer.text = self.pastes.marked(text)
+            self.buffer.cursor_position = len(self.buffer.text)
 
     def ask(self, text: str, answers: Sequence[str], answer: "Future[str | None]") -> None:
         """Put a question above the input line, which keeps its text."""
@@ -168,7 +204,9 @@ class Screen:
         """Put a pasted text into the input line; it is never an answer."""
         if self.question:
             self.question.pasted()
-        self.buffer.insert_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        text = text.encode("utf-8", "replace").decode()
+        self.buffer.insert_text(self.pastes.collapse(text))
 
     def send(self) -> None:
         """Give the input to the chat, or to the question that it answers."""
@@ -219,7 +257,7 @@ class Screen:
             self._hint(LEAVE_HINT)
 
     def escape(self) -> None:
-        """Close the list, question or menu, or cancel the running fold."""
+        """Close the list, question or menu, or stop the turn or the running fold."""
         if self.picker or self.waiting_list:
             self._close_list(None)
         elif self.question:
@@ -262,7 +300,7 @@ class Screen:
 
     def flush(self) -> None:
         if self._pending and not self.picker:
-            text = self._scrollback.rendered(self._pending, self.app.columns)
+            text = self.scrollback.rendered(self._pending, self.app.columns)
             self._pending.clear()
             self.app.print_above(text)
 
@@ -272,18 +310,26 @@ class Screen:
         self.flush()
         self.app.invalidate()
 
-    def _tick(self, since: float = 0.0) -> None:
-        """Redraw while a spinner or a running time is on the screen."""
+    def _spin(self) -> None:
+        """Redraw regularly, but only while a spinner or a running time is on the screen."""
+        if self._is_running() and self._spinning is None and self._loop:
+            self._spinning = self._loop.call_later(_SPIN_EVERY, self._tick, time.monotonic())
+
+    def _tick(self, since: float) -> None:
+        self._spinning = None
+        if not self._is_running() or not self._loop:
+            return
         now = time.monotonic()
-        status = self.status
-        running = self.live.busy or (status and (status.doing or status.folding is not None))
-        if running and now - since >= _STATUS_EVERY:
+        if self._callbacks and now - since >= _STATUS_EVERY:
             since = now
-            self.refresh()
-        if running:
-            self.app.invalidate()
-        if self._loop:
-            self._loop.call_later(_SPIN_EVERY if running else _STATUS_EVERY, self._tick, since)
+            self.status = self._callbacks.status()
+        self.app.invalidate()
+        self._spinning = self._loop.call_later(_SPIN_EVERY, self._tick, since)
+
+    def _is_running(self) -> bool:
+        status = self.status
+        doing = status is not None and bool(status.doing or status.folding is not None)
+        return doing or (self._live is not None and self._live.busy)
 
     def _complete(self, line: str) -> Sequence[tuple[str, str]]:
         return self._callbacks.complete(line) if self._callbacks else ()
@@ -293,6 +339,8 @@ class Screen:
         if question is None:
             return
         self.hint = ""
+        from refold.cli.chat.terminal.live import ScrollbackItem  # noqa: PLC0415 - see `live`
+
         self._pending.append(ScrollbackItem(question.transcript(answer), "text"))
         _resolve(question.answer, answer)
         self.changed()
@@ -329,6 +377,9 @@ class Screen:
 
     def _rendered(self, _: object) -> None:
         """The question or list is visible now, unless older keys are still unread."""
+        if self.hint and self._hint_timer is None and self._loop:
+            # Only now, because a slow terminal may draw a hint long after it was set.
+            self._hint_timer = self._loop.call_later(_HINT_SECONDS, self._clear_hint)
         if self._unread_keys:
             return
         now = self._keyboard.clock()
@@ -349,15 +400,20 @@ class Screen:
         if self._early and self._loop:
             self._loop.call_soon(end_early)  # after all keys that came with it
 
+    def _print_typed(self, line: str) -> None:
+        from refold.cli.chat.terminal.live import typed  # noqa: PLC0415 - see `live`
+
+        self._pending.append(typed(self.pastes.labeled(line)))
+
     def _hint(self, text: str) -> None:
         self.hint = text
+        if self._hint_timer:  # of an earlier hint
+            self._hint_timer.cancel()
+            self._hint_timer = None
 
-        def clear() -> None:
-            self.hint = ""
-            self.app.invalidate()
-
-        if self._loop:
-            self._loop.call_later(_HINT_SECONDS, clear)
+    def _clear_hint(self) -> None:
+        self.hint = ""
+        self.app.invalidate()
 
 
 def _resolve(future: "Future[_T]", value: _T) -> None:
@@ -366,14 +422,13 @@ def _resolve(future: "Future[_T]", value: _T) -> None:
 
 
 class Bottom:
-    def __init__(self, screen: Screen, scrollback: Scrollback, *, color: bool) -> None:
+    def __init__(self, screen: Screen, *, color: bool) -> None:
         self._screen = screen
-        self._scrollback = scrollback
         self._styles = tone_styles(color=color)
         self._live: tuple[int, StyleAndTextTuples] = -1, []  # the rendering it was drawn for
         self._cyan = "ansicyan" if color else ""
         self._input = Window(
-            BufferControl(screen.buffer),
+            BufferControl(screen.buffer, input_processors=[PasteLabels(screen.pastes)]),
             height=lambda: Dimension(min=1, max=self._third()),
             get_line_prefix=self._prompt,
             wrap_lines=True,
@@ -404,15 +459,13 @@ class Bottom:
         counter, width = get_app().render_counter, self._size().columns
         if counter != self._live[0]:
             text: StyleAndTextTuples = []
-            unfinished = self._screen.live.unfinished(width)
-            if unfinished is not None:
-                lines = self._scrollback.lines(unfinished, width)[-self._third() :]
-                text = to_formatted_text(ANSI("\n" + "\n".join(lines)))
+            if lines := self._screen.unfinished(width):
+                text = to_formatted_text(ANSI("\n" + "\n".join(lines[-self._third() :])))
             self._live = counter, text
         return self._live[1]
 
     def _queued(self) -> StyleAndTextTuples:
-        lines = self._screen.lines.queued
+        lines = [*map(self._screen.pastes.labeled, self._screen.lines.queued)]
         shown = [first_words(text, self._size().columns - 8) for text in lines[:_QUEUED_ROWS]]
         if len(lines) > _QUEUED_ROWS:
             shown[-1] = f"and {len(lines) - _QUEUED_ROWS + 1} more"
@@ -437,7 +490,7 @@ class Bottom:
         if screen.lines.over:
             return [("dim", "Leaving …")]
         if status is None:
-            return []
+            return [("dim", f"{GETTING_READY} …")]
         running = bool(status.doing) or status.folding is not None
         before = [(self._cyan, f"{spinner()} ")] if running else []
         pieces = line(status, width - 2 * len(before))

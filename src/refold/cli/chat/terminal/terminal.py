@@ -15,15 +15,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-from rich.console import RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.surface import ChatCallbacks, Row, TurnEvent
-from refold.cli.chat.terminal.live import ScrollbackItem
 from refold.cli.chat.terminal.screen import Screen
+
+if TYPE_CHECKING:  # the prompt is there before they are imported
+    from rich.console import RenderableType
+    from rich.text import Text
 
 _T = TypeVar("_T")
 
@@ -47,7 +47,7 @@ class Terminal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chat: tuple[asyncio.AbstractEventLoop, asyncio.Task[int]] | None = None
         self._outcome: Future[int] = Future()
-        self._stopped = False
+        self._stopped = self._drawn = False
 
     @property
     def width(self) -> int:
@@ -64,6 +64,9 @@ class Terminal:
         finally:
             if thread.ident is not None:
                 thread.join(_PATIENCE)
+                if thread.is_alive():
+                    self._stop()
+                    thread.join(_PATIENCE)
             captured.close()
             sys.setswitchinterval(before)
         return self._outcome.result() if self._outcome.done() else INTERRUPTED
@@ -74,7 +77,12 @@ class Terminal:
     async def read(self) -> str | None:
         return await self._answer(self._screen.want)
 
-    def show(self, what: RenderableType, *, gap: bool = True) -> None:
+    async def queued(self) -> Sequence[str]:
+        return await self._answer(self._screen.take_messages)
+
+    def show(self, what: "RenderableType", *, gap: bool = True) -> None:
+        from refold.cli.chat.terminal.live import ScrollbackItem  # noqa: PLC0415 - slow
+
         self._post(partial(self._screen.show, ScrollbackItem(what, "text", gap)))
 
     def on_event(self, event: TurnEvent) -> None:
@@ -97,6 +105,8 @@ class Terminal:
         return await self._answer(partial(self._screen.open_list, title, rows))
 
     async def _answer(self, request: "Callable[[Future[_T]], None]") -> _T:
+        if self._drawn and self._loop is None:  # nobody is there any more
+            raise asyncio.CancelledError
         future: Future[_T] = Future()
         self._post(partial(request, future))
         return await asyncio.wrap_future(future)
@@ -119,13 +129,15 @@ class Terminal:
                     pre_run=partial(self._start, thread), set_exception_handler=False
                 )
         finally:
+            if not self._outcome.done():  # the terminal is gone: what was said by now is kept
+                self._screen.leave_now()
             self._loop = None
-            self._stop()
         if failed:
             raise failed[0]
 
     def _start(self, thread: threading.Thread) -> None:
         if self._loop:
+            self._drawn = True
             self._screen.start(self._loop)
             self._loop.call_soon(self._act)
             thread.start()
@@ -184,7 +196,7 @@ class Terminal:
 class CapturedOutput(io.TextIOBase):
     """Shows what libraries print meanwhile, line by line; child processes write nowhere."""
 
-    def __init__(self, show: Callable[[Text], None]) -> None:
+    def __init__(self, show: "Callable[[Text], None]") -> None:
         self._show = show
         self._line = ""
         self._devnull: int | None = None
@@ -193,6 +205,8 @@ class CapturedOutput(io.TextIOBase):
         return True
 
     def write(self, text: str, /) -> int:
+        from rich.text import Text  # noqa: PLC0415 - slow
+
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             if line.strip():

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from refold.cli.chat.tools import line_search
 from refold.cli.chat.tools.folder import WalkState, printable, size_of, with_notes
 from refold.cli.chat.tools.line_search import HEAD, LONGEST, encoding_of, lines_of, opened
+from refold.exports.moments import counted
 
 _WHY: Final = {
     "binary": "binary",
@@ -170,7 +171,7 @@ class Page:
                 f"Line {first:,} of {name} is too far down: search_files finds lines by their text."
             )
         if not self._taken:
-            return f"{name} has {self._reached:,} lines: there is no line {first:,}."
+            return f"{name} has {counted(self._reached, 'line')}: there is no line {first:,}."
         goes_on = f"There is more: read_file({name!r}, first_line={last + 1}) goes on."
         cut = f"Long lines ({self._cut}) were cut to {LONGEST:,} characters."
         notes = [goes_on] * self._more + [cut] * bool(self._cut)

@@ -6,111 +6,19 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple
 
-from pydantic import TypeAdapter
-
 from refold.fold.ground.disguise import mixed
 from refold.log.text import words
 
-# Sentences of a claim, and the clauses in which something else may be said.
-
-_SENTENCE = re.compile(
-    r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)[\"'”»)*`]*\s+|(?<=[。！？；])|;\s+|\s[|·•]\s"  # noqa: RUF001
-)
-_BREAK = re.compile(
-    r"\s+[—–-]{1,3}\s+|[—]|\s*[→⇒]\s*|,\s+(?:and|but|so|while|then|which|und|aber|et|mais|y|pero|e|ma|en|maar|и|но)\s+"  # noqa: RUF001
-    r"|,\s+|，|\s+(?:and|but|because|since|after|before|as|und|weil|et|car|y|porque)\s+"  # noqa: RUF001
-)
-_ASIDE = re.compile(r"\s*[(（\[]([^()（）\[\]]{4,})[)）\]]")  # noqa: RUF001
-
-
-class Clause(NamedTuple):
-    """A run of a sentence, and what stands before it."""
-
-    before: str
-    text: str
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a line, each with what ends it."""
-    found: list[str] = []
-    at = 0
-    for gap in _SENTENCE.finditer(text):
-        found.append(text[at : gap.end()])
-        at = gap.end()
-    return [one for one in (*found, text[at:]) if one.strip()]
-
-
-def clauses(sentence: str) -> list[Clause]:
-    """The clauses of a sentence."""
-    found: list[Clause] = []
-    at, before = 0, ""
-    for gap in _BREAK.finditer(sentence):
-        found.append(Clause(before, sentence[at : gap.start()]))
-        at, before = gap.end(), gap.group()
-    return [*found, Clause(before, sentence[at:])]
-
-
-def asides(sentence: str) -> list[re.Match[str]]:
-    return list(_ASIDE.finditer(sentence))
-
-
-# The words by which a directive is known, and what kind of word others are: lists from files.
-
-_TABLES = TypeAdapter(dict[str, dict[str, str]])
-_UNSPACED = "unspaced"
-
-
-def _read() -> dict[str, dict[str, tuple[str, ...]]]:
-    folder = files("refold.fold.ground")
-    listed = ("directive_words.toml", "word_kinds.toml")
-    text = "\n".join(folder.joinpath(one).read_text(encoding="utf-8") for one in listed)
-    return {
-        name: {language: _listed(words) for language, words in table.items()}
-        for name, table in _TABLES.validate_python(tomllib.loads(text)).items()
-    }
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(one.split()) for one in text.split(",") if one.strip())
-
-
-_WORDS = _read()
-
-
-def _spaced(name: str) -> tuple[str, ...]:
-    lists = (words for language, words in _WORDS[name].items() if language != _UNSPACED)
-    return tuple(dict.fromkeys(word for words in lists for word in words))
-
-
-def _unspaced(name: str) -> tuple[str, ...]:
-    return _WORDS[name].get(_UNSPACED, ())
-
-
-HUMANS: Final = _spaced("humans")
-PEOPLE: Final = _spaced("people")
-PEOPLE_UNSPACED: Final = _unspaced("people")
-SAYING: Final = _spaced("saying")
-GRANT: Final = _spaced("grant")
-GRANT_UNSPACED: Final = _unspaced("grant")
-REPORT: Final = _spaced("report")
-REPORT_UNSPACED: Final = _unspaced("report")
-OBLIGE: Final = _spaced("oblige")
-OBLIGE_UNSPACED: Final = _unspaced("oblige")
-ADDRESS: Final = _spaced("address")
-VERBS: Final = frozenset(_spaced("verbs"))
-VERBS_UNSPACED: Final = _unspaced("verbs")
-AMBIGUOUS: Final = frozenset(_spaced("ambiguous"))
-AFTER_NOUN: Final = frozenset(_spaced("after_noun"))
-DETERMINERS: Final = frozenset(_spaced("determiners"))
-NO_VERBS: Final = frozenset(_spaced("no_verbs"))
-LANGUAGES: Final = {name: frozenset(words) for name, words in _WORDS["small"].items()}
-STOP: Final = frozenset(_spaced("small"))
-HYPHEN_PREFIXES: Final = frozenset(_spaced("hyphen_prefixes"))
-HYPHEN_SUFFIXES: Final = frozenset(_spaced("hyphen_suffixes"))
-WELL_KNOWN: Final = frozenset(_spaced("well_known"))
-NUMBER_WORDS: Final = _spaced("number_words")
-NEUTRAL: Final = frozenset(_spaced("neutral"))
-
+_LISTS: Final = {
+    name: tuple(listed.replace(",", " ").split())
+    for name, listed in tomllib.loads(
+        files("refold.fold.ground").joinpath("words.toml").read_text(encoding="utf-8")
+    ).items()
+}
+STOP: Final = frozenset(_LISTS["small"])
+NUMBER_WORDS: Final = _LISTS["number_words"]
+_PREFIXES, _SUFFIXES = frozenset(_LISTS["hyphen_prefixes"]), frozenset(_LISTS["hyphen_suffixes"])
+_WELL_KNOWN: Final = frozenset(_LISTS["well_known"])
 
 Sort = Literal["quote", "code", "link", "path", "name", "number", "caps"]
 
@@ -153,6 +61,7 @@ _EDGE = "\"'“”„‘’«»`*_,;:!?()[]{}<>…|→=~≈+、。，；：！�
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}[A-Z]|^[A-Z][a-z]+[A-Z]")
 _INNER = re.compile(r"\w[.@:\\]+\w|\w_+\w|^_+\w|\w::\w|^[.~]?/\w|\w/\w|^--?\w[\w-]+|^[$#@]\w|^\.\w")
 _KEBAB = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_MEASURED = re.compile(r"\d[\d.,]*(?:-[a-z]{2,})+")  # 30-day
 _CAPS = re.compile(r"[A-Z]{4,}")
 _SHORT = frozenset({"e.g", "i.e", "etc", "a.k.a", "p.s", "a.m", "p.m", "z.b", "d.h", "u.a", "p.ej"})
 
@@ -205,6 +114,7 @@ def _trimmed(start: int, token: str) -> tuple[int, str]:
     if re.match(r"[_$]+\w|~/\w", token):
         bare = token
     start += len(token) - len(bare)
+    bare = re.sub(r"['’]s$", "", bare)  # noqa: RUF001 - an apostrophe
     while bare and (bare[-1] in _EDGE or bare[-1] in ".%€$£"):
         if bare.endswith("()"):
             return start, bare
@@ -214,13 +124,15 @@ def _trimmed(start: int, token: str) -> tuple[int, str]:
 
 def _sort(token: str) -> Sort | None:  # noqa: PLR0911 - one line a kind
     bare = token.removesuffix("()")
-    if not re.search(r"\w", bare) or bare.lower().rstrip(".") in _SHORT or bare in WELL_KNOWN:
+    if not re.search(r"\w", bare) or bare.lower().rstrip(".") in _SHORT or bare in _WELL_KNOWN:
         return None
     amount = bare.lstrip("$€£+-")
     if _NUMBER.fullmatch(amount) or _UNIT.fullmatch(amount):
         return "number"
     if mixed(bare):
         return "name"
+    if _MEASURED.fullmatch(bare):
+        return "number"
     if "/" in bare.strip("/") or "\\" in bare or bare.startswith(("/", "./", "~/")):
         return "path"
     if _INNER.search(bare) or _CAMEL.search(bare) or token.endswith("()"):
@@ -228,9 +140,9 @@ def _sort(token: str) -> Sort | None:  # noqa: PLR0911 - one line a kind
     if any(map(str.isdecimal, bare)) and any(map(str.isalpha, bare)):
         return "name"
     if _KEBAB.fullmatch(bare):
-        parts = bare.lower().split("-")
-        ordinary = len(parts) == 2 and (parts[0] in HYPHEN_PREFIXES or parts[1] in HYPHEN_SUFFIXES)  # noqa: PLR2004
-        return None if ordinary or parts[1] in HYPHEN_SUFFIXES else "name"
+        first, second, *others = bare.lower().split("-")
+        prefixed = not others and (first in _PREFIXES or first in NUMBER_WORDS)
+        return None if prefixed or second in _SUFFIXES else "name"
     return "caps" if _CAPS.fullmatch(bare) else None
 
 
