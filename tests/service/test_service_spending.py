@@ -109,12 +109,12 @@ def test_a_clients_word_does_not_choose_a_key_of_the_process(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-who-runs-it")
     client = httpx2.AsyncClient()
     upstreams = Upstreams([Upstream("up", "http://up", models=("m-*",), key="sk-up")], client)
-    resolved = summarizers._resolve
+    resolved = summarizers._UpstreamModels(upstreams).resolve
     with pytest.raises(NoModel):
-        resolved(upstreams, "acme", "openai:gpt-4o", job_for("openai:gpt-4o"))
-    assert resolved(upstreams, "acme", "m-1:8b", job_for("m-1:8b")).base_url.startswith("http://up")
+        resolved("acme", "openai:gpt-4o", job_for("openai:gpt-4o"))
+    assert resolved("acme", "m-1:8b", job_for("m-1:8b")).base_url.startswith("http://up")
     named = job_for("m-1", "openai:gpt-4o")
-    assert "openai.com" in resolved(upstreams, "acme", "openai:gpt-4o", named).base_url
+    assert "openai.com" in resolved("acme", "openai:gpt-4o", named).base_url
 
 
 async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
@@ -126,6 +126,7 @@ async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
     monkeypatch.setattr(
         summarizers, "by_model", lambda resolve, *_more: (seen.append(resolve), write)[1]
     )
+    monkeypatch.setattr(summarizers._UpstreamModels, "resolve", lambda *_: None)
     seen = []
     spending = Spending(refused.append, lambda *one: spent.append(one))
     settings = SimpleNamespace(models={})
@@ -133,6 +134,5 @@ async def test_summaries_are_counted_and_end_with_the_quota(monkeypatch):
         None, job_for("m"), None
     )
     assert [(who, used.input, used.output) for who, used, _ in spent] == [("acme", 10, 5)]
-    monkeypatch.setattr(summarizers, "_resolve", lambda *_: None)
     seen[0]("m", None)
     assert refused == ["acme"]

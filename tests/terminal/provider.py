@@ -101,6 +101,7 @@ class Provider:
                 lifespan="off",
                 log_level="critical",
                 timeout_graceful_shutdown=0,
+                timeout_keep_alive=3_600,  # it is the client who closes a connection
                 ws="none",
             )
         )
@@ -127,6 +128,11 @@ class Provider:
     def folds(self) -> list[Asked]:
         """The requests for summaries."""
         return [one for one in list(self.received) if one.for_fold]
+
+    @property
+    def connections(self) -> int:
+        """How many connections of clients are open."""
+        return len(self._server.server_state.connections) if self._server else 0
 
     def environment(self) -> dict[str, str]:
         """The variables by which a program finds this server as its OpenAI."""

@@ -97,17 +97,20 @@ def server_of(upstreams: Upstreams, name: str) -> tuple[str, Upstream] | None:
     return None
 
 
-def client_with_lent_key(upstream: Upstream) -> httpx2.AsyncClient:
-    """A client for this server; each call uses the key that is lent in its context."""
-    client = httpx2.AsyncClient(transport=_LentKeyTransport(upstream))
-    client.cookies.jar.set_policy(NO_COOKIES)
-    return client
+def client_with_lent_key(upstream: Upstream, client: httpx2.AsyncClient) -> httpx2.AsyncClient:
+    """A client for this server; each call uses the key that is lent in its context.
+
+    It has no connections of its own, and so needs no closing: `client` makes the calls.
+    """
+    lent = httpx2.AsyncClient(transport=_LentKeyTransport(upstream, client))
+    lent.cookies.jar.set_policy(NO_COOKIES)
+    return lent
 
 
 class _LentKeyTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, client: httpx2.AsyncClient) -> None:
         self._upstream = upstream
-        self._inner = httpx2.AsyncHTTPTransport()
+        self._client = client
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         lent = _LENT.get()
@@ -116,7 +119,7 @@ class _LentKeyTransport(httpx2.AsyncBaseTransport):
         for name in KEY_HEADERS:
             request.headers.pop(name, None)
         request.headers.update([*lent.headers, ("accept-encoding", "identity")])
-        response = await self._inner.handle_async_request(request)
+        response = await self._client.send(request, stream=True, follow_redirects=False)
         try:
             for secret in lent.secrets:  # providers repeat keys that they refuse
                 response = bounded(response, MAX_ANSWER, secret)
@@ -124,6 +127,3 @@ class _LentKeyTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise
         return response
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

@@ -411,7 +411,7 @@ class Upstreams:
             key_of: The key that a tenant has stored for an upstream.
         """
         self._upstreams = tuple(upstreams)
-        self._client = client
+        self.client = client
         # One client asks for all tenants: what one is given must not be sent with another's.
         client.cookies.jar.set_policy(NO_COOKIES)
         self._key_of = key_of
@@ -438,7 +438,7 @@ class Upstreams:
         """Pass a request on; the answer is not read yet, and may have `max_bytes` at most."""
         check_path(proxied.path, proxied.query)
         key = self._own_key(upstream, proxied)
-        request = self._client.build_request(
+        request = self.client.build_request(
             proxied.method,
             upstream.url(proxied),
             headers=[*_request_headers(proxied, key), (b"accept-encoding", b"identity")],
@@ -446,7 +446,7 @@ class Upstreams:
         )
         if not upstream.owns(request.url):
             raise _no_such_url()
-        response = await self._client.send(request, stream=True, follow_redirects=False)
+        response = await self.client.send(request, stream=True, follow_redirects=False)
         try:
             return bounded(response, max_bytes, key)
         except BaseException:

@@ -68,12 +68,8 @@ def upstream_summarizers(
     """What writes a tenant's summaries, with the upstreams' models."""
     from refold.gateway.warm_summary import last_request  # noqa: PLC0415 - optional
 
-    write_for = tenant_summarizers(
-        lambda tenant, name, job: _resolve(upstreams, tenant, name, job),
-        settings,
-        spending,
-        last_request,
-    )
+    models = _UpstreamModels(upstreams)
+    write_for = tenant_summarizers(models.resolve, settings, spending, last_request)
 
     def write_with_clients(tenant: str) -> Write:
         write = write_for(tenant)
@@ -95,54 +91,65 @@ def _import_clients() -> None:
             import_module(name)
 
 
-def _resolve(upstreams: "Upstreams", tenant: str, name: str, job: Job) -> Model:
-    """The model of a name.
+class _UpstreamModels:
+    """Models of the upstreams, called through the connections of the service."""
 
-    The operator may name a summarizer of any provider. The name of a session's model comes from the
-    client: it must not choose which key of this process is used.
-    """
-    from refold.gateway.client_keys import is_lent, server_of  # noqa: PLC0415 - optional
+    def __init__(self, upstreams: "Upstreams") -> None:
+        self._upstreams = upstreams
+        self._model = lru_cache(_MAX_MODELS)(self._new_model)
 
-    trusted = name == read_context(job.context).summarizer
-    if trusted and ":" in name:
-        return by_name(name, job)
-    server = server_of(upstreams, name)
-    if server is not None:
-        dialect, upstream = server
-        key = upstreams.key(upstream, tenant, {})
-        if key is None and not is_lent(upstream):
-            raise NoModel(
-                f"No key of the upstream {upstream.name!r} is known for summaries.", _NO_KEY_FIX
-            )
-        return _model(dialect, name, upstream, key)
-    if trusted:
-        return by_name(name, job)
-    raise NoModel(f"No upstream serves the model {name[:100]!r}.")
+    def resolve(self, tenant: str, name: str, job: Job) -> Model:
+        """The model of a name.
 
+        The operator may name a summarizer of any provider. The name of a session's model comes from
+        the client: it must not choose which key of this process is used.
+        """
+        from refold.gateway.client_keys import is_lent, server_of  # noqa: PLC0415 - optional
 
-@lru_cache(_MAX_MODELS)
-def _model(dialect: str, name: str, upstream: "Upstream", key: str | None) -> Model:
-    """The model; without a key, each call uses the key that is lent in its context."""
-    from refold.gateway.client_keys import (  # noqa: PLC0415 - optional
-        MESSAGES,
-        RESPONSES,
-        client_with_lent_key,
-    )
-    from refold.gateway.upstream import NO_KEY  # noqa: PLC0415 - optional
+        trusted = name == read_context(job.context).summarizer
+        if trusted and ":" in name:
+            return by_name(name, job)
+        server = server_of(self._upstreams, name)
+        if server is not None:
+            dialect, upstream = server
+            key = self._upstreams.key(upstream, tenant, {})
+            if key is None and not is_lent(upstream):
+                raise NoModel(
+                    f"No key of the upstream {upstream.name!r} is known for summaries.",
+                    _NO_KEY_FIX,
+                )
+            return self._model(dialect, name, upstream, key)
+        if trusted:
+            return by_name(name, job)
+        raise NoModel(f"No upstream serves the model {name[:100]!r}.")
 
-    base = upstream.v1_url
-    client = None if key is not None else client_with_lent_key(upstream)
-    if dialect == MESSAGES:
-        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
-        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
-
-        provider = AnthropicProvider(
-            base_url=base.removesuffix("/v1"), api_key=key or NO_KEY, http_client=client
+    def _new_model(self, dialect: str, name: str, upstream: "Upstream", key: str | None) -> Model:
+        """The model; without a key, each call uses the key that is lent in its context."""
+        from refold.gateway.client_keys import (  # noqa: PLC0415 - optional
+            MESSAGES,
+            RESPONSES,
+            client_with_lent_key,
         )
-        return AnthropicModel(name, provider=provider)
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - slow
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
+        from refold.gateway.upstream import NO_KEY  # noqa: PLC0415 - optional
 
-    provider = OpenAIProvider(base_url=base, api_key=key or NO_KEY, http_client=client)
-    kind = OpenAIResponsesModel if dialect == RESPONSES else OpenAIChatModel
-    return kind(name, provider=provider)
+        base = upstream.v1_url
+        client = self._upstreams.client
+        if key is None:
+            client = client_with_lent_key(upstream, client)
+        if dialect == MESSAGES:
+            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - slow
+            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - slow
+
+            provider = AnthropicProvider(
+                base_url=base.removesuffix("/v1"), api_key=key or NO_KEY, http_client=client
+            )
+            return AnthropicModel(name, provider=provider)
+        from pydantic_ai.models.openai import (  # noqa: PLC0415 - slow
+            OpenAIChatModel,
+            OpenAIResponsesModel,
+        )
+        from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - slow
+
+        provider = OpenAIProvider(base_url=base, api_key=key or NO_KEY, http_client=client)
+        kind = OpenAIResponsesModel if dialect == RESPONSES else OpenAIChatModel
+        return kind(name, provider=provider)
