@@ -208,7 +208,7 @@ async def _gateway(client: Client, folder: Path, upstream: str) -> AsyncIterator
     )
     assert process.stdout is not None
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), 60)
+        line = await asyncio.wait_for(process.stdout.readline(), 300)
         yield json.loads(line)["address"]
     finally:
         process.terminate()
