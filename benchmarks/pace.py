@@ -69,6 +69,9 @@ _BYTES_PER_TOKEN: Final = 3.25
 """As the estimate counts these texts, so that what the upstream reports changes no count."""
 _MAX_SESSIONS: Final = 50 * CONVERSATIONS
 _PATIENCE: Final = 60.0
+_TRY_AGAIN: Final = "HTTP/1.1 503"
+_RETRY_AFTER: Final = 1.0
+"""Seconds, as the service says."""
 _WAIT_COUNT: Final = re.compile(
     r'^refold_fold_wait_duration_seconds_count\{.*refold_fold_trigger="(\w+)".*\} ([\d.]+)',
     re.MULTILINE,
@@ -103,6 +106,8 @@ class Outcome:
     completed: int = 0
     by_model: int = 0
     cut: int = 0
+    refused: int = 0
+    """Requests that were told to try again."""
     waits: dict[str, int] = field(default_factory=dict[str, int])
 
     def percentile(self, share: float) -> float:
@@ -164,6 +169,7 @@ def _compared(on: Outcome, off: Outcome, *, at_pace: bool) -> list[Figure]:
         Figure("requests that waited at the hard mark", sum(on.waits.values()) - below_hard),
         Figure("folded, of the conversations past soft", on.folded_share, 1),
         Figure("past soft, of all conversations", on.past_soft / max(1, on.conversations), 1),
+        Figure("requests that were told to try again", on.refused + off.refused, 0, "at most"),
         Figure("folds that failed", on.failed, 0, "at most"),
         Figure("folds for each conversation past soft", on.started / max(1, on.past_soft)),
         Figure("requests that were cut to fit", on.cut, 0, "at most"),
@@ -182,6 +188,7 @@ def _with_a_model(model: Outcome, off: Outcome, *, at_pace: bool) -> list[Figure
         Figure(f"requests that waited below the hard mark, {label}", below_hard, 0, "at most"),
         Figure(f"requests that waited at the hard mark, {label}", all_waits - below_hard),
         Figure(f"folded, of the conversations past soft, {label}", model.folded_share, 1),
+        Figure(f"requests that were told to try again, {label}", model.refused, 0, "at most"),
         Figure(f"folds that failed, {label}", model.failed, 0, "at most"),
         Figure(f"requests that were cut to fit, {label}", model.cut, 0, "at most"),
         Figure("summaries by the model", model.by_model / max(1, model.completed), 0.5),
@@ -231,7 +238,9 @@ class _Service:
 
     def play(self, name: str, plan: Plan, pace: Pace) -> None:
         """One round, with conversations of its own."""
-        self.outcome.seconds += asyncio.run(_talk(self._ports, name, plan, pace))
+        seconds, refused = asyncio.run(_talk(self._ports, name, plan, pace))
+        self.outcome.seconds += seconds
+        self.outcome.refused += refused
         asyncio.run(_settle(self._database))
 
     def read(self) -> None:
@@ -373,9 +382,13 @@ _VERBS: Final = ("Read", "Changed", "Looked at", "Tested", "Moved", "Found an er
 _NOUNS: Final = ("parser", "store", "session", "ledger", "worker", "billing", "routing", "cache")
 
 
-async def _talk(ports: Sequence[int], name: str, plan: Plan, pace: Pace) -> list[float]:
-    """Hold all conversations at once; the seconds of each request."""
+async def _talk(ports: Sequence[int], name: str, plan: Plan, pace: Pace) -> tuple[list[float], int]:
+    """Hold all conversations at once; the seconds of each request, and how often one was refused.
+
+    A request that is told to try again does so, as the providers' clients do; its time goes on.
+    """
     seconds: list[float] = []
+    refused = 0
     names = [f"{name}-{index}" for index in range(CONVERSATIONS)]
     randoms = [Random(index) for index in range(CONVERSATIONS)]
     # Made beforehand: what the clients compute must not be timed with the gateways.
@@ -385,24 +398,36 @@ async def _talk(ports: Sequence[int], name: str, plan: Plan, pace: Pace) -> list
     ]
 
     async def hold(index: int) -> None:
+        nonlocal refused
         random = randoms[index]
         header = f"Refold-Session: {names[index]}"
         await asyncio.sleep(random.uniform(0, min(pace.gaps)) / plan.speed)
         for turn, body in enumerate(bodies[index]):
-            # A connection each: the service closes those that are idle for longer than a pause.
-            client = Client(ports[(index + turn) % len(ports)], header, "X-At-Once: 1")
-            await client.connect()
+            port, began = ports[(index + turn) % len(ports)], monotonic()
             async with asyncio.timeout(_PATIENCE):
-                took = await client.ask(body)
-            client.close()
-            if isinstance(took, str):
-                raise RuntimeError(f"{names[index]}, turn {turn}: {took}")  # noqa: TRY004 - it failed
+                while problem := await _ask(port, header, body):
+                    if not problem.startswith(_TRY_AGAIN):
+                        raise RuntimeError(f"{names[index]}, turn {turn}: {problem}")
+                    refused += 1
+                    await asyncio.sleep(_RETRY_AFTER)
             if turn:  # the first one brings the whole history, folds or not
-                seconds.append(took.whole)
+                seconds.append(monotonic() - began)
             await asyncio.sleep(random.choice(pace.gaps) / plan.speed)
 
     await asyncio.gather(*map(hold, range(CONVERSATIONS)))
-    return seconds
+    return seconds, refused
+
+
+async def _ask(port: int, header: str, body: bytes) -> str:
+    """Ask and take the whole answer; what was wrong with it, if anything was."""
+    # A connection each: the service closes those that are idle for longer than a pause.
+    client = Client(port, header, "X-At-Once: 1")
+    await client.connect()
+    try:
+        answer = await client.ask(body)
+    finally:
+        client.close()
+    return answer if isinstance(answer, str) else ""
 
 
 async def _settle(database: str) -> None:
