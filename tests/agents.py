@@ -5,7 +5,9 @@
 # pyright: reportArgumentType=false, reportTypedDictNotRequiredAccess=false
 # Tests know which of many kinds of parts they look at.
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -21,7 +23,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 from refold import Refold
-from refold.log import CODEC, Message, Requested, Used
+from refold.log import (
+    CODEC,
+    FoldCompleted,
+    FoldFailed,
+    FoldStarted,
+    Message,
+    Requested,
+    Used,
+)
 from refold.recall.text import rebuilt
 from refold.view.profiles import PROFILES
 
@@ -164,4 +174,13 @@ def small(name="balanced", **values) -> Any:
 
 
 async def folds(memory, session="c"):
-    return await entries(memory, session, "fold.complete")
+    """The folds that are complete, once none is under way."""
+    async with asyncio.timeout(60):
+        while await _is_folding(memory, session):  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0.01)
+    return await entries(memory, session, FoldCompleted.KIND)
+
+
+async def _is_folding(memory, session):
+    kinds = Counter(one.kind for one in await memory.log.read(session))
+    return kinds[FoldStarted.KIND] > kinds[FoldCompleted.KIND] + kinds[FoldFailed.KIND]

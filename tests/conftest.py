@@ -197,10 +197,22 @@ def pytest_collection():
 
 
 def pytest_collection_finish():
-    # What was imported stays to the end: nobody needs to look through it for garbage again.
     gc.enable()
+    _freeze()
+
+
+def _freeze():
+    """What was imported stays to the end: nobody needs to look through it for garbage again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    # Many modules are imported within tests. And what a file leaves open is its own failure, not
+    # that of a test which runs when it is found.
+    if nextitem is None or nextitem.path != item.path:
+        _freeze()
 
 
 def _settings_in_environment():

@@ -81,7 +81,7 @@ class RawServer:
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             pass
         finally:
-            writer.close()
+            writer.transport.abort()
 
 
 @asynccontextmanager
@@ -138,7 +138,7 @@ class Serving:
             async with asyncio.timeout(seconds):
                 return await reader.read()
         finally:
-            writer.close()
+            writer.transport.abort()
 
     async def ask(self, target, *headers, method="GET", body=None, host="localhost"):
         """The answer to one request with this target, as it is."""

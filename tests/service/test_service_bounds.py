@@ -22,7 +22,7 @@ async def raw(address, sent, *, seconds=20.0):
         async with asyncio.timeout(seconds):
             return await reader.read()
     finally:
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_body_that_says_to_be_too_large_is_refused_before_it_comes():
@@ -85,7 +85,7 @@ async def drip(address):
         return b""
     finally:
         answer.cancel()
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_a_client_that_reads_nothing_is_dropped():
@@ -109,7 +109,7 @@ async def test_a_client_that_reads_nothing_is_dropped():
         writer.write(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         async with asyncio.timeout(20):
             await ended.wait()
-        writer.close()
+        writer.transport.abort()
 
 
 async def test_headers_without_end_are_refused():

@@ -50,7 +50,7 @@ async def test_no_path_leads_out_of_what_an_upstream_is_for():
             writer.write("\r\n".join(lines).encode())
             async with asyncio.timeout(20):
                 status = int((await reader.read()).split(b" ")[1])
-            writer.close()
+            writer.transport.abort()
             assert status in {404, 422}, path
         assert t.upstream.got == []
         for path in ("/v1/models/org%2Fname", "/v1/models/a%3Fb%23c", "/v1/files?limit=2"):
@@ -119,7 +119,7 @@ async def test_what_came_before_a_connection_was_private_is_not_believed():
     async def forging(_, writer):
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged")
         await writer.drain()
-        writer.close()
+        writer.transport.abort()
 
     server = await asyncio.start_server(forging, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

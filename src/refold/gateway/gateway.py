@@ -359,10 +359,10 @@ class Gateway:
     def _run_later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._forget)
+        task.add_done_callback(self._discard)
         return task
 
-    def _forget(self, task: "asyncio.Task[None]") -> None:
+    def _discard(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # else asyncio logs that nobody looked at it

@@ -148,7 +148,7 @@ class ManagedRequest:
             except ViewTooLarge:
                 if refused is not None:
                     break
-                # The provider says best what is too much for it.
+                # Nothing would fit: the client gets the provider's own refusal of what it sent.
                 body = self._incoming.parsed_request.raw
             sent = replace(self._proxied, body=body)
             response = await context.upstreams.send(self._upstream, sent)

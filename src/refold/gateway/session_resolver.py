@@ -54,11 +54,11 @@ from refold.wire.fingerprint import is_unique
 
 _MAX_TRIES: Final = 8
 _MAX_READ: Final = 64
-"""Answers that are read to tell those apart which have the same ids."""
+"""Answers that are read to tell apart those with the same ids."""
 _MAX_RENAMED: Final = 4
 """Answers whose names are read from the log for one request."""
 _MAX_AMBIGUOUS: Final = 4
-"""Answers of one history that are looked at so."""
+"""Answers of one history that are told apart this way."""
 _COMPACTED: Final = Note(
     "The client has shortened its history itself, and goes on with that.", {"gateway": "compacted"}
 )
@@ -243,9 +243,9 @@ class SessionResolver:
     async def _resume(
         self, incoming: IncomingRequest, location: Location, name: str | None = None
     ) -> Location:
-        """The same, or where a session waits for an answer that the client brings along.
+        """The given location, or the session that waits for an answer which the client sends along.
 
-        Only a history with an answer that the log does not have needs this second look.
+        Only a history with an answer that the log lacks needs this second look.
         """
         chain = incoming.chain
         if not isinstance(location, New | Branch):
@@ -255,12 +255,12 @@ class SessionResolver:
         rows = await self._sessions.log(incoming.tenant).marked(keys) if keys else []
         rows = [row for row in rows if name in (None, row.session)]
         pending = locate_pending(chain, rows, since)
-        return pending or await self._locate_by_name(incoming, rows, since) or location
+        return pending or await self._locate_by_answer_id(incoming, rows, since) or location
 
-    async def _locate_by_name(
+    async def _locate_by_answer_id(
         self, incoming: IncomingRequest, rows: Sequence[Marked], since: int
     ) -> Continue | None:
-        """Where the newest answer to a request has other words, and the name that it had."""
+        """The session whose answer to the same request differs, but shares a unique id."""
         chain, dialect, log = incoming.chain, incoming.dialect, self._sessions.log(incoming.tenant)
         prompts = {
             key_of("asked", chain.content[index]): index

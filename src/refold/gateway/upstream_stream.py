@@ -198,8 +198,12 @@ class Network(httpcore2.AsyncNetworkBackend):
             transport, stream = await loop.create_connection(
                 Stream, host, port, local_addr=local, happy_eyeballs_delay=_NEXT_ADDRESS_DELAY
             )
-        for option in socket_options or ():
-            transport.get_extra_info("socket").setsockopt(*option)
+        try:
+            for option in socket_options or ():
+                transport.get_extra_info("socket").setsockopt(*option)
+        except OSError as error:  # the server has reset it already
+            transport.abort()
+            raise httpcore2.ConnectError(str(error)) from error
         return stream
 
     async def sleep(self, seconds: float) -> None:

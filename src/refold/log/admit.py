@@ -216,9 +216,7 @@ def admit_new(session: str, drafts: Sequence[Draft], expected: int | None, facts
         # clock are refused.
         not_before = facts.now - _CLOCK_TOLERANCE
     if min(draft.at for draft in drafts) < not_before:
-        raise SessionForgotten(
-            f"The drafts are older than the day session {session!r} was forgotten."
-        )
+        raise SessionForgotten(f"The drafts were made before session {session!r} was forgotten.")
     return _place(state, drafts, facts)
 
 

@@ -92,7 +92,7 @@ async def forget(log: Log, session: str, span: Span | None = None) -> Erased:
                 await log.forget(board, Span(fact.number, fact.number))
                 facts += 1
     titles = await _unsourced_titles(log, session, span) if span is not None else []
-    # These first: if a crash left only them, it would be lost what they are made of.
+    # Titles go first: if a crash left only the titles, nothing would show whose words they hold.
     for seq in titles:
         await log.forget(session, Span(seq, seq))
     erased = await log.forget(session, span)

@@ -316,7 +316,7 @@ class Folds:
         if ended is None or not ended.completed or event is None or event.fold != str(fold):
             reason = ended.reason if ended and ended.reason else "it came to no end"
             if reason == CANCELLED:
-                raise FoldCancelled("The fold was cancelled.")
+                raise FoldCancelled("The fold was canceled.")
             what = reason.removeprefix(f"{FoldNotMade.__name__}: ")
             what = what if what != reason else f"The fold could not be made: {reason}"
             raise FoldNotMade(f"{what.rstrip('.')}.")

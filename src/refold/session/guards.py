@@ -1,8 +1,8 @@
 """Guards around the folds of a session.
 
 `Guards` reports what keeps a session from folding usefully, `MemoryPressure` when a process takes
-up too much memory. `Recovery` ends folds whose process
-died, and `RereadGuard` pins what is read again after a fold.
+up too much memory. `Recovery` finishes or closes folds whose process died, and `RereadGuard` pins
+what is read again after a fold.
 """
 
 import asyncio

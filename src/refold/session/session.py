@@ -72,7 +72,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 TIGHTER = (0.9, 0.7, 0.5, 0.25)
-"""What is tried next, as a share of the request refused last, refusal by refusal."""
+"""After the first, second … refusal in a row: the share of the refused request's tokens that the
+next one may have. Its length is how often a request is tried again."""
 _JSON: Final = "application/json"
 
 LateMessages = Callable[[], Awaitable[Sequence[bytes]]]
@@ -569,7 +570,7 @@ class Session:
         return await self._live.log.fork(self._live.name, new, at=at)
 
     async def forget(self, span: Span) -> Erased:
-        """Erase these entries for good, with every fold and record that rests on them."""
+        """Erase these entries for good, with every fold, record, fact and title made of them."""
         live = self._live
         await live.catch_up()  # what is forgotten now cannot be reported later
         erased = await forget(live.log, live.name, span)

@@ -7,10 +7,11 @@ rule literally on each request.
 The order, in each plan (of two proposals for one part the later counts: `PlanBuilder.apply`):
 
 1. what the plan before decided, as far as it lasts, then emergency, restore, oversized, folds,
-   findings, pins, scope, rendered (`_carry_over`);
-2. trim; to make room also dedupe, archive and arguments (`_plan_sticky`, `_compact_to`,
+   findings, pins, scope, rendered, and after an emergency or a restore withdraw_lost
+   (`_carry_over`);
+2. trim; to make room also dedupe, archive and arguments (`_draft`, `_compact_to`,
    `_apply_rules`);
-3. window and pair (`_plan_sticky`, `_rewrite`);
+3. window and pair (`_draft`, `_apply_rules`);
 4. fit, and the markers for what is left out (`_fit`, `_insert_markers`).
 
 A plan that only adds to the one before has oversized, scope and pair (`continuation`).
@@ -98,12 +99,12 @@ def _plan(  # noqa: PLR0913 - one is a choice
         budget._replace(refused=refused),
         prompt_follows=prompt_follows,
     )
-    draft = _plan_sticky(start, profile, marks, before, due=added is not None)
+    draft = _draft(start, profile, marks, before, due=added is not None)
     if refused or budget.restored:
         draft = draft._replace(cause=draft.cause or ("limit" if refused else "restart"))
     if added is not None and not draft.cause and added.tokens <= marks.room:
         return replace(added, tried=draft.tried)
-    return _rewrite(draft, profile, budget, marks, before)
+    return _finish(draft, profile, budget, marks, before)
 
 
 def continuation(
@@ -263,7 +264,7 @@ def _replace_oversized(builder: PlanBuilder, marks: Thresholds, *, prompt_follow
     return LeftOut(count, before - builder.total, count)
 
 
-def _plan_sticky(
+def _draft(
     start: tuple[PlanBuilder, LeftOut],
     profile: Profile,
     marks: Thresholds,
@@ -338,10 +339,10 @@ def _settled_rows(builder: PlanBuilder, profile: Profile, marks: Thresholds) -> 
     return inputs.steps[index] if index < len(inputs.rows) else index
 
 
-def _rewrite(
+def _finish(
     draft: _Draft, profile: Profile, budget: Budget, marks: Thresholds, before: Plan | None
 ) -> Plan:
-    """A plan in which every policy has its say."""
+    """The draft as a plan: fitted into the limit, with markers for what is left out."""
     builder, inputs = draft.builder, draft.builder.inputs
     cause, left_out = draft.cause, draft.left_out
     # Fitting itself may have to insert these messages.

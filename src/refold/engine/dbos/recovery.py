@@ -35,13 +35,13 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid = %(pid)s AND application_name = %(name)s
 """
 _MAX_NAME: Final = 63  # of a connection
-_WITHOUT_GRACE: Final = 5.0  # seconds to confirm a lock where, without a grace, a free one is death
+_WITHOUT_GRACE: Final = 5.0  # seconds to confirm a lock in, when a free one means death at once
 _PAUSE: Final = 0.1
 _SILENT: Final = 3
 """How many grace periods a worker may be connected without a beat. It beats eight times in each."""
 _STILL: Final = 4
-"""In halves of the grace. A worker that was suspended for longer, twice the grace, assumes that
-others took over; they wait for `_SILENT` graces."""
+"""In halves of the grace, so twice the grace: a worker suspended for longer assumes that others
+took over its folds. They do so only after `_SILENT` graces."""
 STRAY: Final = 10.0
 """Seconds until a fold that DBOS delivered, and that no worker claimed, is queued again."""
 RETENTION_SECONDS: Final = 600.0
@@ -216,7 +216,7 @@ class Liveness:
 
     def dead(self, workers: Iterable[WorkerState]) -> list[WorkerState]:
         """Those whose lock has been free, or whose beat has not changed, for too long."""
-        workers = list(workers)
+        workers = list(workers)  # a new beat makes another `WorkerState`, with an age of its own
         return [
             *self._disconnected.too_old(worker for worker in workers if not worker.held),
             *self._silent.too_old(worker for worker in workers if worker.held),

@@ -2,7 +2,8 @@
 
 A session's name may contain a slash, so a path is split before it is decoded: `%2F` stays within
 its segment. The caller is authenticated before the body is read. Every error is problem+json.
-A route says who may call it by the annotation of one parameter: `Reader`, `Writer` or `Admin`.
+A route says who may call it by the annotation of one parameter: `Reader`, `Writer`, `Admin` or
+`Operator`.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -111,6 +112,8 @@ def using(service: Service, caller: Caller, name: str) -> AbstractAsyncContextMa
 
 
 class Route(APIRoute):
+    """Authenticates the caller and checks the role before the body is read."""
+
     def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:  # noqa: ANN401 - FastAPI's own
         self._caller = _caller_for(endpoint)
         how["openapi_extra"] = {"x-role": self._caller.role}
