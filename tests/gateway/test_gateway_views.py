@@ -4,6 +4,7 @@ legal, the client's own, and what the log says was sent.
 
 import json
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from amounts import amount, seed_of
@@ -13,6 +14,7 @@ from refold.errors import FoldError, InvalidInput
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.cache_marks import marks_of
 from refold.gateway.dialects.events import Events
+from refold.gateway.history import match_rows
 from refold.log import FoldCompleted, Span
 from refold.models.catalog import ModelSettings
 from refold.recall.text import rebuilt
@@ -270,6 +272,21 @@ async def steer(world, session, random):
                     await one.next_messages()
         except (FoldError, InvalidInput):
             pass
+
+
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_a_first_message_that_is_said_again_before_the_tail_is_the_first(path):
+    words = ["Go on.", "One.", "Go on.", "Two.", "And then?"]
+    roles = ["user", "assistant"] * 3
+    messages = [
+        json.dumps({"role": role, "content": text}).encode()
+        for role, text in zip(roles, words, strict=False)
+    ]
+    dialect = DIALECTS[path]
+    shown = {1: messages[0], 4: messages[3], 5: messages[4]}
+    rows = [SimpleNamespace(seq=seq, payload=payload) for seq, payload in shown.items()]
+    inputs = SimpleNamespace(rows=rows, wire=wire_for(dialect.name))
+    assert match_rows(dialect, messages, inputs) == {1: 0, 4: 3, 5: 4}
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))

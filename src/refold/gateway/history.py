@@ -222,14 +222,19 @@ class _RowMatcher:
         return [message.content, *names]
 
     def _match_ends(self) -> None:
-        """Pair while both agree, from the end and then from the front."""
+        """Pair while both agree: the newest, which is always there; from the front; from the end.
+
+        What a view keeps of the beginning may be said again right before what it keeps of the end.
+        """
         messages = [index for index, message in enumerate(self._theirs) if self._keys(message)]
         rows = [row for row, message in enumerate(self._ours) if self._keys(message)]
         shorter, last, first = min(len(messages), len(rows)), 0, 0
-        while last < shorter and self._match(messages[-1 - last], rows[-1 - last]):
-            last += 1
+        if shorter and self._match(messages[-1], rows[-1]):
+            last = 1
         while first < shorter - last and self._match(messages[first], rows[first]):
             first += 1
+        while last < shorter - first and self._match(messages[-1 - last], rows[-1 - last]):
+            last += 1
 
     def _match(self, index: int, row: int) -> bool:
         if set(self._keys(self._theirs[index])).isdisjoint(self._keys(self._ours[row])):
