@@ -11,7 +11,7 @@ from refold.testing.gateway import conversation, sent_again, source
 
 NAMED = {dialect.name: dialect for dialect in DIALECTS.values()}
 MARKING = ["openai-chat", "anthropic-messages"]
-COUNT = amount(few=30, quick=30, ci=300, nightly=3_000, thorough=20_000)
+COUNT = amount(few=200, quick=200, ci=300, nightly=3_000, thorough=20_000)
 SEEDS = seeds(COUNT)
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
