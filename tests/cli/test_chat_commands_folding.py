@@ -5,6 +5,7 @@
 # Tests know what they look at: the fakes do as much as a command needs.
 
 import asyncio
+import json
 import re
 
 import pytest
@@ -16,12 +17,16 @@ from chatting import (
     talked,
 )
 from pydantic_ai.models.function import FunctionModel
+from typer.testing import CliRunner
 
+from refold.cli.app import app
 from refold.cli.chat.text import event_lines
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
-from refold.fold.checkpoints import EMPTY
+from refold.fold.checkpoints import EMPTY, checkpoints
 from refold.log import CODEC, FoldStarted
 from refold.session.explain import explanation
+from refold.stores import open_store
+from refold.terminal_text import counted
 
 BIG = "word " * 1_500
 
@@ -51,6 +56,38 @@ async def long_talk(**more):
     chat = chat_with(**more)
     await chat.say(*(f"{nth} {BIG}" for nth in range(3)), "read a.txt", "end")
     return chat
+
+
+async def test_sessions_lists_the_numbers_of_the_chat(tmp_path):
+    async with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        chat = await long_talk(store=store)
+
+        async def listed():
+            """Tokens and folds by `refold sessions`, the status, /context, /explain, /unfold."""
+            ran = CliRunner().invoke
+            command = ["sessions", "--json", "--store", f"sqlite:///{tmp_path / 'a.db'}"]
+            [one] = json.loads((await asyncio.to_thread(ran, app, command)).stdout)
+            await chat.conversation.look()
+            folds = await checkpoints(chat.conversation.log, "talk")
+            assert one["tokens"] == chat.conversation.status.filled.total
+            assert one["folds"] == len(folds)
+            shown = await chat.type("/context")
+            assert f"The next request has about {one['tokens']:,} tokens" in shown
+            assert ("fold" in shown.split("/unfold")[0].split("characters")[1]) == bool(folds)
+            assert not folds or counted(len(folds), "fold") in shown
+            return one["folds"]
+
+        assert await listed() == 0
+        await chat.type("/compact")
+        assert await listed() == 1
+        await chat.say("more", f"of {BIG}", "and more")
+        await chat.type("/compact")
+        assert await listed() == 2
+        await chat.type("/undo")
+        assert await listed() == 1
+        chat.surface.answers = ["yes"]
+        await chat.type("/unfold 1")
+        assert await listed() == 0
 
 
 async def test_a_fold_that_frees_nothing_is_no_default():

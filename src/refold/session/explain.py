@@ -57,6 +57,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     model: str | None = None,
     window: int | None = None,
     target_tokens: int | None = None,
+    every: bool = True,
 ) -> Explanation:
     """Explain why each part of a session is in its next request or not; nothing is sent.
 
@@ -67,6 +68,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         model: The model, by default that of the last request.
         window: The model's window, if you know better.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
+        every: Also cover the entries that the view does not need.
     """
     settings = load_settings(profile or (await log.info(session)).profile)
     visible = await log.visible(session, last=settings.profile.window.read or None)
@@ -95,10 +97,8 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
             tools=account.tools, instructions=instructions, reserve=account.reserve
         )
     plan = project(inputs, values, budget, before and before.plan)
-    # The explanation covers the entries that the view does not need, too.
-    missing = subtract(
-        up_to(visible.info.entries), spans_of(entry.seq for entry in visible.entries)
-    )
+    read = spans_of(entry.seq for entry in visible.entries)
+    missing = subtract(up_to(visible.info.entries), read) if every else ()
     others = [entry for span in missing for entry in await log.read(session, span)]
     return explain_request(
         inputs,
