@@ -45,8 +45,9 @@ async def test_compact_previews_asks_folds_and_reports():
     assert re.search(r"goes +6 messages", shown)
     assert re.search(r"stays +4 messages", shown)
     assert re.search(r"tokens +\d+ now → about \d+ then", shown)
-    assert re.search(r"Folded: 6 messages\. The next request has \d+ tokens (less|more)\.", shown)
-    assert "It is checkpoint 1" in shown
+    assert re.search(
+        r"Folded 6 messages as checkpoint 1\. The next .+ \d+ tokens (less|more)\.", shown
+    )
     assert len(await chat.model_context()) == len(before) - 5
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
@@ -127,7 +128,7 @@ async def test_a_preview_says_who_writes_the_summary(place, setting, writer):  #
 
 async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
     chat = await long_talk()
-    for beneath in (0, 8):  # the second one covers the first
+    for nth, beneath in enumerate((0, 8), 1):  # the second one covers the first
         before = await request_tokens(chat)
         shown = " ".join((await chat.type("/compact")).split())
         after = await request_tokens(chat)
@@ -143,7 +144,7 @@ async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
         [words] = re.findall(r"goes (.+?), into one summary", shown)
         assert words == f"{goes} messages" + f" ({beneath} of them folded before)" * bool(beneath)
         less = f"The next request has {before - after:,} tokens less."
-        assert f"Folded: {words}. {less}" in shown
+        assert f"Folded {words} as checkpoint {nth}. {less}" in shown
         # What the fold replaced, in full: another number, under another name.
         chat.surface.picks = [None]
         await chat.type("/unfold")
@@ -206,7 +207,7 @@ async def test_compact_in_co_cli_leaves_two_messages_and_clear_none():
     words = "The quick brown fox jumps over the lazy dog near the river bank. " * 30
     await chat.say(f"first {words}", f"second {words}", f"third {words}")
     shown = await chat.type("/compact")
-    assert "Folded: 6 messages." in shown
+    assert "Folded 6 messages as checkpoint 1." in shown
     assert len(await chat.model_context()) == 2
     await chat.type("/clear")
     assert await chat.model_context() == []

@@ -188,9 +188,9 @@ async def _show_result(chat: Chat, result: Compacted) -> None:
     number = next(numbers, result.checkpoint)
     messages = _messages(result.messages_removed, result.folded)
     tokens, less = result.tokens_removed, "less" if result.tokens_removed >= 0 else "more"
-    what = f"Folded: {messages}. The next request has {counted(abs(tokens), 'token')} {less}."
-    if number is not None:
-        what += f" It is checkpoint {number}."
+    name = f" as checkpoint {number}" if number is not None else ""
+    size = f"{counted(abs(tokens), 'token')} {less}"
+    what = f"Folded {messages}{name}. The next request has {size}."
     path = result.checkpoint_path
     say(chat, what, *([faint(f"Kept in {clean(path)}.")] if path else []))
 
