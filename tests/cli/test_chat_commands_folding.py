@@ -5,23 +5,29 @@
 # Tests know what they look at: the fakes do as much as a command needs.
 
 import asyncio
+import json
 import re
 
 import pytest
 from chatting import (
     answer,
     chat_with,
+    model_of,
     place,  # noqa: F401 - for every test
     streamed,
     talked,
 )
 from pydantic_ai.models.function import FunctionModel
+from typer.testing import CliRunner
 
+from refold.cli.app import app
 from refold.cli.chat.text import event_lines
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
-from refold.fold.checkpoints import EMPTY
+from refold.fold.checkpoints import EMPTY, checkpoints
 from refold.log import CODEC, FoldStarted
 from refold.session.explain import explanation
+from refold.stores import open_store
+from refold.terminal_text import counted
 
 BIG = "word " * 1_500
 
@@ -39,8 +45,9 @@ async def test_compact_previews_asks_folds_and_reports():
     assert re.search(r"goes +6 messages", shown)
     assert re.search(r"stays +4 messages", shown)
     assert re.search(r"tokens +\d+ now → about \d+ then", shown)
-    assert re.search(r"Removed from the view: 6 messages and -?\d+ tokens\.", shown)
-    assert "It is checkpoint 1" in shown
+    assert re.search(
+        r"Folded 6 messages as checkpoint 1\. The next .+ \d+ tokens (less|more)\.", shown
+    )
     assert len(await chat.model_context()) == len(before) - 5
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
@@ -51,6 +58,38 @@ async def long_talk(**more):
     chat = chat_with(**more)
     await chat.say(*(f"{nth} {BIG}" for nth in range(3)), "read a.txt", "end")
     return chat
+
+
+async def test_sessions_lists_the_numbers_of_the_chat(tmp_path):
+    async with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        chat = await long_talk(store=store)
+
+        async def listed():
+            """Tokens and folds by `refold sessions`, the status, /context, /explain, /unfold."""
+            ran = CliRunner().invoke
+            command = ["sessions", "--json", "--store", f"sqlite:///{tmp_path / 'a.db'}"]
+            [one] = json.loads((await asyncio.to_thread(ran, app, command)).stdout)
+            await chat.conversation.look()
+            folds = await checkpoints(chat.conversation.log, "talk")
+            assert one["tokens"] == chat.conversation.status.filled.total
+            assert one["folds"] == len(folds)
+            shown = await chat.type("/context")
+            assert f"The next request has about {one['tokens']:,} tokens" in shown
+            assert ("fold" in shown.split("/unfold")[0].split("characters")[1]) == bool(folds)
+            assert not folds or counted(len(folds), "fold") in shown
+            return one["folds"]
+
+        assert await listed() == 0
+        await chat.type("/compact")
+        assert await listed() == 1
+        await chat.say("more", f"of {BIG}", "and more")
+        await chat.type("/compact")
+        assert await listed() == 2
+        await chat.type("/undo")
+        assert await listed() == 1
+        chat.surface.answers = ["yes"]
+        await chat.type("/unfold 1")
+        assert await listed() == 0
 
 
 async def test_a_fold_that_frees_nothing_is_no_default():
@@ -89,7 +128,7 @@ async def test_a_preview_says_who_writes_the_summary(place, setting, writer):  #
 
 async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
     chat = await long_talk()
-    for _ in range(2):  # the second one covers the first
+    for nth, beneath in enumerate((0, 8), 1):  # the second one covers the first
         before = await request_tokens(chat)
         shown = " ".join((await chat.type("/compact")).split())
         after = await request_tokens(chat)
@@ -102,7 +141,10 @@ async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
         assert f"{before:,} → {after:,} tokens" in line
         [goes] = re.findall(r"goes (\d+) messages", shown)
         assert f": {goes} messages, " in line
-        assert f"Removed from the view: {goes} messages and {before - after:,} tokens." in shown
+        [words] = re.findall(r"goes (.+?), into one summary", shown)
+        assert words == f"{goes} messages" + f" ({beneath} of them folded before)" * bool(beneath)
+        less = f"The next request has {before - after:,} tokens less."
+        assert f"Folded {words} as checkpoint {nth}. {less}" in shown
         # What the fold replaced, in full: another number, under another name.
         chat.surface.picks = [None]
         await chat.type("/unfold")
@@ -121,6 +163,7 @@ async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
     undone = await chat.type("/undo")
     undone += await chat.type("/undo") + await chat.type("/undo") + await chat.type("/undo")
     assert f"({goes} messages, {full} tokens in full)" in undone
+    assert "1 fold beneath it stands again for the others." in undone
 
 
 async def request_tokens(chat):
@@ -164,7 +207,7 @@ async def test_compact_in_co_cli_leaves_two_messages_and_clear_none():
     words = "The quick brown fox jumps over the lazy dog near the river bank. " * 30
     await chat.say(f"first {words}", f"second {words}", f"third {words}")
     shown = await chat.type("/compact")
-    assert "Removed from the view: 6 messages" in shown
+    assert "Folded 6 messages as checkpoint 1." in shown
     assert len(await chat.model_context()) == 2
     await chat.type("/clear")
     assert await chat.model_context() == []
@@ -270,3 +313,14 @@ async def test_unfold_turns_pages():
     shown = await chat.type("/unfold 1")
     assert "characters 1 to" in shown
     assert [answers for _, answers in chat.surface.questions[1:]] == [("no", "more", "yes")] * 3
+
+
+async def test_what_does_not_fit_is_a_sum_that_adds_up():
+    chat = chat_with({"function:tight": model_of("tight", 8_000)})
+    await chat.say(*(f"{nth} {BIG}" for nth in range(6)))
+    shown = " ".join((await chat.type("/unfold 1")).split())
+    [said] = re.findall(r"It does not fit: (.+), in a window of 8,000\.", shown)
+    parts, _, whole = said.rpartition(" make ")
+    assert "2,000 kept for the answer and" in parts
+    assert "in case we count too low" in parts
+    assert sum(map(number, re.findall(r"[\d,]*\d", parts))) == number(whole) > 8_000

@@ -25,12 +25,16 @@ from refold.cli.chat.models.providers import (
     missing_key,
     model_of,
 )
+from refold.cli.chat.surface import ChatOptions
 from refold.errors import InvalidInput, NoModel, RefoldError
 from refold.models import ModelSettings, facts_of
 from refold.settings import Settings
 from refold.view.profiles import BALANCED
 
 pytest.importorskip("pydantic_ai")
+
+from refold.cli.chat.assembly import chat_setup
+from refold.cli.chat.endpoint import Endpoint, endpoint_of
 
 PLAIN = Settings(BALANCED, {}, {})
 SECRET = "sk-do-not-show-4711"  # noqa: S105 - what must never be seen
@@ -255,6 +259,50 @@ def test_a_server_is_named_in_one_way():
     for wrong in ("nonsense", "http://", "ftp://x/v1", "http://127.0.0.1:99999/v1", "http://[/"):
         with pytest.raises(InvalidInput, match="address"):
             chosen_model("local", PLAIN, {}, base_url=wrong)
+
+
+TWO = {"/v1/models": {"data": [{"id": "harbor-small"}, {"id": "qwen3:8b"}]}}
+
+
+def test_a_model_of_a_server_needs_no_prefix(here):
+    with serving(TWO) as url:
+        for name in ("harbor-small", "qwen3:8b"):
+            for named in ({"base_url": url}, {}):
+                here(*([] if named else [url]))
+                chosen = chosen_model(name, PLAIN, {}, **named)
+                assert (chosen.name, chosen.base_url) == (f"local:{name}", url)
+        with pytest.raises(NoModel, match="no server here has") as raised:
+            chosen_model("harbor-smal", PLAIN, {}, base_url=url)
+        assert "Did you mean local:harbor-small?" in raised.value.fix
+        with pytest.raises(NoModel, match="anthropic:claude-sonnet-4-5"):
+            chosen_model("claude-sonnet-4-5", PLAIN, {}, base_url=url)
+    with pytest.raises(NoModel, match="No model server answers"):
+        chosen_model("harbor-small", PLAIN, {}, base_url=url)
+    here()
+    configured = Settings(BALANCED, {"local:harbor-small": ModelSettings(window=9_000)}, {})
+    with pytest.raises(NoModel, match="No local server answers"):
+        chosen_model("harbor-small", configured, {})
+    with pytest.raises(NoModel, match="anthropic:claude-sonnet-4-5"):
+        chosen_model("claude-sonnet-4-5", PLAIN, {})
+
+
+async def test_model_finds_a_model_of_the_chats_server_by_its_bare_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("DEEPSEEK_API_KEY", SECRET)
+
+    async def new(_):
+        return None
+
+    with serving(TWO) as url:
+        store = f"sqlite:///{tmp_path / 'a.db'}"
+        options = ChatOptions(store, "default", model="harbor-small", base_url=url, board=False)
+        async with chat_setup(options, print, new) as setup:
+            named = setup.parts.model_named
+            assert setup.parts.model.model_id == "local:harbor-small"
+            assert endpoint_of(named("qwen3:8b")) == Endpoint("local:qwen3:8b", url)
+            assert endpoint_of(named("harbor-small")) == Endpoint("local:harbor-small", url)
+            assert endpoint_of(named("deepseek:x")).address != url
 
 
 def test_a_key_goes_only_to_the_server_that_it_belongs_to(here):

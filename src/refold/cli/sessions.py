@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Final, NamedTuple
@@ -25,15 +26,17 @@ from refold.cli.outcome import exit_on_error
 from refold.cli.output import GAP, NOTHING, Line, ago, print_lines, terminal_width
 from refold.cli.transcript import Placed, last_messages, lines_of, readable
 from refold.cli.transcript import as_json as moment_json
-from refold.errors import SessionForgotten, SessionNotFound
+from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
 from refold.exports.moments import MessageMoment, Moment, day_and_time, moments
+from refold.fold.checkpoints import checkpoints
 from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
 from refold.log.entry import check_name
 from refold.log.text import placed_words
 from refold.memory.board import conversations
 from refold.recall.search import SearchHit, search, terms_of
 from refold.recall.text import shapes_of, wire_of
+from refold.session.explain import explanation
 from refold.terminal_text import Piece, columns, counted, first_words, padded, wrapped
 
 _MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
@@ -44,12 +47,13 @@ _EXCERPT_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A session and its last request."""
+    """A session, with the model and the profile of its last request."""
 
     info: SessionInfo
     folds: int
+    """As the chat's `/unfold` numbers them, with those beneath others."""
     tokens: int | None = None
-    """Sent by the last request."""
+    """Of the whole next request, as `refold explain` counts them; None before the first one."""
     model: str | None = None
     profile: str | None = None
     opening: str = ""
@@ -84,7 +88,9 @@ def sessions(  # noqa: PLR0913 - an option each
 
     Boards are not listed: `refold board` reads the one of this branch.
 
-    Tokens, model and profile are those of a session's last request.
+    Tokens are those of the whole next request, as in the chat's `/context` and `refold explain`:
+    with instructions, tools and the newest answer. Folds are those that `/unfold` can open. Model
+    and profile are those of the last request.
 
     Example: refold sessions --search parcel
     """
@@ -124,15 +130,18 @@ async def _listed(log: Log, info: SessionInfo) -> Listed | None:
     except (SessionForgotten, SessionNotFound):
         return None
     opening = "" if info.title else await _opening(log, info)
-    listed = Listed(info, len(visible.outline.folds), opening=opening)
+    listed = Listed(info, len(await checkpoints(log, info.session)), opening=opening)
     for entry in visible.entries:
         if entry.seq == visible.outline.record:
             match CODEC.decode(entry):
                 case Requested(plan=dict() as plan, model=model):
-                    tokens, profile = plan.get("tokens"), plan.get("profile")
+                    profile, tokens = plan.get("profile"), None
+                    with suppress(RefoldError):  # nothing of it fits, or something is gone
+                        found = await explanation(log, info.session, every=False)
+                        tokens = found.account.sent
                     return replace(
                         listed,
-                        tokens=tokens if isinstance(tokens, int) else None,
+                        tokens=tokens,
                         model=model,
                         profile=profile if isinstance(profile, str) else None,
                     )
@@ -215,12 +224,9 @@ def _cells(session: Listed, now: int) -> dict[str, str]:
 def _session_json(session: Listed) -> dict[str, object]:
     fields = session_json(session.info)
     profile = fields.pop("profile")
-    last = {
-        "tokens": session.tokens,
-        "model": session.model,
-        "profile": session.profile or profile,
-    }
-    return fields | {"opened_with": profile, "folds": session.folds, "last_request": last}
+    last = {"model": session.model, "profile": session.profile or profile}
+    counts = {"tokens": session.tokens, "folds": session.folds}
+    return fields | {"opened_with": profile, **counts, "last_request": last}
 
 
 def search_(  # noqa: PLR0913 - an option each

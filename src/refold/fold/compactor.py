@@ -278,15 +278,19 @@ def preview(
     """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
     shown_names = {*identifiers(summary.text)}
     lost = [name.name for name in summary.ledger if name.name not in shown_names]
-    total = max(boundary.messages, summary.messages)
     return Preview(
         boundary.spans,
-        total,
+        summary.messages,
         messages - boundary.messages,
         tokens,
         tokens - boundary.tokens + shown_tokens(summary, counter),
         summary.text,
         len(lost),
         tuple(lost[:MAX_NAMES]),
-        folded=total - boundary.messages,
+        folded=folded_before(boundary, summary),
     )
+
+
+def folded_before(boundary: Boundary, summary: Summary) -> int:
+    """Of the messages that a summary stands for, those that an earlier fold has replaced."""
+    return max(0, summary.messages - boundary.messages)

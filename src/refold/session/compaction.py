@@ -23,7 +23,16 @@ from refold.errors import (
     NothingToFold,
     RefoldError,
 )
-from refold.fold.compactor import AUTO, MANUAL, Compactor, Preview, Remember, context, preview
+from refold.fold.compactor import (
+    AUTO,
+    MANUAL,
+    Compactor,
+    Preview,
+    Remember,
+    context,
+    folded_before,
+    preview,
+)
 from refold.fold.events import CompactionWait
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, everything, left_out, needed, state_of
@@ -91,11 +100,14 @@ class Compacted:
 
     fold: UUID
     messages_removed: int
+    """For how many messages the summary stands, with those of the folds beneath it."""
     tokens_removed: int
     summary: Summary
     checkpoint: int | None = None
     """The number of its checkpoint, if checkpoints are written."""
     checkpoint_path: str | None = None
+    folded: int = 0
+    """Of the messages, those that an earlier fold had replaced already."""
 
 
 def fold_values(setup: Setup, budget: Budget | None = None) -> Fold:
@@ -309,9 +321,9 @@ class Folds:
         self._events.report(CompactionWait(cause))
         ended = await self._engine.wait(self._live.name, fold)
         await self._live.catch_up()
-        return self._result(fold, ended)
+        return self._result(fold, ended, where)
 
-    def _result(self, fold: UUID, ended: Ended | None) -> Compacted:
+    def _result(self, fold: UUID, ended: Ended | None, where: Boundary) -> Compacted:
         event = self._events.last
         if ended is None or not ended.completed or event is None or event.fold != str(fold):
             reason = ended.reason if ended and ended.reason else "it came to no end"
@@ -320,13 +332,15 @@ class Folds:
             what = reason.removeprefix(f"{FoldNotMade.__name__}: ")
             what = what if what != reason else f"The fold could not be made: {reason}"
             raise FoldNotMade(f"{what.rstrip('.')}.")
+        summary = parse(ended.summary)
         return Compacted(
             fold,
             event.messages_removed,
             event.tokens_removed,
-            parse(ended.summary),
+            summary,
             event.checkpoint,
             event.checkpoint_path,
+            folded_before(where, summary),
         )
 
     async def preview(self) -> Preview:

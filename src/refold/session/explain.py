@@ -31,14 +31,14 @@ from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts
 from refold.recall.text import last_record, plan_of
 from refold.session.live_view import LiveView
 from refold.settings import load_settings
-from refold.view.budget import PER_MESSAGE, Account
+from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE, Account, thresholds
 from refold.view.explain import Explanation
 from refold.view.explain import explain as explain_request
 from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.profiles import PROFILES
 from refold.view.profiles import profile as shipped_profile
-from refold.view.project import project
-from refold.view.view_input import ViewInput
+from refold.view.project import project, unrewritten
+from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
 
 _CONTROL: Final = frozenset(kind.KIND for kind in KINDS if kind.CONTROL)
@@ -57,6 +57,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     model: str | None = None,
     window: int | None = None,
     target_tokens: int | None = None,
+    every: bool = True,
 ) -> Explanation:
     """Explain why each part of a session is in its next request or not; nothing is sent.
 
@@ -67,6 +68,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         model: The model, by default that of the last request.
         window: The model's window, if you know better.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
+        every: Also cover the entries that the view does not need.
     """
     settings = load_settings(profile or (await log.info(session)).profile)
     visible = await log.visible(session, last=settings.profile.window.read or None)
@@ -95,10 +97,8 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
             tools=account.tools, instructions=instructions, reserve=account.reserve
         )
     plan = project(inputs, values, budget, before and before.plan)
-    # The explanation covers the entries that the view does not need, too.
-    missing = subtract(
-        up_to(visible.info.entries), spans_of(entry.seq for entry in visible.entries)
-    )
+    read = spans_of(entry.seq for entry in visible.entries)
+    missing = subtract(up_to(visible.info.entries), read) if every else ()
     others = [entry for span in missing for entry in await log.read(session, span)]
     return explain_request(
         inputs,
@@ -157,12 +157,30 @@ async def _model_at(log: Log, session: str, seq: int) -> str:
     raise InvalidInput(f"Entry {seq} is no request record.")
 
 
+class Needed(NamedTuple):
+    """The tokens that a request would take up in the window, and for what."""
+
+    spans: int
+    """For the messages of the spans, as they were said."""
+    others: int
+    """For all else that is sent."""
+    reserve: int
+    """Kept for the answer."""
+    margin: int
+    """Kept because the count may be too low."""
+    above: int
+    """Above a limit that is smaller than the window: your own, or the provider's."""
+    window: int
+
+
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """How the messages of some spans would appear in the next request."""
 
     fits: bool
     """Whether the request can be sent without leaving whole messages out."""
+    needed: Needed
+    """What it would take up if nothing were rewritten or left out."""
     messages: tuple[Line, ...] = ()
     """Those of the spans, each with what becomes of its parts; empty where nothing can be sent."""
 
@@ -202,13 +220,20 @@ async def forecast(live: LiveView, spans: Sequence[Span], said: bytes, *, unfold
         account = live.previous.plan.account
         instructions = max(budget.instructions, account.system)
         budget = budget._replace(tools=account.tools, instructions=instructions)
+    profile, before = live.view.profile, live.view.plan
+    marks = thresholds(profile, budget, inputs.counter.spread, instructions=inputs.instructions)
+    whole = unrewritten(inputs, profile, budget, before, limits=False) + marks.floor
+    inside = sum(weight(row) for row in inputs.rows if any(row.seq in span for span in spans))
+    window = budget.window or ASSUMED_WINDOW
+    margin, above = marks.limit - marks.room - marks.floor, window - budget.reserve - marks.limit
+    needed = Needed(inside, whole - inside, budget.reserve, max(0, margin), max(0, above), window)
     try:
-        plan = project(inputs, live.view.profile, budget, live.view.plan)
+        plan = project(inputs, profile, budget, before)
     except ViewTooLarge:
-        return Forecast(fits=False)
+        return Forecast(fits=False, needed=needed)
     lines = lines_of(inputs, plan)
     messages = tuple(line for line in lines if any(line.seq in span for span in spans))
-    return Forecast(not plan.left_out.messages, messages)
+    return Forecast(not plan.left_out.messages, needed, messages)
 
 
 async def _read_unfolded(live: LiveView, unfolded: Iterable[Span]) -> ViewInput:

@@ -28,7 +28,13 @@ from refold.cli.chat.endpoint import (
     stored_endpoint,
 )
 from refold.cli.chat.models.agents import agent_at, has_refold, plain_agent
-from refold.cli.chat.models.providers import LOCAL, Choice, chosen_model, model_of
+from refold.cli.chat.models.providers import (
+    LOCAL,
+    Choice,
+    chosen_model,
+    model_of,
+    names_provider,
+)
 from refold.cli.chat.surface import ChatOptions, Surface
 from refold.cli.chat.tools.files import file_tools
 from refold.cli.left_out import left_out_notice
@@ -180,9 +186,10 @@ def _not_resumed(session: str, stored: Endpoint, error: RefoldError) -> NoModel:
 
 
 def _model_named(settings: Settings, base_url: str | None, first: Choice, name: str) -> Model:
-    """Another model; those of the first one's provider are on the same server."""
+    """Another model; those of the first one's provider, or of none, are on the same server."""
     same_provider = name.partition(":")[0] == first.name.partition(":")[0]
-    server = (base_url or first.base_url) if same_provider else None
+    here = same_provider or not names_provider(name)
+    server = (base_url or first.base_url) if here else None
     return model_of(chosen_model(name, settings, os.environ, base_url=server), os.environ)
 
 

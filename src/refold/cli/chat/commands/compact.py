@@ -40,6 +40,7 @@ from refold.recall.text import label
 from refold.recall.unfold import Cursor, Piece, spans_of_fold
 from refold.recall.unfold import unfold as page_of
 from refold.session import Compacted, Session
+from refold.session.explain import Needed
 from refold.terminal_text import counted
 from refold.wire import Shape
 
@@ -50,6 +51,13 @@ _READ_ON: Final = (
     "It stays folded. You can read it here, and the model can with its recall tools; /pin keeps "
     "single messages in view."
 )
+_NEEDED: Final = {
+    "spans": "tokens for these messages",
+    "others": "for all else that is sent",
+    "reserve": "kept for the answer",
+    "margin": "in case we count too low",
+    "above": "above your limit",
+}
 _SPEAKERS: Final = {"user": "you", "assistant": "the model"}
 
 
@@ -90,10 +98,9 @@ async def _confirm(chat: Chat, session: Session) -> bool:
 
 
 def _show_preview(chat: Chat, fold: Preview) -> None:
-    earlier = f" ({fold.folded:,} of them are folded already)" if fold.folded else ""
     tokens = f"{fold.request_before:,} now → about {fold.request_after:,} then"
     rows = [
-        ("goes", f"{counted(fold.messages, 'message')}, into one summary{earlier}"),
+        ("goes", f"{_messages(fold.messages, fold.folded)}, into one summary"),
         ("stays", f"{counted(fold.kept, 'message')} as they are"),
         ("tokens", f"{tokens}, in the next request"),
         ("a request costs", _cost(fold)),
@@ -111,6 +118,11 @@ def _show_preview(chat: Chat, fold: Preview) -> None:
         *([] if fold.freed > 0 else [_no_gain(fold)]),
         faint("Nothing is deleted: the log keeps every word, and /undo takes the fold back."),
     )
+
+
+def _messages(total: int, folded: int) -> str:
+    earlier = f" ({folded:,} of them folded before)" if folded else ""
+    return f"{counted(total, 'message')}{earlier}"
 
 
 def _no_gain(fold: Preview) -> Text:
@@ -174,11 +186,11 @@ async def _show_result(chat: Chat, result: Compacted) -> None:
     all_checkpoints = await checkpoints(talk.log, talk.name)
     numbers = (one.number for one in all_checkpoints if one.fold == result.fold)
     number = next(numbers, result.checkpoint)
-    tokens = counted(result.tokens_removed, "token")
-    removed = f"{counted(result.messages_removed, 'message')} and {tokens}"
-    what = f"Removed from the view: {removed}."
-    if number is not None:
-        what += f" It is checkpoint {number}."
+    messages = _messages(result.messages_removed, result.folded)
+    tokens, less = result.tokens_removed, "less" if result.tokens_removed >= 0 else "more"
+    name = f" as checkpoint {number}" if number is not None else ""
+    size = f"{counted(abs(tokens), 'token')} {less}"
+    what = f"Folded {messages}{name}. The next request has {size}."
     path = result.checkpoint_path
     say(chat, what, *([faint(f"Kept in {clean(path)}.")] if path else []))
 
@@ -235,7 +247,7 @@ async def _read_fold(
         start = page.next
         more = ("more",) if start else ()
         if not forecast.fits:
-            say(chat, _too_large(chat, checkpoint), faint(_READ_ON))
+            say(chat, _too_large(chat, forecast.needed), faint(_READ_ON))
             if not more or await chat.surface.ask("Read on?", ("no", *more)) != "more":
                 return
             continue
@@ -250,14 +262,17 @@ async def _read_fold(
             return
 
 
-def _too_large(chat: Chat, checkpoint: Checkpoint) -> str:
-    status = chat.conversation.status
-    window = status.window or status.assumed
-    filled = status.filled.total if status.filled else 0
-    return (
-        f"It does not fit: these {counted(checkpoint.tokens, 'token')}, beside about {filled:,} "
-        f"that a request has now, in a window of {window:,}."
-    )
+def _too_large(chat: Chat, needed: Needed) -> str:
+    """The whole sum, so that it can be added up."""
+    sizes = needed._asdict()
+    window = sizes.pop("window")
+    whole = sum(sizes.values())
+    if whole <= window:  # what must stay leaves no place for it
+        return "It does not fit beside what must stay."
+    first, *others = (f"{sizes[name]:,} {what}" for name, what in _NEEDED.items() if sizes[name])
+    parts = " and ".join([", ".join([first, *others[:-1]]), *others[-1:]])
+    assumed = "" if chat.conversation.status.window else " (assumed)"
+    return f"It does not fit: {parts} make {whole:,}, in a window of {window:,}{assumed}."
 
 
 def _message_lines(piece: Piece) -> Iterator[RenderableType]:

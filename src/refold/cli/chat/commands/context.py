@@ -21,6 +21,7 @@ from refold.cli.chat.commands.output import (
 from refold.cli.chat.commands.parts import ContextSnapshot, SentPart, context_snapshot, sent_parts
 from refold.cli.chat.commands.undo import clear
 from refold.cli.output import STYLES, colored
+from refold.fold.checkpoints import checkpoints
 from refold.terminal_text import Piece, Tone, counted
 from refold.view import Explanation
 from refold.view.explanation import PartLine
@@ -51,7 +52,7 @@ async def context(chat: Chat, typed: str) -> None:
         window = f"{status.window:,} tokens" if status.window else "unknown"
         say(chat, NOTHING_SAID, faint(f"The window of {status.model}: {window}."))
     elif not typed:
-        _show_overview(chat, snapshot)
+        await _show_overview(chat, snapshot)
     elif typed == "open":
         parts = _largest_first(snapshot)
         rows = [part.row(snapshot.explanation.window) for part in parts]
@@ -86,7 +87,8 @@ async def history(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every co
     )
 
 
-def _show_overview(chat: Chat, snapshot: ContextSnapshot) -> None:
+async def _show_overview(chat: Chat, snapshot: ContextSnapshot) -> None:
+    folds = await checkpoints(chat.conversation.log, snapshot.info.session)
     say(
         chat,
         _headline(snapshot),
@@ -94,7 +96,7 @@ def _show_overview(chat: Chat, snapshot: ContextSnapshot) -> None:
         *_grid_and_legend(chat, snapshot),
         Text(""),
         _roles(snapshot),
-        *_folded(snapshot),
+        *_folded(snapshot, len(folds)),
         faint(_log_totals(snapshot)),
         faint("/context open reads one part of it; /explain says why each is there."),
     )
@@ -159,13 +161,12 @@ def _author(message: Described) -> str:
     return "tools" if "return" in kinds else "system"
 
 
-def _folded(snapshot: ContextSnapshot) -> list[Text]:
-    folds = snapshot.inputs.foldings
+def _folded(snapshot: ContextSnapshot, folds: int) -> list[Text]:
     if not folds:
         return []
-    tokens = counted(sum(fold.tokens for fold in folds), "token")
-    stand = "stands" if len(folds) == 1 else "stand"
-    text = f"{counted(len(folds), 'fold')} {stand} for {tokens} in full; /unfold reads them."
+    tokens = counted(sum(fold.tokens for fold in snapshot.inputs.foldings), "token")
+    stand = "stands" if folds == 1 else "stand"
+    text = f"{counted(folds, 'fold')} {stand} for {tokens} in full; /unfold reads them."
     return [Text(text, STYLES["folded"])]
 
 

@@ -139,11 +139,15 @@ async def _undo_fold(chat: Chat, session: Session, act: Act) -> None:
         await mark(log, session.name, "undo", "A fold was taken back.")
         await session.take_back(act.fold)
     forecast = await session.forecast(spans, A_PROMPT)
+    beneath = counted(len(summary.over), "fold")
+    stands = "stands" if len(summary.over) == 1 else "stand"
+    older = [faint(f"{beneath} beneath it {stands} again for the others.")] if summary.over else []
     size = f"{counted(summary.messages, 'message')}, {counted(summary.tokens, 'token')} in full"
     say(
         chat,
         f"Took back the newest fold ({size}).",
         *forecast_lines(forecast),
+        *older,
         faint("The log keeps the summary. /redo folds it again as it was."),
     )
 

@@ -1,7 +1,7 @@
 """Which model a chat uses, and why that one."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -85,7 +85,8 @@ def chosen_model(
     """The requested model, or REFOLD_MODEL's, or one with a key, or a local server's.
 
     Args:
-        asked: `provider:model`, or `local` or `local:NAME` for a server.
+        asked: `provider:model`, or `local` or `local:NAME` for a server. A name without its
+            provider is looked for on servers alone.
         settings: With the user's own facts about models.
         environ: With the keys and the addresses of servers.
         base_url: The server's address.
@@ -206,6 +207,8 @@ def _named_choice(
     provider, _, model = name.partition(":")
     if provider == LOCAL:
         return _local_choice(model, why, base_url, settings, environ)
+    if name != "test" and not names_provider(name):
+        return _bare_choice(name, why, base_url, settings, environ)
     if provider == "openai":
         own = environ.get("OPENAI_BASE_URL")
         return Choice(name, why, base_url or (own if is_foreign(own) else None))
@@ -215,6 +218,37 @@ def _named_choice(
             f"Write -m local --base-url {public(base_url)}, or leave --base-url out.",
         )
     return Choice(name, why)
+
+
+def names_provider(name: str) -> bool:
+    """Whether a model is named with its provider; a local one may have a colon too: `qwen3:8b`."""
+    provider, colon, _ = name.partition(":")
+    if not colon:
+        return False
+    if provider in {LOCAL, *(one.name for one in PROVIDERS)} or provider.startswith("gateway/"):
+        return True
+    try:
+        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - slow, an extra's
+
+        infer_provider_class(provider)
+    except ValueError:  # it knows no such provider
+        return False
+    except ImportError:  # it needs a package
+        pass
+    return True
+
+
+def _bare_choice(
+    name: str, why: str, base_url: str | None, settings: Settings, environ: Mapping[str, str]
+) -> Choice:
+    """A model of a server, named without `local:`."""
+    try:
+        return _local_choice(name, why, base_url, settings, environ)
+    except RefoldError:
+        served = local_models(environ, base_url)
+        if f"{LOCAL}:{name}" in settings.models or (base_url and not served):
+            raise
+    raise _unknown(name, environ, served)
 
 
 def _local_choice(
@@ -328,8 +362,8 @@ def _no_key(model: str, variables: Sequence[str]) -> NoModel:
     return NoModel(f"{model} needs a key, and {first} is not set.", f"Set it: export {first}=…")
 
 
-def _unknown(model: str, environ: Mapping[str, str]) -> NoModel:
-    known = known_models(environ)
+def _unknown(model: str, environ: Mapping[str, str], served: Iterable[str] = ()) -> NoModel:
+    known = [*served, *known_models(environ)]
     name = model.lower()
     bare = {one.partition(":")[2]: one for one in reversed(known)}
     near = [bare[name]] if name in bare else []
@@ -337,7 +371,8 @@ def _unknown(model: str, environ: Mapping[str, str]) -> NoModel:
     near += [bare[one] for one in get_close_matches(name, bare, n=2, cutoff=0.7)]
     near += [one for one in known if len(name) >= _MIN_LETTERS and name in one]
     names = ", ".join(list(dict.fromkeys(near))[:3])
+    server = " and no server here" if served else ""
     return NoModel(
-        f"No provider has a model that is named {model!r}.",
+        f"No provider{server} has a model that is named {model!r}.",
         f"Did you mean {names}?" if names else "Write it as provider:model, like openai:gpt-5.5.",
     )
