@@ -6,6 +6,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 from chatting import (
@@ -15,8 +16,10 @@ from chatting import (
     streamed,
     talked,
 )
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.function import FunctionModel
 
+from refold.cli.chat.surface import ContextEvent
 from refold.cli.chat.text import event_lines
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
 from refold.fold.checkpoints import EMPTY
@@ -270,3 +273,38 @@ async def test_unfold_turns_pages():
     shown = await chat.type("/unfold 1")
     assert "characters 1 to" in shown
     assert [answers for _, answers in chat.surface.questions[1:]] == [("no", "more", "yes")] * 3
+
+
+BUSY = "function:large answered 503: The server is busy"
+
+
+@pytest.mark.parametrize(
+    ("breadcrumb", "said"),
+    [
+        (True, [f"No model's summary is used: {BUSY}.", "The log's own summary is used instead."]),
+        (False, [f"could not be compacted: No summary was written: {BUSY}.", "Nothing is lost"]),
+    ],
+)
+async def test_a_summarizer_that_fails_is_told_in_words(breadcrumb, said):
+    body = {"error": {"message": "The server is busy.", "type": "server_error", "code": None}}
+
+    def failing(_messages, _info):
+        raise ModelHTTPError(503, "large", body)
+
+    model = FunctionModel(failing, stream_function=streamed, model_name="large")
+    chat = chat_with({"function:large": model})
+    talk = chat.conversation
+    fold = talk.profile.fold.model_copy(update={"writer": "model", "breadcrumb": breadcrumb})
+    profile = talk.profile.model_copy(update={"fold": fold})
+    talk._settings = replace(talk._settings, profile=profile)
+    talk._memory = talk._new_memory()
+    await chat.say("one", "two", "three", "four")
+    shown = await chat.type("/compact")
+    events = [one.event for one in chat.surface.events if isinstance(one, ContextEvent)]
+    lines = [piece.text for event in events for piece in event_lines(event)][-2:]
+    for line, words in zip(lines, said, strict=True):
+        assert words in line
+    text = " ".join([shown, *lines])
+    assert not re.search(r"ModelHTTPError|FoldNotMade|status_code|[{}]", text)
+    if not breadcrumb:
+        assert f"No summary was written: {BUSY}." in " ".join(shown.split())
