@@ -47,6 +47,19 @@ class Said(NamedTuple):
     input_tokens: int = 10
     output_tokens: int = 5
     finish: str | None = None
+    cut: Literal["", "ended", "lost"] = ""
+    """The stream ends before the reason for its end comes, or the connection is lost there."""
+
+
+class _Body(httpx2.AsyncByteStream):
+    def __init__(self, text: str, *, lost: bool):
+        self._text = text
+        self._lost = lost
+
+    async def __aiter__(self):
+        yield self._text.encode()
+        if self._lost:
+            raise httpx2.ReadError("Connection reset by peer")
 
 
 Answer = Refused | Broken | Empty | Said
@@ -92,19 +105,27 @@ def _response(kind: Kind, answer: Answer, *, streamed: bool) -> httpx2.Response:
         case Said():
             pieces = {"openai": _openai, "responses": _responses, "anthropic": _anthropic}[kind]
             whole, events = pieces(answer)
+            if answer.cut:
+                cut = events[: {"openai": 1, "responses": 3, "anthropic": 4}[kind]]
+                return _stream(_as_text(cut), lost=answer.cut == "lost")
             if streamed:
-                return _stream((name, json.dumps(data)) for name, data in events)
+                return _stream(_as_text(events))
             return httpx2.Response(200, json=whole)
 
 
-def _stream(events: Iterable[tuple[str, str]]) -> httpx2.Response:
+def _as_text(events: Iterable[tuple[str, object]]) -> Iterable[tuple[str, str]]:
+    return ((name, json.dumps(data)) for name, data in events)
+
+
+def _stream(events: Iterable[tuple[str, str]], *, lost: bool = False) -> httpx2.Response:
     lines = "".join(
         (f"event: {name}\n" if name else "")
         + "".join(f"data: {line}\n" for line in data.split("\n"))
         + "\n"
         for name, data in events
     )
-    return httpx2.Response(200, text=lines, headers={"content-type": "text/event-stream"})
+    kind = {"content-type": "text/event-stream"}
+    return httpx2.Response(200, stream=_Body(lines, lost=lost), headers=kind)
 
 
 def _openai(said: Said):

@@ -13,9 +13,13 @@ from chatting import (
     chat_with,
     model_of,
     place,  # noqa: F401 - for every test
+    prompt_in,
+    streamed,
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.models.function import FunctionModel
 
 from refold.cli.chat.commands import completions
 from refold.log import CODEC, FoldCompleted
@@ -76,6 +80,35 @@ async def test_where_a_fold_was_made_in_the_turn_undo_asks_which():
     chat.surface.answers = ["fold"]
     assert "the newest fold" in await chat.type("/undo")
     assert "late" in await chat.model_context()
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+async def test_a_prompt_that_is_refused_for_its_length_is_taken_back_before_any_fold(compacted):
+    refusal = {"error": {"code": "context_length_exceeded", "message": "It is too long."}}
+
+    async def refusing(messages, info):
+        if "too long" in prompt_in(messages):
+            raise ModelHTTPError(400, "large", refusal)
+        async for part in streamed(messages, info):
+            yield part
+
+    model = FunctionModel(
+        stream_function=refusing, model_name="large", profile={"context_window": 200_000}
+    )
+    chat = chat_with({"function:large": model})
+    await chat.say("one", "two", "three", "four")
+    end = await chat.conversation.turn("too long", chat.surface.on_event)
+    assert end.code == "window-exceeded"
+    assert "/undo takes the prompt back" in end.fix
+    kinds = [entry.kind for entry in await chat.conversation.log.read("talk")]
+    assert "fold.complete" in kinds
+    if compacted:
+        await chat.type("/compact")
+        assert "the newest fold" in await chat.type("/undo")
+    assert 'your last turn: "too long"' in await chat.type("/undo")
+    assert not [asked for asked in chat.surface.questions if "last turn" in asked[0]]
+    assert "too long" not in str(await chat.model_context())
+    assert not (await chat.conversation.log.visible("talk", last=0)).outline.folds
 
 
 @pytest.mark.req("R114")

@@ -7,6 +7,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from chatting import (
@@ -17,10 +18,12 @@ from chatting import (
     streamed,
     talked,
 )
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.function import FunctionModel
 from typer.testing import CliRunner
 
 from refold.cli.app import app
+from refold.cli.chat.surface import ContextEvent
 from refold.cli.chat.text import event_lines
 from refold.errors import FoldCancelled, FoldNotMade, FoldUnderWay
 from refold.fold.checkpoints import EMPTY, checkpoints
@@ -324,3 +327,38 @@ async def test_what_does_not_fit_is_a_sum_that_adds_up():
     assert "2,000 kept for the answer and" in parts
     assert "in case we count too low" in parts
     assert sum(map(number, re.findall(r"[\d,]*\d", parts))) == number(whole) > 8_000
+
+
+BUSY = "function:large answered 503: The server is busy"
+
+
+@pytest.mark.parametrize(
+    ("breadcrumb", "said"),
+    [
+        (True, [f"No model's summary is used: {BUSY}.", "The log's own summary is used instead."]),
+        (False, [f"could not be compacted: No summary was written: {BUSY}.", "Nothing is lost"]),
+    ],
+)
+async def test_a_summarizer_that_fails_is_told_in_words(breadcrumb, said):
+    body = {"error": {"message": "The server is busy.", "type": "server_error", "code": None}}
+
+    def failing(_messages, _info):
+        raise ModelHTTPError(503, "large", body)
+
+    model = FunctionModel(failing, stream_function=streamed, model_name="large")
+    chat = chat_with({"function:large": model})
+    talk = chat.conversation
+    fold = talk.profile.fold.model_copy(update={"writer": "model", "breadcrumb": breadcrumb})
+    profile = talk.profile.model_copy(update={"fold": fold})
+    talk._settings = replace(talk._settings, profile=profile)
+    talk._memory = talk._new_memory()
+    await chat.say("one", "two", "three", "four")
+    shown = await chat.type("/compact")
+    events = [one.event for one in chat.surface.events if isinstance(one, ContextEvent)]
+    lines = [piece.text for event in events for piece in event_lines(event)][-2:]
+    for line, words in zip(lines, said, strict=True):
+        assert words in line
+    text = " ".join([shown, *lines])
+    assert not re.search(r"ModelHTTPError|FoldNotMade|status_code|[{}]", text)
+    if not breadcrumb:
+        assert f"No summary was written: {BUSY}." in " ".join(shown.split())

@@ -6,6 +6,7 @@
 import errno
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -16,20 +17,29 @@ from chatting import chat_with
 from pydantic import BaseModel
 from pydantic_ai import Agent, AgentRunResult, AgentRunResultEvent
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
-from pydantic_ai.messages import PartStartEvent, TextPart
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    PartStartEvent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from refold_commands import quick, terminal
+from scripted_providers import Said, Script, provider_model
 from typer.testing import CliRunner
 
 from refold import cli
 from refold.cli.app import app
 from refold.cli.chat import run
 from refold.cli.chat.conversation import TurnTracker
-from refold.cli.chat.errors import describe_error
+from refold.cli.chat.errors import Advice, describe_error
 from refold.cli.chat.printing import PrintedTurn
 from refold.cli.chat.surface import ContextEvent
 from refold.cli.outcome import FAILED, INTERRUPTED, READER_GONE, write_json_failure
-from refold.errors import InvalidInput
+from refold.errors import InvalidInput, PromptTooLarge, WindowExceeded
 from refold.fold.events import CompactionComplete
 from refold.models import counter_for
 
@@ -225,6 +235,92 @@ async def test_a_fold_that_ends_last_comes_before_the_answer(monkeypatch):
     *_, event, last = map(json.loads, sys.stdout.getvalue().splitlines())
     assert event["type"] == CompactionComplete.NAME
     assert last["ended"] == "answered"
+
+
+RESUME = "refold chat --resume talk"
+
+
+async def print_scripted(monkeypatch, *answers, as_json):
+    """The prompt said twice; what standard output had, and how many messages the log has."""
+    model = provider_model("openai", Script(*answers))
+    chat = chat_with({"openai:gpt-4o": model})
+    talk = chat.conversation
+    talk._parts = replace(talk._parts, resume="refold chat --resume {}".format)
+    printed = []
+    for _ in answers:
+        monkeypatch.setattr(sys, "stdout", Output())
+        code = await PrintedTurn(as_json=as_json).run(talk, "hi")
+        printed.append((code, sys.stdout.getvalue()))
+    return printed, (await talk.log.info("talk")).messages
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_an_answer_that_is_cut_off_fails_and_the_same_command_asks_again(
+    monkeypatch, capsys, as_json
+):
+    answers = Said("Half an ans", cut="ended"), Said("A whole answer.")
+    printed, messages = await print_scripted(monkeypatch, *answers, as_json=as_json)
+    assert [code for code, _ in printed] == [FAILED, 0]
+    assert messages == 3, "the prompt is written twice"
+    what, fix = "The answer stopped before its end.", f'`{RESUME} -p "…"` with the same words'
+    if as_json:
+        first, last = (json.loads(text.splitlines()[-1]) for _, text in printed)
+        assert (first["ended"], first["text"]) == ("failed", "")
+        assert first["error"]["what"] == what
+        assert first["error"]["fix"].startswith(fix)
+        assert last["text"] == "A whole answer."
+    else:
+        assert [text for _, text in printed] == ["Half an ans\n", "A whole answer.\n"]
+        assert capsys.readouterr().err.startswith(f"error[provider]: {what}\n{fix}")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_an_answer_that_stopped_at_a_limit_says_so_beside_it(monkeypatch, capsys, as_json):
+    said = Said("One, two", finish="length")
+    [(code, text)], _ = await print_scripted(monkeypatch, said, as_json=as_json)
+    assert code == 0
+    if as_json:
+        last = json.loads(text.splitlines()[-1])
+        assert (last["text"], last["at_limit"]) == ("One, two", True)
+    else:
+        assert text == "One, two\n"
+        assert capsys.readouterr().err == (
+            f'The model stopped at its output limit. Run: {RESUME} -p "go on"\n'
+        )
+
+
+def test_what_to_do_after_p_is_of_the_shell():
+    errors = [
+        PromptTooLarge(seq=1, tokens=9, kept=1, limit=2),
+        WindowExceeded("It was refused."),
+        UnexpectedModelBehavior("No."),
+        ValueError("no"),
+        *(ModelHTTPError(status, "m") for status in (400, 401, 404, 429, 503)),
+    ]
+    advice = Advice(RESUME)
+    fixes = [describe_error(error, "p:m", advice)[1] for error in errors]
+    for fix in [*fixes, advice.more_steps(), advice.command("/allow tool")]:
+        typed = fix.partition(f"(typed in `{RESUME}`)")
+        commands = re.findall(r"(?<![\w.])/[a-z]+", typed[0] if typed[1] else fix)
+        assert len(commands) == bool(typed[1]), fix
+        assert "`go on`" not in fix
+    assert all("/" in describe_error(error, "p:m")[1] for error in errors)
+
+
+def test_what_the_model_does_is_said_in_a_word():
+    tracker = TurnTracker(counter_for(""))
+    call = ToolCallPart("read_file", {}, "c")
+    doing = [tracker.doing]
+    for event in (
+        PartStartEvent(index=0, part=ThinkingPart("Hm.")),
+        PartStartEvent(index=1, part=TextPart("Let me look.")),
+        FunctionToolCallEvent(call),
+        FunctionToolResultEvent(ToolReturnPart("read_file", "It is empty.", "c")),
+        PartStartEvent(index=0, part=TextPart("It is empty.")),
+    ):
+        tracker.translate(event)
+        doing.append(tracker.doing)
+    assert doing == ["thinking", "thinking", "writing", "read_file", "thinking", "writing"]
 
 
 KEY = "a.key.of.its.own.kind"

@@ -1,4 +1,4 @@
-"""`/retry`: a prompt whose turn failed is sent again, and written once."""
+"""Answers that are cut off, and `/retry`: the prompt is sent again, and written once."""
 
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false
 
@@ -16,6 +16,9 @@ from pydantic_ai import FunctionToolset
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from scripted_providers import Said, Script, provider_model
 
 from refold.cli.chat.chat import Chat
 from refold.cli.chat.conversation import TurnEnd
@@ -133,3 +136,72 @@ async def test_a_prompt_that_was_never_logged_is_sent_all_the_same(monkeypatch):
     assert await Chat(chat.conversation, surface).run() == 0
     assert turns == ["hello", "hello"]
     assert await chat.model_context() == ["hello", "I heard: hello"]
+
+
+KINDS = ("openai", "responses", "anthropic")
+OFFICIAL = [pytest.param(kind, id=kind) for kind in KINDS]
+
+
+async def scripted(model, *lines):
+    """What was shown, the states of the answers in the log, and the context at the end."""
+    surface = Typed(*lines)
+    chat = chat_with({model.model_id: model}, surface=surface)
+    assert await Chat(chat.conversation, surface).run() == 0
+    entries = [one for one in await chat.conversation.log.read("talk") if one.kind == Message.KIND]
+    messages = [json.loads(one.body) for one in entries]
+    states = [one["state"] for one in messages if one["kind"] == "response"]
+    return surface, states, await chat.model_context()
+
+
+@pytest.mark.parametrize("kind", OFFICIAL)
+async def test_an_answer_whose_stream_ends_without_a_reason_was_cut_off(kind):
+    script = Script(Said("Half an ans", cut="ended"), Said("A whole answer."))
+    surface, states, context = await scripted(provider_model(kind, script), "hello", "/retry")
+    [problem] = surface.shown
+    assert problem.split("\n")[0] == "The answer stopped before its end."
+    assert problem.split("\n")[1].startswith(RETRY)
+    assert states == ["interrupted", "complete"]
+    assert context == ["hello", "A whole answer."]
+    assert "Half an ans" not in json.dumps(script.received[-1])
+
+
+def elsewhere(script):
+    """A model of another server, which speaks the same API."""
+    client = provider_model("openai", script).client
+    client.base_url = "http://127.0.0.1:9/v1"
+    return OpenAIChatModel("served", provider=OpenAIProvider(openai_client=client))
+
+
+async def test_a_server_that_gives_no_reason_is_believed_until_it_has_given_one():
+    silent, cut = Said("All of it.", cut="ended"), Said("Half an ans", cut="ended")
+    surface, states, _ = await scripted(elsewhere(Script(silent, silent)), "hello", "and?")
+    assert surface.shown == []
+    assert states == ["complete", "complete"]
+    surface, states, _ = await scripted(elsewhere(Script(Said("Hi."), cut)), "hello", "and?")
+    assert surface.shown[0].startswith("The answer stopped before its end.")
+    assert states == ["complete", "interrupted"]
+
+
+@pytest.mark.parametrize(("kind", "finish"), [("openai", "length"), ("anthropic", "max_tokens")])
+async def test_an_answer_that_stopped_at_a_limit_is_one_and_it_is_said_how_it_goes_on(kind, finish):
+    script = Script(Said("One, two", finish=finish), Said(", three."))
+    surface, states, context = await scripted(
+        provider_model(kind, script), "count", "/retry", "go on"
+    )
+    limit, retried = surface.shown
+    assert limit == "The model stopped at its output limit. Say `go on`.\n"
+    assert "There is nothing to send again" in retried
+    assert states == ["complete", "complete"]
+    assert context == ["count", "One, two", "go on", ", three."]
+
+
+@pytest.mark.parametrize("kind", OFFICIAL)
+async def test_a_connection_that_is_lost_in_mid_answer_is_not_one_that_was_never_made(kind):
+    script = Script(Said("Half an ans", cut="lost"), Said("A whole answer."))
+    model = provider_model(kind, script)
+    surface, states, context = await scripted(model, "hello", "/retry")
+    what, fix, *_ = surface.text.split("\n")
+    assert what == f"The connection to {model.model_id} broke in the middle of the answer."
+    assert fix.startswith(RETRY)
+    assert states == ["interrupted", "complete"]
+    assert context == ["hello", "A whole answer."]

@@ -60,7 +60,7 @@ def test_an_answer_is_seen_before_it_is_complete(chat, snapshot):
     chat.provider.wait_for_gate()
     shown = chat.terminal.wait_for("Once upon a time")
     assert "there was an end" not in shown
-    assert "thinking" in shown.splitlines()[-1]
+    assert "writing" in shown.splitlines()[-1]
     chat.provider.release()
     chat.terminal.wait_for("there was an end.")
     chat.idle()

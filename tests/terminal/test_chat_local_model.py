@@ -11,6 +11,7 @@ from terminal.tmux import Terminal
 
 N_CTX = 2048
 TURNS = amount(few=0, quick=0, ci=0, nightly=60, thorough=60)
+BUSY = re.compile("thinking|writing")
 _PATIENCE = 240.0
 """Seconds; a model on a busy machine is slow."""
 
@@ -34,7 +35,7 @@ def chat(tmp_path, local_model):
 def answered(chat, line):
     """Say something, and wait for the end of the answer; the screen then."""
     chat.type(line)
-    chat.terminal.wait_for(lambda screen: "thinking" in screen.splitlines()[-1])
+    chat.terminal.wait_for(lambda screen: BUSY.search(screen.splitlines()[-1]))
     return chat.terminal.wait_for(is_idle, timeout=_PATIENCE)
 
 
@@ -43,7 +44,7 @@ def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     chat.terminal.wait_for(lambda screen: "window 2.0k" in screen.splitlines()[-1])  # so it says
     answered(chat, "Say hello in one short sentence.")
     chat.type("Write a very long story about the sea.")
-    chat.terminal.wait_for("thinking", timeout=_PATIENCE)
+    chat.terminal.wait_for(BUSY, timeout=_PATIENCE)
     chat.terminal.wait_for(re.compile(r"story about the sea\.\s+\S+ \S+"), timeout=_PATIENCE)
     chat.terminal.press("C-c")
     chat.terminal.wait_for("Interrupted.", timeout=_PATIENCE)

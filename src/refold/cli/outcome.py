@@ -76,6 +76,7 @@ def write_json_failure(
         "model": model,
         "ended": code if code == "interrupted" else "failed",
         "text": "",
+        "at_limit": False,
         "error": {"code": code, "what": what, "fix": fix},
         "tools": [],
         "context": {"tokens": None, "window": None},

@@ -158,8 +158,7 @@ _REMEDIES: Final[dict[Guard, str]] = {
         "`fold.max_tokens` or `fold.keep.amount`, or use a model with a larger window."
     ),
     "not believed": (
-        "What the summarizer wrote was not used; the log's own summary stands in its place. If "
-        "this happens often, choose another `summarizer`."
+        "The log's own summary is used instead. If this happens often, choose another `summarizer`."
     ),
     "repeated failure": (
         "Folds fail for the same reason, so the next is begun only when there is more to fold; "

@@ -1,11 +1,14 @@
-"""Overflows in Pydantic AI: errors that it raises, and answers that a full window cut off.
+"""What errors of Pydantic AI's models say: in words for people, and whether it was the length.
 
 Pydantic AI knows the most common refusals for length (`ModelContextWindowExceededError`). Others
 come as any other error of the model, or as an empty answer, and the limit is never parsed. This
-module finds these, and the limit.
+module finds these, and the limit. It also finds answers that a full window cut off.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http import HTTPStatus
 from typing import Final, cast
 
 from pydantic_ai import ModelResponse
@@ -17,9 +20,13 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import TextPart, ThinkingPart
 
+from refold.fold.secrets import without_secrets
 from refold.models.overflow import Overflow, overflow_of, refused_otherwise
 
-__all__ = ["filled", "overflow_in"]
+__all__ = ["filled", "is_disconnect", "overflow_in", "short", "words_of"]
+
+MAX_WORDS: Final = 300  # characters of a provider's message
+_MAX_NESTED: Final = 4  # of a provider's message within its answer
 
 _WINDOW_FULL: Final = "model_context_window_exceeded"
 """The stop reason of Anthropic, Bedrock and Z.ai for it."""
@@ -72,6 +79,56 @@ def filled(response: ModelResponse, window: int | None, sent: int) -> bool:
         return False
     used = response.usage.input_tokens + response.usage.output_tokens
     return used >= window - _SLACK if used else _near(sent, window)
+
+
+def short(text: str) -> str:
+    """The beginning of a text as one line without secrets."""
+    line = " ".join(without_secrets(text).split())
+    return line if len(line) <= MAX_WORDS else f"{line[:MAX_WORDS]}…"
+
+
+def words_of(error: ModelAPIError, model: str, shorten: Callable[[str], str] = short) -> str:
+    """What a model did instead of answering, in a sentence for people."""
+    if isinstance(error, ModelHTTPError):
+        return f"{model} answered {error.status_code}: {shorten(_answer(error))}"
+    return f"{model} could not be reached: {shorten(str(error))}"
+
+
+def is_disconnect(error: BaseException) -> bool:
+    """Whether an error came of the connection, and not of anything that the provider said."""
+    # Each client library has its own class for it, and some providers bring a library of their own.
+    kinds = (kind for nested in _nested(error) for kind in type(nested).__mro__)
+    return any(kind is OSError or kind.__name__ == "TransportError" for kind in kinds)
+
+
+def _answer(error: ModelHTTPError) -> str:
+    if message := _message(error.body):
+        return message
+    try:
+        return f"{HTTPStatus(error.status_code).phrase}."
+    except ValueError:
+        return "it does not say why."
+
+
+def _message(body: object, depth: int = 0) -> str:
+    """The message for people in the body of an answer, which may be JSON or a web page."""
+    if depth > _MAX_NESTED:
+        return ""
+    if isinstance(body, str):
+        start = body.lstrip()[:1]
+        if start == "<":
+            return ""
+        if start and start in "{[":
+            with suppress(ValueError):
+                return _message(json.loads(body), depth + 1)
+        return body.strip()
+    values: list[object] = []
+    if isinstance(body, list):
+        values = cast("list[object]", body)
+    elif isinstance(body, dict):
+        fields = cast("dict[str, object]", body)
+        values = [fields.get(name) for name in ("error", "message", "detail")]
+    return next((text for value in values if (text := _message(value, depth + 1))), "")
 
 
 def _nested(error: BaseException, depth: int = 0) -> Iterator[BaseException]:

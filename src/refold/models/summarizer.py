@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from pydantic_ai import Agent, NativeOutput, capture_run_messages
-from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from refold.errors import NoModel, WindowExceeded
+from refold.errors import FoldNotMade, NoModel, WindowExceeded
 from refold.fold.compactor import AUTO, MANUAL, read_context
 from refold.fold.job import Job
 from refold.fold.material import Material, Passage
@@ -36,7 +36,7 @@ from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
 from refold.memory.board import ContextBoard
 from refold.models.catalog import NO_OVERRIDES, Overrides, counter_for, facts_of
-from refold.models.overflow_errors import overflow_in
+from refold.models.overflow_errors import overflow_in, words_of
 from refold.models.summarizer_choice import (
     CHEAPER,
     FindLast,
@@ -130,13 +130,13 @@ class ModelSummarizer:
                 # It filled in no form, or was cut off: the text is read as it is.
                 answers = [message for message in messages if isinstance(message, ModelResponse)]
                 if not answers or not answers[-1].text:
-                    raise self._shrink_on_overflow(error, prompt) from error
+                    raise self._failure(error, prompt) from error
                 usage = answers[-1].usage
                 figures = {"input": usage.input_tokens, "output": usage.output_tokens}
                 figures["cache_read"] = 0
                 return SummarizerAnswer(answers[-1].text, None, figures, _id_of(answers[-1]))
             except Exception as error:
-                raise self._shrink_on_overflow(error, prompt) from error
+                raise self._failure(error, prompt) from error
         output, request = result.output, _id_of(result.response)
         if isinstance(output, Form):
             text = output.model_dump_json()
@@ -150,11 +150,13 @@ class ModelSummarizer:
         max_tokens = min(self.reserve, own.get("max_tokens") or self.reserve)
         return {**own, "max_tokens": max_tokens, "extra_headers": headers}
 
-    def _shrink_on_overflow(self, error: Exception, prompt: str) -> Exception:
-        """The error; if the prompt was too long, the room is smaller from now on."""
+    def _failure(self, error: Exception, prompt: str) -> Exception:
+        """What to raise; if the prompt was too long, the room is smaller from now on."""
         sent = self._counter.text(prompt)
         overflow = overflow_in(error, window=self._window, sent=sent)
         if overflow is None:
+            if isinstance(error, ModelAPIError):
+                return FoldNotMade(words_of(error, self.name))
             return error
         limit = overflow.limit or sent * 2 // 3
         self._window = min(self._window * 2 // 3, limit) if limit >= self._window else limit

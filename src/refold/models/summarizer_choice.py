@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestParameters
 
@@ -31,7 +32,7 @@ from refold.fold.write.draft import earlier_claims
 from refold.fold.write.transcript import chunks, warm_prompt
 from refold.log import Span
 from refold.models.catalog import NO_OVERRIDES, Overrides, Prices, Usage, cost_of, facts_of
-from refold.models.overflow_errors import overflow_in
+from refold.models.overflow_errors import overflow_in, words_of
 from refold.view import Counter
 
 AUTO: Final = "auto"
@@ -79,7 +80,8 @@ class LastRequest(Protocol):
     async def ask(self, prompt: str, headers: Mapping[str, str]) -> SummarizerAnswer:
         """The model's answer to a prompt below the request, with the same tools and settings.
 
-        Raises WindowExceeded if there was no room for it, FoldNotMade if the model called a tool.
+        Raises WindowExceeded if there was no room for it, FoldNotMade if the model called a tool,
+        or if its provider did not answer.
         """
         ...
 
@@ -127,6 +129,8 @@ class AgentRequest:
             if overflow_in(error, sent=self.tokens) is not None:
                 name = self.model.model_id
                 raise WindowExceeded(f"{name} has no room for a summary.") from error
+            if isinstance(error, ModelAPIError):
+                raise FoldNotMade(words_of(error, self.model.model_id)) from error
             raise
         if answer.tool_calls:
             raise FoldNotMade(CALLED_A_TOOL)

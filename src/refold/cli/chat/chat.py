@@ -17,8 +17,6 @@ from refold.errors import RefoldError, SessionNotFound
 from refold.log import SessionInfo
 
 _MAX_SESSIONS = 200  # whose names are completed
-_RETRIABLE = {"provider", "model", "failed"}  # codes of turns that may work the next time
-_RETRY = "/retry sends your message again; tools that ran already are not run again."
 _REREAD = 0.5  # seconds until a store that could not be read is read again
 
 
@@ -160,8 +158,9 @@ class Chat:
         if end.how == "interrupted":
             self.surface.show(Text("Interrupted. What was said so far is kept.", style="dim"))
         elif end.how != "answered":
-            again = f"\n{_RETRY}" if end.code in _RETRIABLE else ""
-            self._show_problem(end.text, f"{end.fix}{again}")
+            self._show_problem(end.text, end.fix)
+        elif end.at_limit:
+            self.surface.show(Text(end.fix, style="dim"))
 
     def _show_problem(self, what: str, fix: str) -> None:
         self.surface.show(Text.assemble((what, "red"), "\n", (fix, "")))

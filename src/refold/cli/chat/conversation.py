@@ -32,7 +32,7 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
 from refold.cli.chat.endpoint import Endpoint
-from refold.cli.chat.errors import describe_error
+from refold.cli.chat.errors import CHAT, Advice, AnswerEnds, describe_error
 from refold.cli.chat.status import Status
 from refold.cli.chat.surface import (
     ContextEvent,
@@ -64,7 +64,6 @@ _BUSY = 2.0  # seconds to wait for an answer that is given elsewhere, before a c
 _CHARS_PER_TOKEN = 4  # about, of what is not counted yet
 _COUNTED_AT_ONCE = 400  # characters
 _EXACT = 0.03  # how far a token count may be off and still be called exact
-_MORE_STEPS = "Say `go on`, or allow more: /config max_steps 50."
 
 OnEvent = Callable[[TurnEvent], None]
 
@@ -84,6 +83,7 @@ class TurnEnd:
     text: str = ""  # the answer, or why there is none
     fix: str = ""  # what to do about it
     code: str = ""
+    at_limit: bool = False  # the model stopped at a limit; `fix` says how it goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ class Parts:
     tenant: str = DEFAULT_TENANT
     branch: Branch | None = None  # whose board new sessions receive
     notify: Callable[[str], None] = lambda _: None  # shows the person a sentence
+    resume: Callable[[str], str] | None = None  # a session's command, where none are typed
 
 
 class Conversation:
@@ -183,6 +184,12 @@ class Conversation:
         """Whether a turn, or a compaction that was requested, is running."""
         return self._turn is not None or self._compaction is not None
 
+    @property
+    def advice(self) -> Advice:
+        """What can be done next, where this conversation is held."""
+        resume = self._parts.resume
+        return Advice(resume(self.name)) if resume else CHAT
+
     async def session(self) -> Session | None:
         """Its session; None before the first message."""
         try:
@@ -240,14 +247,14 @@ class Conversation:
         parts, model = self._parts, self.model.model_id
         tracker = self._tracker = TurnTracker(self._memory.setup_for(self.model, self.name).counter)
         self._changed()  # it may wait for another terminal long before its first event
-        steps = self.profile.max_steps
+        steps, ends = self.profile.max_steps, AnswerEnds()
         run: AbstractAsyncContextManager[AsyncIterable[object]] = parts.agent.run_stream_events(
             prompt,
             conversation_id=self.name,
             run_id=run_id,
             model=self.model,
             toolsets=parts.toolsets,
-            capabilities=[] if parts.own else [self._memory],
+            capabilities=[ends] if parts.own else [self._memory, ends],
             usage_limits=UsageLimits(request_limit=steps or None),
         )
         try:
@@ -258,9 +265,12 @@ class Conversation:
                         self._changed()
         except UsageLimitExceeded:
             after = f"The turn ended after {counted(steps or 0, 'step')}."
-            return TurnEnd("limit", after, _MORE_STEPS, "steps")
+            return TurnEnd("limit", after, self.advice.more_steps(), "steps")
         except Exception as error:  # noqa: BLE001 - shown to the person; the conversation goes on
-            return TurnEnd("failed", *describe_error(error, model))
+            described = describe_error(error, model, self.advice, began=tracker.answering)
+            return TurnEnd("failed", *described)
+        if ends.reason == "length":
+            return TurnEnd("answered", tracker.text, self.advice.go_on(), at_limit=True)
         return TurnEnd("answered", tracker.text)
 
     async def _drop_partial_answer(self) -> None:
@@ -425,7 +435,7 @@ class Conversation:
         """In a chat, only /allow permits a call: say so to the person."""
         self._parts.notify(
             f"The model wants to run {call.tool}, which needs your permission. To give it: "
-            f"/allow {call.tool}"
+            f"{self.advice.command(f'/allow {call.tool}')}"
         )
 
     async def _take_late(self, session: str) -> Sequence[str]:
@@ -491,14 +501,20 @@ class TurnTracker:
         self._before_request = 0  # tokens that the model had written when it was made
         self._usage: UsageInfo | None = None
         self.requested = False  # whether a model was asked
+        self._sending = ""  # what the model sends: thinking, writing; empty until something came
         self.text = ""  # the answer so far: everything since the last tool call
 
     @property
     def doing(self) -> str:
-        """The running tools, or that the model is thinking, or that it is another's turn."""
+        """The running tools, or what the model does, or that it is another's turn."""
         if not self.requested and monotonic() - self._since > _PATIENCE:
             return WAITING
-        return ", ".join(tool for tool, _ in self._open.values()) or "thinking"
+        return ", ".join(tool for tool, _ in self._open.values()) or self._sending or "thinking"
+
+    @property
+    def answering(self) -> bool:
+        """Whether the model is in the middle of an answer."""
+        return bool(self._sending)
 
     @property
     def seconds(self) -> float:
@@ -519,10 +535,11 @@ class TurnTracker:
         return before and before._replace(conversation=before.conversation + new)
 
     def request(self, usage: UsageInfo) -> None:
-        self.requested = True
+        self.requested, self._sending = True, ""
         self._usage, self._before_request, self._read = usage, self.tokens, 0
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, doing: str = "writing") -> None:
+        self._sending = doing
         # Counted in long pieces: a tokenizer sees more tokens in the pieces of a stream than in
         # their sum.
         self._uncounted += text
@@ -548,7 +565,7 @@ class TurnTracker:
                 return self._write(text)
             case FunctionToolCallEvent(part=call):
                 self._open[call.tool_call_id] = call.tool_name, monotonic()
-                self.text = ""
+                self.text = self._sending = ""
                 return ToolCall(call.tool_call_id, call.tool_name, call_arguments(call.args))
             case FunctionToolResultEvent(part=result):
                 return self._result(result)
@@ -563,7 +580,7 @@ class TurnTracker:
         return TextDelta(text)
 
     def _thinking(self, text: str) -> ThinkingDelta:
-        self._write(text)
+        self._write(text, "thinking")
         return ThinkingDelta(text)
 
     def _result(self, result: ToolReturnPart | object) -> ToolResult:

@@ -53,12 +53,16 @@ class PrintedTurn:
             conversation.name = new_name()
         output = self._output
         endpoint = endpoint_of(conversation.model)
+        # The same words again are a retry: the log has them already.
+        said = None if prompt == await conversation.unanswered() else prompt
         async with EndpointNotes().during_turn(conversation.log, conversation.name, endpoint):
-            end = await conversation.turn(prompt, self.on_event)
+            end = await conversation.turn(said, self.on_event)
         if not self._as_json:
             output.write("\n")
             if end.how != "answered":
                 print_to_stderr(f"error[{end.code}]: {end.text}\n{end.fix}")
+            elif end.at_limit:
+                print_to_stderr(end.fix)
         await conversation.close(finish=True)  # a fold that ends now is an event before the answer
         if self._as_json:
             output.write_json(_as_json(conversation, end, self._tools))
@@ -122,6 +126,7 @@ def _as_json(
         "model": status.model,
         "ended": end.how,
         "text": end.text if answered else "",
+        "at_limit": end.at_limit,
         "error": None if answered else {"code": end.code, "what": end.text, "fix": end.fix},
         "tools": tools,
         "context": {

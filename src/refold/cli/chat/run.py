@@ -100,7 +100,11 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
 
 async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
     options = replace(options, store=where_is(options.store))
-    from refold.cli.chat.assembly import chat_setup, session_from_options  # noqa: PLC0415 - an extra's
+    from refold.cli.chat.assembly import (  # noqa: PLC0415 - an extra's
+        chat_setup,
+        resume_command,
+        session_from_options,
+    )
     from refold.cli.chat.conversation import Conversation  # noqa: PLC0415 - an extra's
     from refold.cli.chat.printing import PrintedTurn, print_to_stderr  # noqa: PLC0415 - an extra's
 
@@ -108,7 +112,8 @@ async def _prompt(options: ChatOptions, prompt: str, *, as_json: bool) -> int:
         options, print_to_stderr, partial(session_from_options, options=options)
     ) as setup:
         turn = PrintedTurn(as_json=as_json)
-        conversation = Conversation(setup.parts, "", turn.on_event, lambda: None)
+        parts = replace(setup.parts, resume=partial(resume_command, options=options))
+        conversation = Conversation(parts, "", turn.on_event, lambda: None)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, conversation.interrupt)
         try:
             await conversation.open()

@@ -36,7 +36,7 @@ class Status:
     cost: float | None = None  # dollars so far; None: a price is unknown
     saved: float | None = None  # dollars less than if everything had been sent each time
     folding: float | None = None  # seconds spent waiting for the running fold
-    doing: str = ""  # the turn's state: `thinking`, `read_file`, `waiting for another terminal`
+    doing: str = ""  # `thinking`, `writing`, `read_file`, `waiting for another terminal`
     seconds: float | None = None  # of the running turn
     tokens: int = 0  # that the model has written in it, about
 

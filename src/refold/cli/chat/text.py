@@ -12,6 +12,7 @@ from rich.text import Text
 from refold.cli.chat.clean import cleaned
 from refold.cli.chat.surface import ToolCall, ToolResult
 from refold.cli.output import STYLES
+from refold.errors import FoldNotMade
 from refold.terminal_text import Piece, counted, first_words
 
 if TYPE_CHECKING:  # a terminal is there before they are imported
@@ -107,7 +108,7 @@ def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911
         case CompactionComplete(error=str(error)):
             where = f"{_ELSEWHERE}the" if event.elsewhere else "The"
             return [
-                Piece(f"{where} conversation could not be compacted: {error}", "cut"),
+                Piece(f"{where} conversation could not be compacted: {_plain(error)}", "cut"),
                 Piece("Nothing is lost, and the chat goes on as it is.", "faint"),
             ]
         case CompactionComplete():
@@ -121,8 +122,10 @@ def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911
             if error := event.checkpoint_error:
                 lines.append(Piece(f"Its checkpoint was not written: {error}", "cut"))
             return lines
-        case CompactionHeld():
-            return [Piece(event.why, "cut"), Piece(event.remedy, "faint")]
+        case CompactionHeld(guard, why):
+            no_model = guard in ("not believed", "summarizer left alone")
+            what = f"No model's summary is used: {why}." if no_model else _plain(why)
+            return [Piece(what, "cut"), Piece(event.remedy, "faint")]
         case ReadAgain():
             pinned = ", and is kept in sight now" if event.pinned else ""
             what = f"{event.tool} read {event.what} again after it had been folded away{pinned}."
@@ -131,6 +134,11 @@ def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911
             return _truncation_lines(event)
         case CompactionStart() | CompactionWait() | UsageInfo():
             return []
+
+
+def _plain(reason: str) -> str:
+    """Why a fold failed, as the log has it, without the name of our own error."""
+    return reason.removeprefix(f"{FoldNotMade.__name__}: ")
 
 
 def _truncation_lines(event: "Truncation") -> Sequence[Piece]:

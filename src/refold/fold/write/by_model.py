@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from refold.errors import FoldCancelled, FoldNotMade, WindowExceeded
+from refold.errors import FoldCancelled, FoldNotMade, RefoldError, WindowExceeded
 from refold.fold.compactor import read_context
 from refold.fold.extractive import extractive_summary
 from refold.fold.job import Job, Steps
@@ -510,7 +510,7 @@ def _fallback(
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, FoldNotMade):
+    if isinstance(error, RefoldError):
         return error.what.rstrip(".")
     if isinstance(error, TimeoutError):
         return TOO_SLOW

@@ -23,6 +23,7 @@ from refold.cli.chat.commands.output import (
 )
 from refold.cli.chat.commands.parts import A_PROMPT, forecast_lines
 from refold.cli.chat.surface import Row
+from refold.fold.compactor import MANUAL
 from refold.fold.summary import Summary, parse
 from refold.log import (
     CODEC,
@@ -53,6 +54,7 @@ _ACTS: Final = frozenset(
     event.KIND for event in (Message, Cleared, Rewound, FoldCompleted, FoldUndone)
 )
 _UNFOLDING: Final = frozenset(event.KIND for event in (FoldCompleted, FoldUndone, FoldStarted))
+_ASKED_FOR: Final = (MANUAL, "model switch")  # why folds are made that a command asks for
 _MAX_PROMPTS: Final = 200  # listed to go back to
 _WIDTH: Final = 48
 _MAX_VALUES: Final = 5
@@ -99,13 +101,30 @@ async def undo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comma
             say(chat, _NOTHING_LEFT)
         case Act("turn"):
             await _undo_turn(chat, session, outline)
+        case Act("fold") if await _was_for_prompt(chat, act):
+            await _undo_turn(chat, session, outline, ask=False)
         case Act("fold"):
             await _undo_fold(chat, session, act)
         case _:
             await _undo_by_rewind(chat, session, act)
 
 
-async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
+async def _was_for_prompt(chat: Chat, fold: Act) -> bool:
+    """Whether a fold was made, unasked, for a prompt that got no answer all the same."""
+    talk = chat.conversation
+    if await talk.unanswered() is None:
+        return False
+    async for entry in _backwards(talk.log, talk.name, fold.seq):
+        if entry.kind == FoldStarted.KIND:
+            match CODEC.decode(entry):
+                case FoldStarted(fold.fold, trigger=trigger):
+                    return trigger not in _ASKED_FOR
+                case _:
+                    pass
+    return False
+
+
+async def _undo_turn(chat: Chat, session: Session, outline: Outline, *, ask: bool = True) -> None:
     """Undo the last turn; if a fold was made in it, the person says which of the two."""
     log = chat.conversation.log
     prompts = await _prompts(log, session.name, outline, 1)
@@ -114,7 +133,7 @@ async def _undo_turn(chat: Chat, session: Session, outline: Outline) -> None:
         return
     [turn] = prompts
     folds = [fold for fold in outline.folds if fold.seq > turn.seq]
-    if folds:
+    if folds and ask:
         question = "A fold was made in your last turn. Take back the turn, or only the fold?"
         answer = await chat.surface.ask(question, ("turn", "fold", "nothing"))
         if answer == "fold":
