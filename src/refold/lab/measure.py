@@ -3,12 +3,14 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 
 from refold.errors import InvalidInput, RefoldError
 from refold.lab.messages import Reader, o200k
@@ -133,14 +135,20 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
 def _without_current_folder() -> Generator[None]:
     """Keeps processes that start meanwhile from importing modules of the current folder.
 
-    A new process looks there first. Recordings are often replayed in a cloned repository, which may
-    contain a `pickle.py`.
+    A new process looks there first, and then where this one looks; and it runs this one's main
+    module again, which a replay has no use for. Recordings are often replayed in a cloned
+    repository, which may contain a `select.py`.
     """
     before = os.environ.get(_SAFE_PATH)
+    main, path = sys.modules["__main__"], sys.path
+    here = {"", ".", os.getcwd()}  # noqa: PTH109 - as Python writes it
     os.environ[_SAFE_PATH] = "1"
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.path = [folder for folder in path if folder not in here]
     try:
         yield
     finally:
+        sys.modules["__main__"], sys.path = main, path
         if before is None:
             del os.environ[_SAFE_PATH]
         else:
