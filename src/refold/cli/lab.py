@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import typer
 from pydantic import JsonValue
@@ -26,6 +26,10 @@ _MAX_MESSAGES = 6_000
 _MIN_TOKENS = 1_000
 _MAX_FILES = 20
 _MAX_PRICE = 1e6
+_MAX_FIXED = 1_000_000
+Lifetime = Literal["none", "5m", "1h"]
+LIFETIMES: Final[dict[Lifetime, float | None]] = {"none": None, "5m": 300, "1h": 3_600}
+"""Seconds; with none, the cache never expires."""
 
 
 def as_json(results: Totals, files: Sequence[SessionFile], unread: int) -> dict[str, JsonValue]:
@@ -48,6 +52,12 @@ def _policy(total: Total, results: Totals) -> dict[str, JsonValue]:
         "ours": total.ours,
         **(_figures(total.row) if total.row else {}),
         "cost_ratio": total.share if total.row else None,
+        "intervals_over_sessions": {
+            "retained": [*total.interval(lambda row: row.retained)],
+            "other_names": [*total.interval(lambda row: row.other_names)],
+            "edits": [*total.interval(lambda row: row.edits)],
+            "lines": [*total.interval(lambda row: row.lines)],
+        },
         "refused": total.refused,
         "folds": total.folds,
         "error": total.error or None,
@@ -78,6 +88,10 @@ def _figures(row: Row) -> dict[str, JsonValue]:
             "rate": row.retained.rate,
             "interval": [*row.retained.interval],
         },
+        **{
+            name: {"found": share.found, "of": share.of, "rate": share.rate}
+            for name, share in row.other_content.items()
+        },
         "orphaned": row.orphaned,
         "largest": row.peak,
         "read_again": {"found": row.reread.found, "of": row.reread.of},
@@ -94,6 +108,8 @@ def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
         "threshold": case.threshold,
         "prices": case.prices._asdict(),
         "prices_known": case.priced,
+        "fixed": case.conditions.fixed,
+        "lifetime": case.conditions.lifetime,
         "short": short,
     }
 
@@ -150,6 +166,18 @@ def lab(  # noqa: PLR0913 - the choices that there are
             help="Prices of this model, or dollars for a million tokens.",
         ),
     ] = None,
+    fixed: Annotated[
+        str,
+        typer.Option(
+            metavar="N|recorded",
+            help="Tokens of instructions and tools in each request, or what the usage in a file "
+            "has beside its first messages.",
+        ),
+    ] = "0",
+    lifetime: Annotated[
+        Lifetime,
+        typer.Option(help="How long the provider's cache keeps what it read, after each request."),
+    ] = "none",
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
     ] = False,
@@ -165,7 +193,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
     with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
         rules = _rules(policy)
-        options = CaseOptions(window, threshold, _prices(prices))
+        options = CaseOptions(
+            window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
+        )
         session_files, cases, unread = _read(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []
@@ -222,6 +252,15 @@ def _rules(filters: Sequence[str] | None) -> list[str]:
             f"There are: {'; '.join(names[1:])}.",
         )
     return chosen
+
+
+def _fixed(text: str) -> int | None:
+    if text == "recorded":
+        return None
+    if not text.isdecimal() or int(text) > _MAX_FIXED:
+        fix = f"Give a number of tokens up to {_MAX_FIXED:,}, or: recorded."
+        raise InvalidInput(f"{text!r} is not a number of tokens.", fix)
+    return int(text)
 
 
 def _prices(text: str | None) -> Prices | None:

@@ -28,6 +28,11 @@ POLICIES: Final = {
 """The baselines, in a few words each."""
 FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail"})
 
+_CONTENT: Final = {
+    "other_names": "names of other kinds",
+    "edits": "texts that an edit replaced",
+    "lines": "long lines",
+}
 _THOUSAND = 1_000
 _MILLION = 1_000_000
 _ALMOST_ALL = 0.995
@@ -84,6 +89,9 @@ def notes(results: Totals) -> list[str]:
         act = f"the rules act at {' or '.join(map(tokens, thresholds))} tokens"
         lines.append(f"{_short(len(short))}: {act}.")
     lines += _price_notes(results.cases)
+    lines += _condition_notes(results.cases)
+    if content := _content(results.leading):
+        lines.append(content)
     if any(total.ours and total.policy != "balanced" for total in results.every):
         lines.append(
             "No model was asked: where a profile lets one summarize, 1,500 tokens that say nothing "
@@ -144,6 +152,25 @@ def _price_notes(cases: Sequence[Case]) -> list[str]:
             f"taken as {tokens(ASSUMED_WINDOW)} (--window)."
         )
     return lines
+
+
+def _condition_notes(cases: Sequence[Case]) -> list[str]:
+    fixed = sorted({case.conditions.fixed for case in cases})
+    if not fixed[-1]:
+        return []
+    span = tokens(fixed[0]) if len(fixed) == 1 else f"{tokens(fixed[0])} to {tokens(fixed[-1])}"
+    return [f"Each request begins with {span} tokens of instructions and tools."]
+
+
+def _content(total: Total) -> str:
+    """What was kept that no list of names is made for: a figure that favors no method."""
+    if total.row is None:
+        return ""
+    shares = {_CONTENT[name]: share for name, share in total.row.other_content.items() if share.of}
+    parts = [f"{percent(share.rate)} of {share.of:,} {name}" for name, share in shares.items()]
+    return (
+        f"Of other old content used again, {total.policy} kept {', '.join(parts)}." if parts else ""
+    )
 
 
 def report(
