@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 352,
-    "files without testing": 319,
-    "lines": 79_900,
-    "lines without testing": 73_900,
+    "files": 353,
+    "files without testing": 320,
+    "lines": 80_300,
+    "lines without testing": 74_300,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -172,6 +172,34 @@ def test_rules_act_when_profiles_do_though_they_count_other_tokens(long_file):
     assert rule.marks[0].before < ours.marks[0].before  # of a model whose tokens are shorter
 
 
+def test_every_row_says_how_far_it_is_from_the_best_fold_times(long_file):
+    few = (long_file, "--bound", "--threshold", "6000", "--profile", "balanced", "--policy", "size")
+    text = said(*few, "--policy", "ledger", "--policy", "ski")
+    assert max(map(len, text.splitlines())) <= 80
+    _, _, after = text.partition("Against the best fold times\n")
+    header, *rows = after.partition("Costs of input")[0].splitlines()
+    assert header.split()[3:8] == ["timing", "max", "all", "in", "max"]
+    names = [row[:26].strip() for row in rows]
+    assert names == [
+        "everything",
+        "balanced",
+        "a summary of names",
+        "the same at twice its size",
+        "the same at 2.5 times that",
+        "the same, by ski rental",
+    ]
+    told = json.loads(said(*few, "--json"))
+    for one in told["policies"]:
+        of_bound, account = one["of_bound"], one["account"]
+        assert of_bound["timing"]["pooled"] >= 1
+        assert of_bound["timing"]["pooled"] == pytest.approx(account["timing"] / account["bound"])
+        assert account["all_in"] == pytest.approx(account["own"] + account["rereads"])
+    assert told["policies"][0]["account"]["rereads"] == 0
+    assert {one["account"]["bound"] for one in told["policies"]} == {account["bound"]}
+    assert told["sessions"][0]["fold_of_the_bound"] == 1_200
+    assert "Against the best" not in said(long_file, "--profile", "balanced", "--policy", "ledger")
+
+
 def test_a_replay_waits_for_its_folds_however_slow_they_are(long_file):
     [recording] = read_session_file(long_file).recordings
     copilot = PROFILES["copilot"]

@@ -114,6 +114,15 @@ def test_names_of_other_kinds_count_and_cost_no_reading():
     assert kept["other names"] == Share(0, 3)  # the user named one of them just now
 
 
+def test_a_line_is_shown_too_where_a_policy_quotes_it():
+    class Quoting(Without):
+        def view(self, sent):
+            return [*super().view(sent), user(f"- 7 times: {LINE.strip()}, and more")]
+
+    kept, _ = measured(worked(says(LINE)), Quoting())
+    assert kept["lines"] == Share(1, 1)
+
+
 def test_what_was_read_again_is_there_until_the_next_fold():
     lines = [
         f"    raise ValueError('line {nth} is long enough to count as one of the long lines')"

@@ -14,7 +14,7 @@ from refold.cli.lab_report import finding, notes, plain, report, show
 from refold.cli.outcome import exit_on_error
 from refold.errors import InvalidInput
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
-from refold.lab.policies import baselines
+from refold.lab.policies import TIMED, baselines
 from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
 from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
@@ -58,6 +58,10 @@ def _policy(total: Total, results: Totals) -> dict[str, JsonValue]:
             "edits": [*total.interval(lambda row: row.edits)],
             "lines": [*total.interval(lambda row: row.lines)],
         },
+        "of_bound": {
+            "timing": total.of_bound(lambda one: one.timing)._asdict(),
+            "all_in": total.of_bound(lambda one: one.all_in)._asdict(),
+        },
         "refused": total.refused,
         "folds": total.folds,
         "error": total.error or None,
@@ -88,6 +92,7 @@ def _figures(row: Row) -> dict[str, JsonValue]:
             "rate": row.retained.rate,
             "interval": [*row.retained.interval],
         },
+        "account": {**row.account._asdict(), "all_in": row.account.all_in},
         **{
             name: {"found": share.found, "of": share.of, "rate": share.rate}
             for name, share in row.other_content.items()
@@ -110,6 +115,7 @@ def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
         "prices_known": case.priced,
         "fixed": case.conditions.fixed,
         "lifetime": case.conditions.lifetime,
+        "fold_of_the_bound": case.measure.fold,
         "short": short,
     }
 
@@ -178,6 +184,12 @@ def lab(  # noqa: PLR0913 - the choices that there are
         Lifetime,
         typer.Option(help="How long the provider's cache keeps what it read, after each request."),
     ] = "none",
+    bound: Annotated[
+        bool,
+        typer.Option(
+            "--bound", help="Show how far each row is from the best fold times, known afterwards."
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
     ] = False,
@@ -192,7 +204,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
     """
     with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
-        rules = _rules(policy)
+        rules = _rules(policy, timed=bound)
         options = CaseOptions(
             window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
         )
@@ -209,7 +221,8 @@ def lab(  # noqa: PLR0913 - the choices that there are
             typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
             return
         console = Console(highlight=False, markup=False, emoji=False)
-        show(report(results, session_files, width=console.width, unread=unread), console)
+        made = report(results, session_files, width=console.width, unread=unread, bound=bound)
+        show(made, console)
 
 
 def _read(
@@ -239,8 +252,8 @@ def _read(
     return files, cases, unread
 
 
-def _rules(filters: Sequence[str] | None) -> list[str]:
-    names = [*baselines()]
+def _rules(filters: Sequence[str] | None, *, timed: bool = False) -> list[str]:
+    names = [*baselines(), *(TIMED if timed else ())]
     chosen = [
         name
         for name in names

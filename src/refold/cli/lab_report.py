@@ -10,6 +10,7 @@ from rich.text import Text
 from refold.cli.output import NOTHING
 from refold.lab.measure import Total, Totals, same
 from refold.lab.metrics import DEFAULT_PRICES
+from refold.lab.policies import MORE, SKI_RENTAL, TIMED, TWICE
 from refold.lab.replay import Mark
 from refold.lab.report import Case
 from refold.lab.session_files import SessionFile
@@ -24,9 +25,12 @@ POLICIES: Final = {
     "mask, batched": "old results out, when full",
     "head / empty summary / tail": "a summary of nothing",
     "head / ledger / tail": "a summary of names",
+    TWICE: "the same at twice its size",
+    MORE: "the same at 2.5 times that",
+    SKI_RENTAL: "the same, by ski rental",
 }
 """The baselines, in a few words each."""
-FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail"})
+FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail", *TIMED})
 
 _CONTENT: Final = {
     "other_names": "names of other kinds",
@@ -46,6 +50,17 @@ _LEGEND = (
     "share: of what sending everything costs. cached: tokens that a provider had in its cache. "
     "kept: of the old names that the model used again, those it was still shown. "
     "refused: requests too long for the window, or with a tool call cut from its result."
+)
+_BOUND_TITLES: Final = (
+    *("timing", "max", "all in", "max"),
+    *("names", "other", "edits", "lines", "again"),
+)
+_BOUND_LEGEND = (
+    "Costs of input as a ratio to what the best fold times cost, which only hindsight knows. "
+    "timing: when a row folds, each fold being as large as the bound's. all in: what the row "
+    "itself costs, with its summaries, and with reading again what it lost. max: of one session. "
+    "names to lines: what was kept of old content used again. again: how often something had to "
+    "be read again."
 )
 _BEST = "* the cheapest that keeps nine names of ten and is never refused."
 _ASCII = str.maketrans({"├": "|", "┤": "|", "─": "-", "▼": "v", "→": ">", NOTHING: "-", "…": "."})
@@ -174,7 +189,12 @@ def _content(total: Total) -> str:
 
 
 def report(
-    results: Totals, files: Sequence[SessionFile], *, width: int, unread: int = 0
+    results: Totals,
+    files: Sequence[SessionFile],
+    *,
+    width: int,
+    unread: int = 0,
+    bound: bool = False,
 ) -> RenderableType:
     """The finding, the table, where the folds would have been, and which files were read."""
     legend = [_LEGEND, *([_BEST] if results.best else []), *notes(results)]
@@ -185,6 +205,7 @@ def report(
         "",
         Text("\n".join(legend), style="dim"),
         "",
+        *(_against_bound(results) if bound else ()),
         *_timelines(results, width),
         *_read(files, unread, width),
     )
@@ -215,6 +236,36 @@ def _table(results: Totals, *, wide: bool) -> Table:
         elif total is last_profile and total is not results.every[-1]:
             table.add_row(Text("rules of others", style="dim"))
     return table
+
+
+def _against_bound(results: Totals) -> Iterable[RenderableType]:
+    folds = sorted({case.measure.fold for case in results.cases})
+    yield Text("Against the best fold times", style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("what is sent", min_width=_LABEL, no_wrap=True, header_style="dim")
+    for title in _BOUND_TITLES:
+        table.add_column(title, justify="right", no_wrap=True, header_style="dim")
+    for total in results.every:
+        row = total.row
+        if row is None:
+            table.add_row(label(total), *[NOTHING] * len(_BOUND_TITLES))
+            continue
+        timing = total.of_bound(lambda one: one.timing)
+        all_in = total.of_bound(lambda one: one.all_in)
+        shares = (row.retained, *row.other_content.values())
+        table.add_row(
+            label(total),
+            f"{timing.pooled:.2f}",
+            f"{timing.worst:.2f}",
+            f"{all_in.pooled:.2f}",
+            f"{all_in.worst:.2f}",
+            *(percent(share.rate) if share.of else NOTHING for share in shares),
+            f"{row.account.misses:,}",
+        )
+    yield table
+    sizes = " or ".join(f"{fold:,}" for fold in folds)
+    yield Text(f"{_BOUND_LEGEND} The bound's folds leave {sizes} tokens.", style="dim")
+    yield ""
 
 
 def _cells(total: Total, mark: str) -> list[str]:

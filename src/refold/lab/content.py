@@ -113,13 +113,11 @@ class ContentMeter:
     def _shows(self, view: frozenset[bytes], use: Use, recorded: frozenset[bytes]) -> bool:
         for payload in view:
             held = self._hold(payload)
-            match use.kind:
-                case "edits":
-                    shown = use.what in held.text
-                case "lines":
-                    shown = use.what in held.lines
-                case _:  # in a text that a policy wrote, a name may stand without its surroundings
-                    shown = use.what in (held.names if payload in recorded else held.text)
+            # In a text that a policy wrote, a name or a line may stand in other surroundings.
+            if use.kind == "edits" or payload not in recorded:
+                shown = use.what in held.text
+            else:
+                shown = use.what in (held.lines if use.kind == "lines" else held.names)
             if shown:
                 return True
         return False

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import ModuleType
+from typing import NamedTuple
 
 from refold.errors import InvalidInput, RefoldError
+from refold.lab.economics import Account
 from refold.lab.messages import Reader, o200k
 from refold.lab.metrics import Share, bootstrapped
-from refold.lab.policies import Settings, baselines
+from refold.lab.policies import Settings, baselines, timed
 from refold.lab.recording import FORMAT
 from refold.lab.replay import Mark, Policy, play
 from refold.lab.report import Case, Measure, Meter, Row, pooled_rows
@@ -123,7 +125,7 @@ def _meter(session: int, name: str, measure: Measure) -> Meter:  # noqa: ARG001 
 def _policy(job: Job, policy: str, reader: Reader) -> Policy:
     if job.profile is None or job.budget is None:
         settings = _as_counted(job.case, reader)
-        return baselines(settings)[policy](reader)
+        return (baselines(settings) | timed(settings, job.case.measure.fold))[policy](reader)
     setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
     return SessionPolicy(
         setup, write=placeholder_summary if job.profile.fold.writer == "model" else None
@@ -210,6 +212,28 @@ class Total:
         """The 95 % interval of a share, by drawing sessions anew."""
         shares = [pick(row) for row in self.rows]
         return bootstrapped([(share.found, share.of) for share in shares])
+
+    def of_bound(self, pick: Callable[[Account], float]) -> "OfBound":
+        """How far a cost is from the least that it could be."""
+        accounts = [row.account for row in self.rows if row.account.bound]
+        ratios = [(pick(one), one.bound) for one in accounts]
+        whole = sum(least for _, least in ratios)
+        return OfBound(
+            sum(cost for cost, _ in ratios) / whole if whole else 1.0,
+            max((cost / least for cost, least in ratios), default=1.0),
+            bootstrapped(ratios),
+        )
+
+
+class OfBound(NamedTuple):
+    """A cost, as a ratio to the bound."""
+
+    pooled: float
+    """Of the sums over all sessions."""
+    worst: float
+    """Of one session."""
+    interval: tuple[float, float]
+    """95 %, of the pooled one, by drawing sessions anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from refold.lab import metrics
 from refold.lab.content import ContentMeter
+from refold.lab.economics import FOLD, Account, Step, Terms, account, bound, steps
 from refold.lab.messages import Count, Reader, o200k
 from refold.lab.metrics import DEFAULT_PRICES, Retention, Share, pooled, rereads_lost
 from refold.lab.policies import Factory, Settings
@@ -74,6 +75,8 @@ class Row:
     """Old texts of edits."""
     lines: Share
     """Long lines."""
+    account: Account
+    """What it costs beside the least that is possible."""
 
     @property
     def cache_hits(self) -> float:
@@ -97,6 +100,12 @@ class Measure:
     as_json: bool = False
     """Look for names in the JSON of call arguments, as the figures published earlier do."""
     conditions: Conditions = NO_CONDITIONS
+    fold: int = FOLD
+    """Tokens of a fold in the bound."""
+
+    @property
+    def terms(self) -> Terms:
+        return Terms.of(self.prices, self.conditions.fixed, self.fold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +200,7 @@ class Meter:
         self._measure = measure
         self._retention = Retention(reader, measure.gap)
         self._content = ContentMeter(reader, measure.gap)
+        self._best: tuple[Recording, tuple[Step, ...], float] | None = None
 
     def row(self, played: Replay) -> Row:
         p50, p95 = metrics.overhead(played)
@@ -214,7 +224,16 @@ class Meter:
             other_names=content.kept["other names"],
             edits=content.kept["edits"],
             lines=content.kept["lines"],
+            account=account(
+                played, *self._bound(played.recording), content.missed, self._measure.terms
+            ),
         )
+
+    def _bound(self, recording: Recording) -> tuple[tuple[Step, ...], float]:
+        if self._best is None or self._best[0] is not recording:
+            session = steps(recording, self.reader, self.conditions)
+            self._best = recording, session, bound(session, self._measure.terms)[0]
+        return self._best[1:]
 
 
 def pooled_rows(rows: Sequence[Row]) -> Row:
@@ -238,6 +257,7 @@ def pooled_rows(rows: Sequence[Row]) -> Row:
         other_names=pooled(row.other_names for row in rows),
         edits=pooled(row.edits for row in rows),
         lines=pooled(row.lines for row in rows),
+        account=Account.of(row.account for row in rows),
     )
 
 
@@ -289,7 +309,8 @@ class Case:
     @property
     def measure(self) -> Measure:
         gap = min(Measure().gap, self.threshold // _TAIL)
-        return Measure(self.prices, self.window, gap, conditions=self.conditions)
+        fold = min(FOLD, self.threshold // _TAIL)
+        return Measure(self.prices, self.window, gap, conditions=self.conditions, fold=fold)
 
     def adapt(self, profile: Profile) -> Profile:
         """The profile with the user's threshold, if it acts at a number of tokens.
