@@ -1,10 +1,12 @@
 """What fold times cost, the best that there could have been, and how far from it a row is."""
 
+import sys
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from project_paths import ROOT
 
 from refold.lab import Prices, Reader, RecordedMessage, Recording, Usage, messages, play
 from refold.lab.content import Miss
@@ -175,3 +177,17 @@ def test_several_sessions_are_one_account():
 def test_terms_are_prices_in_those_of_input():
     assert Terms.of(Prices(3.0, 15.0, 0.3, 3.75), 7) == Terms(0.1, 1.25, 5.0, 7)
     assert Terms.of(Prices(2.0, 8.0)) == Terms(1.0, 1.0, 4.0)
+
+
+def test_the_part_of_a_session_follows_from_its_name_alone(monkeypatch):
+    pytest.importorskip("pydantic_ai")  # the benchmarks' package needs all extras
+    if not (ROOT / "benchmarks").is_dir():
+        pytest.skip("the benchmarks are not part of this copy")
+    monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
+    from benchmarks.economics import part_of  # noqa: PLC0415 - found by the path above
+
+    parts = [part_of(f"session_{number:03}") for number in range(200)]
+    assert parts[:4] == ["tune", "tune", "tune", "report"]
+    assert {*parts} == {"tune", "report"}
+    assert 80 < parts.count("tune") < 120
+    assert part_of("pi_large-session") == "pi"
