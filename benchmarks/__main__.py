@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks import (
     agent,
     chat,
+    economics,
     engine,
     fold,
     gateway,
@@ -28,6 +29,7 @@ from benchmarks.figures import Figure, as_json, as_table
 BENCHMARKS = {
     "agent": agent.figures,
     "chat": chat.figures,
+    "economics": economics.figures,
     "engine": engine.figures,
     "fold": fold.figures,
     "gateway": gateway.figures,

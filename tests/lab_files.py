@@ -124,6 +124,53 @@ OLD_CODEX: tuple[dict[str, Any], ...] = (
     *(one["payload"] for one in CODEX if one["type"] == "response_item"),
 )
 
+# --- Copilot CLI
+
+
+def copilot(kind, one, minute=0, **data):
+    return {
+        "type": kind,
+        "id": one,
+        "timestamp": DAY.format(minute),
+        "parentId": None,
+        "data": data,
+    }
+
+
+def copilot_request(call, **arguments):
+    return {"toolCallId": call, "name": "view", "arguments": arguments, "type": "function"}
+
+
+def copilot_done(one, call, text, **more):
+    result = {"content": text, "detailedContent": f"{text}, on the screen"}
+    data = {"toolCallId": call, "success": True, "result": result} | more
+    return copilot("tool.execution_complete", one, **data)
+
+
+COPILOT: tuple[dict[str, Any], ...] = (
+    copilot("session.start", "e1", sessionId="s", producer="copilot-agent", version=1),
+    copilot("session.model_change", "e2", newModel="claude-sonnet-4.5"),
+    copilot("system.message", "e3", role="system", content="Be brief."),
+    copilot("user.message", "e4", content="Fix it.", transformedContent="Fix it. (Noon.)"),
+    copilot("assistant.turn_start", "e5", turnId="0"),
+    copilot(
+        "assistant.message",
+        "e6",
+        messageId="m1",
+        content="Reading.",
+        reasoningText="Hm.",
+        toolRequests=[copilot_request("c1", path="a.py"), copilot_request("c2", path="b.py")],
+    ),
+    copilot("assistant.usage", "e7", inputTokens=29, outputTokens=7, cacheReadTokens=11),
+    copilot("tool.execution_start", "e8", toolCallId="c1", toolName="view", arguments={}),
+    copilot_done("e9", "c1", "x = 1"),
+    copilot("assistant.message", "s1", messageId="m8", content="I look.", parentToolCallId="c2"),
+    copilot_done("e10", "c2", "", success=False, error={"message": "no such file"}),
+    copilot("assistant.message", "e11", messageId="m2", content="Done.", toolRequests=[]),
+    copilot("session.compaction_complete", "e12", success=True, summaryContent="It was fixed."),
+    copilot("assistant.message", "e11", messageId="m2", content="Done.", toolRequests=[]),
+)
+
 # --- Gemini CLI
 
 
@@ -249,6 +296,7 @@ FILES = {
     "Claude Code": lines(*CLAUDE),
     "Codex": lines(*CODEX),
     "old Codex": lines(*OLD_CODEX),
+    "Copilot CLI": lines(*COPILOT),
     "Gemini CLI": json.dumps(GEMINI_FILE, indent=2).encode(),
     "Gemini CLI lines": lines(*GEMINI_LINES),
     "Gemini CLI chat": json.dumps(GEMINI_CHAT).encode(),

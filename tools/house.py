@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 350,
-    "files without testing": 317,
-    "lines": 79_500,
-    "lines without testing": 73_500,
+    "files": 353,
+    "files without testing": 320,
+    "lines": 80_700,
+    "lines without testing": 74_700,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -1,8 +1,10 @@
 """`refold lab`: what a person sees of their own sessions, and what a program does."""
 
+import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
@@ -12,11 +14,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from refold.cli.lab import as_json, lab
-from refold.cli.lab_report import dollars, finding, percent, report, show, tokens
-from refold.lab import Prices, RecordedMessage, Recording, baselines
+from refold.cli.lab_report import dollars, finding, notes, percent, report, show, tokens
+from refold.lab import Prices, Reader, RecordedMessage, Recording, Share, baselines, o200k, play
 from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
 from refold.lab.report import CaseOptions, case_of, prices_of
 from refold.lab.session_files import read_session_file
+from refold.lab.session_policy import SessionPolicy, placeholder_summary
+from refold.models import counter_for
+from refold.models.experience import Setup
+from refold.view.budget import Budget
 from refold.view.profiles import PROFILES
 
 pytest.importorskip("genai_prices")
@@ -115,6 +121,100 @@ def test_the_json_holds_the_figures_and_the_folds(told):
     [file] = told["files"]
     assert (file["format"], file["messages"], file["broken_lines"]) == ("Claude Code", 160, 0)
     json.dumps(told, allow_nan=False)
+
+
+def test_other_old_content_is_counted_by_definitions_of_its_own(told, of):
+    rows = {one["policy"]: one for one in told["policies"]}
+    for kind in ("other_names", "edits", "lines"):
+        assert rows["none"][kind]["found"] == rows["none"][kind]["of"]
+        low, high = rows["balanced"]["intervals_over_sessions"][kind]
+        assert low <= rows["balanced"][kind]["rate"] <= high
+    row = replace(of.leading.row, other_names=Share(7, 10), edits=Share(0, 0), lines=Share(1, 2))
+    leading = replace(of, every=(of.everything, replace(of.leading, row=row)))
+    line = "Of other old content used again, balanced kept 70% of 10 names of other kinds, 50% of"
+    assert any(note.startswith(line) and "edit" not in note for note in notes(leading))
+
+
+def test_instructions_tools_and_an_expired_cache_are_paid_for(tmp_path):
+    path = tmp_path / "two.jsonl"
+    path.write_bytes(
+        lines(
+            claude("user", "u1", None, "Go."),
+            claude_said("a1", "u1", "m1", {"type": "text", "text": "I go."}),
+            claude("user", "u2", "a1", "Still?", minute=10),
+            claude_said("a2", "u2", "m2", {"type": "text", "text": "Still."}, minute=10),
+        )
+    )
+    few = (path, "--json", "--profile", "balanced", "--policy", "ledger")
+    prices = ("--prices", "1,0,0,1")  # a token from the cache is free
+    sent = {}
+    for lifetime in ("none", "1h", "5m"):
+        options = ("--fixed", "1000", "--lifetime", lifetime)
+        told = json.loads(said(*few, *prices, *options))
+        none = told["policies"][0]
+        sent[lifetime] = none["sent"]
+        assert round(none["cost"] * 1e6) == none["sent"] - none["cached"]
+        assert (none["cached"] == 0) == (lifetime == "5m")
+    assert min(sent.values()) == max(sent.values()) > 2_000
+    [session] = json.loads(said(*few, "--fixed", "recorded"))["sessions"]
+    assert 0 < session["fixed"] < 29
+    assert "instructions and tools" in said(path, "--fixed", "1000")
+    assert "not a number of tokens" in said(path, "--fixed", "-1", code=1)
+
+
+def test_rules_act_when_profiles_do_though_they_count_other_tokens(long_file):
+    [recording] = read_session_file(long_file).recordings
+    case = case_of(recording, CaseOptions(window=80_000, threshold=6_000))
+    balanced = PROFILES["balanced"]
+    [ours] = measured(Job(0, case, (), case.adapt(balanced), case.budget(balanced)))
+    [rule] = measured(Job(0, case, ("head / ledger / tail",)))
+    assert abs(ours.marks[0].at - rule.marks[0].at) <= 4
+    assert rule.marks[0].before < ours.marks[0].before  # of a model whose tokens are shorter
+
+
+def test_every_row_says_how_far_it_is_from_the_best_fold_times(long_file):
+    few = (long_file, "--bound", "--threshold", "6000", "--profile", "balanced", "--policy", "size")
+    text = said(*few, "--policy", "ledger", "--policy", "ski")
+    assert max(map(len, text.splitlines())) <= 80
+    _, _, after = text.partition("Against the best fold times\n")
+    header, *rows = after.partition("Costs of input")[0].splitlines()
+    assert header.split()[3:8] == ["timing", "max", "all", "in", "max"]
+    names = [row[:26].strip() for row in rows]
+    assert names == [
+        "everything",
+        "balanced",
+        "a summary of names",
+        "the same at twice its size",
+        "the same at 2.5 times that",
+        "the same, by ski rental",
+    ]
+    told = json.loads(said(*few, "--json"))
+    for one in told["policies"]:
+        of_bound, account = one["of_bound"], one["account"]
+        assert of_bound["timing"]["pooled"] >= 1
+        assert of_bound["timing"]["pooled"] == pytest.approx(account["timing"] / account["bound"])
+        assert account["all_in"] == pytest.approx(account["own"] + account["rereads"])
+    assert told["policies"][0]["account"]["rereads"] == 0
+    assert {one["account"]["bound"] for one in told["policies"]} == {account["bound"]}
+    assert told["sessions"][0]["fold_of_the_bound"] == 1_200
+    assert "Against the best" not in said(long_file, "--profile", "balanced", "--policy", "ledger")
+
+
+def test_a_replay_waits_for_its_folds_however_slow_they_are(long_file):
+    [recording] = read_session_file(long_file).recordings
+    copilot = PROFILES["copilot"]
+    hurried = copilot.model_copy(update={"fold": copilot.fold.model_copy(update={"wait": 0.01})})
+    setup = Setup("", counter_for(""), Budget(window=8_000), hurried)
+
+    async def slow(*arguments):
+        await asyncio.sleep(0.1)
+        return await placeholder_summary(*arguments)
+
+    marks = []
+    for write in (placeholder_summary, slow):
+        policy = SessionPolicy(setup, write=write)
+        marks.append(play(recording, policy, Reader(o200k())).marks)
+    assert marks[0] == marks[1] != ()
 
 
 def test_the_best_is_the_cheapest_that_keeps_names_and_is_never_refused(told):

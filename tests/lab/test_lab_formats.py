@@ -7,6 +7,7 @@ import pytest
 from lab_files import (
     CLAUDE,
     CODEX,
+    COPILOT,
     EXPORTED,
     GEMINI,
     GEMINI_CHAT,
@@ -27,6 +28,7 @@ from refold.lab import Usage
 from refold.lab.importers import (
     parse_claude_code,
     parse_codex,
+    parse_copilot_cli,
     parse_exported,
     parse_gemini,
     parse_gemini_chat,
@@ -90,6 +92,112 @@ def test_a_summary_that_stands_alone_and_a_file_of_side_chains_are_read():
     assert len(parse_claude_code(begun, "x").messages) == 2
     apart = [one | {"isSidechain": True} for one in begun]
     assert len(parse_claude_code(apart, "x").messages) == 2
+
+
+def queued(operation, content=None):
+    more = {} if content is None else {"content": content}
+    return {"type": "queue-operation", "operation": operation, "sessionId": "s", **more}
+
+
+def attached(kind, **fields):
+    return claude("user", f"at-{kind}", "u", "") | {
+        "type": "attachment",
+        "attachment": {"type": kind, **fields},
+    }
+
+
+def test_prompts_typed_while_claude_code_works_are_read_where_they_were_taken_up():
+    notice, task = "<task-notification>built</task-notification>", '{"task_id": "t"}'
+    records = [
+        claude("user", "u", None, "Go."),
+        claude_said("a1", "u", "m1", claude_call("c1")),
+        queued("enqueue", task),
+        queued("enqueue", notice),
+        queued("enqueue", "And the tests?"),
+        claude_said("a2", "u", "m1", claude_call("c2")),
+        queued("remove"),
+        claude_result("r1", "a1", "c1", "one"),
+        claude_result("r2", "a2", "c2", "two"),
+        claude_said("a3", "r2", "m2", {"type": "text", "text": "Those too."}),
+        queued("remove"),
+        queued("enqueue", "Never mind"),
+        queued("popAll", "Never mind"),
+        queued("dequeue"),
+        claude("user", "u2", "a3", notice),
+        claude_said("a4", "u2", "m3", {"type": "text", "text": "Built."}),
+        queued("enqueue", "/exit"),
+        queued("remove"),
+        queued("enqueue", "Too late."),
+    ]
+    texts = [part[-1] for message in said(parse_claude_code(records, "x")) for part in message]
+    assert texts[3:] == ["one", "two", "And the tests?", "Those too.", notice, "Built."]
+
+
+def test_what_claude_code_attaches_to_a_request_is_read():
+    records = [
+        claude("user", "u", None, "Go."),
+        attached("nested_memory", path="RULES.md", content={"content": "Be terse."}),
+        attached("auto_mode", autoModeConsentFlow=False),
+        attached("hook_success", hookEvent="PostToolUse", content="fine"),
+        attached("hook_additional_context", content=["Mind the gap."]),
+        claude_said("a1", "u", "m1", claude_call("c1")),
+        claude_result("r1", "a1", "c1", "one"),
+        queued("remove", "Also this."),
+        attached("queued_command", prompt="Also this.", commandMode="prompt"),
+        attached("file", filename="a.py", content={"type": "text", "file": {"content": "x = 1"}}),
+        claude_said("a2", "r1", "m2", {"type": "text", "text": "Yes."}),
+    ]
+    found = parse_claude_code(records, "x")
+    go, rules, gap, _, _, also, file, _ = said(found)
+    assert go == [("user-prompt", "Go.")]
+    assert [rules[0][1], gap[0][1], file[0][1]] == [
+        f"<system-reminder>\n{text}\n</system-reminder>"
+        for text in ("RULES.md\nBe terse.", "Mind the gap.", "a.py\nx = 1")
+    ]
+    assert also == [("user-prompt", "Also this.")]
+    assert found.skipped == {"attachment: auto_mode": 1, "attachment: hook_success": 1}
+
+
+def test_copilot_cli_is_read_as_the_model_was_shown_it():
+    found = parse_copilot_cli(COPILOT, "x")
+    system, prompt, answer, first, second, done = said(found)
+    assert [system, prompt] == [
+        [("system-prompt", "Be brief.")],
+        [("user-prompt", "Fix it. (Noon.)")],
+    ]
+    assert answer == [
+        ("thinking", "Hm."),
+        ("text", "Reading."),
+        ("call", "c1", {"path": "a.py"}),
+        ("call", "c2", {"path": "b.py"}),
+    ]
+    assert (first, second) == ([("success", "c1", "x = 1")], [("failed", "c2", "no such file")])
+    assert done == [("text", "Done.")]
+    assert found.messages[2].usage == Usage(29, 7, 11)
+    assert (found.messages[2].model, found.messages[2].at) == (
+        "claude-sonnet-4.5",
+        1_779_796_800_000,
+    )
+    assert found.skipped["sub-agent"] == 1
+    assert found.skipped["line that was there already"] == 1
+
+
+def test_codex_searches_for_tools_are_calls_with_results():
+    query, tools = {"query": "issues"}, [{"name": "create_issue"}]
+    records = [
+        codex_text("user", "File it."),
+        item("tool_search_call", call_id="c", execution="client", arguments=query),
+        item("tool_search_output", call_id="c", execution="client", tools=tools),
+        item("tool_search_call", call_id=None, execution="server", arguments=query),
+        codex_text("assistant", "Filed."),
+    ]
+    found = parse_codex(records, "x")
+    assert said(found)[1:] == [
+        [("call", "c", query)],
+        [("success", "c", '{"name":"create_issue"}')],
+        [("text", "Filed.")],
+    ]
+    assert found.skipped == {"tool_search_call": 1}
 
 
 def test_claude_code_repeats_nothing_and_breaks_no_pair():

@@ -270,3 +270,34 @@ def test_a_huge_file_takes_little_memory(tmp_path, shape):
         assert (int(broken), int(older) > 0) == (0, True)
     else:
         assert (int(kept), int(broken), int(older)) == (9, 1, 0)
+
+
+PLANTED = "import pathlib; pathlib.Path('RAN').write_text('ran')\nraise SystemExit\n"
+LIBRARY = """
+import sys
+from pathlib import Path
+sys.path.remove("")
+from refold.lab.measure import each_measured, jobs_for
+from refold.lab.report import CaseOptions, case_of
+from refold.lab.session_files import recordings
+cases = [case_of(file.recordings[0], CaseOptions()) for file in recordings([Path("a.jsonl")])]
+sys.path.insert(0, "")
+for job, outcomes in each_measured(jobs_for(cases * 2, [], ["none"])):
+    assert not outcomes[0].error
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [("-m", "refold.cli", "lab", "a.jsonl"), ("-c", LIBRARY)], ids=["command", "library"]
+)
+def test_processes_of_a_replay_import_nothing_from_the_working_directory(tmp_path, command):
+    turns = [{"role": "user", "content": "Again."}, {"role": "assistant", "content": "Done."}] * 201
+    (tmp_path / "a.jsonl").write_text(json.dumps(turns))
+    for name in ("select.py", "asyncio.py"):
+        (tmp_path / name).write_text(PLANTED)
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert not (tmp_path / "RAN").exists()
+    assert done.returncode == 0, done.stderr.decode()

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import typer
 from pydantic import JsonValue
@@ -14,7 +14,7 @@ from refold.cli.lab_report import finding, notes, plain, report, show
 from refold.cli.outcome import exit_on_error
 from refold.errors import InvalidInput
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
-from refold.lab.policies import baselines
+from refold.lab.policies import TIMED, baselines
 from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
 from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
@@ -26,6 +26,10 @@ _MAX_MESSAGES = 6_000
 _MIN_TOKENS = 1_000
 _MAX_FILES = 20
 _MAX_PRICE = 1e6
+_MAX_FIXED = 1_000_000
+Lifetime = Literal["none", "5m", "1h"]
+LIFETIMES: Final[dict[Lifetime, float | None]] = {"none": None, "5m": 300, "1h": 3_600}
+"""Seconds; with none, the cache never expires."""
 
 
 def as_json(results: Totals, files: Sequence[SessionFile], unread: int) -> dict[str, JsonValue]:
@@ -48,6 +52,16 @@ def _policy(total: Total, results: Totals) -> dict[str, JsonValue]:
         "ours": total.ours,
         **(_figures(total.row) if total.row else {}),
         "cost_ratio": total.share if total.row else None,
+        "intervals_over_sessions": {
+            "retained": [*total.interval(lambda row: row.retained)],
+            "other_names": [*total.interval(lambda row: row.other_names)],
+            "edits": [*total.interval(lambda row: row.edits)],
+            "lines": [*total.interval(lambda row: row.lines)],
+        },
+        "of_bound": {
+            "timing": total.of_bound(lambda one: one.timing)._asdict(),
+            "all_in": total.of_bound(lambda one: one.all_in)._asdict(),
+        },
         "refused": total.refused,
         "folds": total.folds,
         "error": total.error or None,
@@ -78,6 +92,11 @@ def _figures(row: Row) -> dict[str, JsonValue]:
             "rate": row.retained.rate,
             "interval": [*row.retained.interval],
         },
+        "account": {**row.account._asdict(), "all_in": row.account.all_in},
+        **{
+            name: {"found": share.found, "of": share.of, "rate": share.rate}
+            for name, share in row.other_content.items()
+        },
         "orphaned": row.orphaned,
         "largest": row.peak,
         "read_again": {"found": row.reread.found, "of": row.reread.of},
@@ -94,6 +113,9 @@ def _session(case: Case, *, short: bool) -> dict[str, JsonValue]:
         "threshold": case.threshold,
         "prices": case.prices._asdict(),
         "prices_known": case.priced,
+        "fixed": case.conditions.fixed,
+        "lifetime": case.conditions.lifetime,
+        "fold_of_the_bound": case.measure.fold,
         "short": short,
     }
 
@@ -150,6 +172,24 @@ def lab(  # noqa: PLR0913 - the choices that there are
             help="Prices of this model, or dollars for a million tokens.",
         ),
     ] = None,
+    fixed: Annotated[
+        str,
+        typer.Option(
+            metavar="N|recorded",
+            help="Tokens of instructions and tools in each request, or what the usage in a file "
+            "has beside its first messages.",
+        ),
+    ] = "0",
+    lifetime: Annotated[
+        Lifetime,
+        typer.Option(help="How long the provider's cache keeps what it read, after each request."),
+    ] = "none",
+    bound: Annotated[
+        bool,
+        typer.Option(
+            "--bound", help="Show how far each row is from the best fold times, known afterwards."
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
     ] = False,
@@ -157,15 +197,17 @@ def lab(  # noqa: PLR0913 - the choices that there are
 ) -> None:
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
-    Reads sessions of Claude Code, Codex, Gemini CLI and pi, OpenAI chats, and what `refold export`
-    wrote; finds the format by itself. Nothing is sent anywhere, and no model is asked.
+    Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI and pi, OpenAI chats, and what
+    `refold export` wrote; finds the format by itself. Nothing is sent anywhere, no model is asked.
 
     Example: refold lab ~/.claude/projects
     """
     with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
-        rules = _rules(policy)
-        options = CaseOptions(window, threshold, _prices(prices))
+        rules = _rules(policy, timed=bound)
+        options = CaseOptions(
+            window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
+        )
         session_files, cases, unread = _read(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []
@@ -179,7 +221,8 @@ def lab(  # noqa: PLR0913 - the choices that there are
             typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
             return
         console = Console(highlight=False, markup=False, emoji=False)
-        show(report(results, session_files, width=console.width, unread=unread), console)
+        made = report(results, session_files, width=console.width, unread=unread, bound=bound)
+        show(made, console)
 
 
 def _read(
@@ -209,8 +252,8 @@ def _read(
     return files, cases, unread
 
 
-def _rules(filters: Sequence[str] | None) -> list[str]:
-    names = [*baselines()]
+def _rules(filters: Sequence[str] | None, *, timed: bool = False) -> list[str]:
+    names = [*baselines(), *(TIMED if timed else ())]
     chosen = [
         name
         for name in names
@@ -222,6 +265,15 @@ def _rules(filters: Sequence[str] | None) -> list[str]:
             f"There are: {'; '.join(names[1:])}.",
         )
     return chosen
+
+
+def _fixed(text: str) -> int | None:
+    if text == "recorded":
+        return None
+    if not text.isdecimal() or int(text) > _MAX_FIXED:
+        fix = f"Give a number of tokens up to {_MAX_FIXED:,}, or: recorded."
+        raise InvalidInput(f"{text!r} is not a number of tokens.", fix)
+    return int(text)
 
 
 def _prices(text: str | None) -> Prices | None:

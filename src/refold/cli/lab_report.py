@@ -10,6 +10,7 @@ from rich.text import Text
 from refold.cli.output import NOTHING
 from refold.lab.measure import Total, Totals, same
 from refold.lab.metrics import DEFAULT_PRICES
+from refold.lab.policies import MORE, SKI_RENTAL, TIMED, TWICE
 from refold.lab.replay import Mark
 from refold.lab.report import Case
 from refold.lab.session_files import SessionFile
@@ -24,10 +25,18 @@ POLICIES: Final = {
     "mask, batched": "old results out, when full",
     "head / empty summary / tail": "a summary of nothing",
     "head / ledger / tail": "a summary of names",
+    TWICE: "the same at twice its size",
+    MORE: "the same at 2.5 times that",
+    SKI_RENTAL: "the same, by ski rental",
 }
 """The baselines, in a few words each."""
-FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail"})
+FOLDING: Final = frozenset({"head / empty summary / tail", "head / ledger / tail", *TIMED})
 
+_CONTENT: Final = {
+    "other_names": "names of other kinds",
+    "edits": "texts that an edit replaced",
+    "lines": "long lines",
+}
 _THOUSAND = 1_000
 _MILLION = 1_000_000
 _ALMOST_ALL = 0.995
@@ -41,6 +50,17 @@ _LEGEND = (
     "share: of what sending everything costs. cached: tokens that a provider had in its cache. "
     "kept: of the old names that the model used again, those it was still shown. "
     "refused: requests too long for the window, or with a tool call cut from its result."
+)
+_BOUND_TITLES: Final = (
+    *("timing", "max", "all in", "max"),
+    *("names", "other", "edits", "lines", "again"),
+)
+_BOUND_LEGEND = (
+    "Costs of input as a ratio to what the best fold times cost, which only hindsight knows. "
+    "timing: when a row folds, each fold being as large as the bound's. all in: what the row "
+    "itself costs, with its summaries, and with reading again what it lost. max: of one session. "
+    "names to lines: what was kept of old content used again. again: how often something had to "
+    "be read again."
 )
 _BEST = "* the cheapest that keeps nine names of ten and is never refused."
 _ASCII = str.maketrans({"├": "|", "┤": "|", "─": "-", "▼": "v", "→": ">", NOTHING: "-", "…": "."})
@@ -84,6 +104,9 @@ def notes(results: Totals) -> list[str]:
         act = f"the rules act at {' or '.join(map(tokens, thresholds))} tokens"
         lines.append(f"{_short(len(short))}: {act}.")
     lines += _price_notes(results.cases)
+    lines += _condition_notes(results.cases)
+    if content := _content(results.leading):
+        lines.append(content)
     if any(total.ours and total.policy != "balanced" for total in results.every):
         lines.append(
             "No model was asked: where a profile lets one summarize, 1,500 tokens that say nothing "
@@ -146,8 +169,32 @@ def _price_notes(cases: Sequence[Case]) -> list[str]:
     return lines
 
 
+def _condition_notes(cases: Sequence[Case]) -> list[str]:
+    fixed = sorted({case.conditions.fixed for case in cases})
+    if not fixed[-1]:
+        return []
+    span = tokens(fixed[0]) if len(fixed) == 1 else f"{tokens(fixed[0])} to {tokens(fixed[-1])}"
+    return [f"Each request begins with {span} tokens of instructions and tools."]
+
+
+def _content(total: Total) -> str:
+    """What was kept that no list of names is made for: a figure that favors no method."""
+    if total.row is None:
+        return ""
+    shares = {_CONTENT[name]: share for name, share in total.row.other_content.items() if share.of}
+    parts = [f"{percent(share.rate)} of {share.of:,} {name}" for name, share in shares.items()]
+    return (
+        f"Of other old content used again, {total.policy} kept {', '.join(parts)}." if parts else ""
+    )
+
+
 def report(
-    results: Totals, files: Sequence[SessionFile], *, width: int, unread: int = 0
+    results: Totals,
+    files: Sequence[SessionFile],
+    *,
+    width: int,
+    unread: int = 0,
+    bound: bool = False,
 ) -> RenderableType:
     """The finding, the table, where the folds would have been, and which files were read."""
     legend = [_LEGEND, *([_BEST] if results.best else []), *notes(results)]
@@ -158,6 +205,7 @@ def report(
         "",
         Text("\n".join(legend), style="dim"),
         "",
+        *(_against_bound(results) if bound else ()),
         *_timelines(results, width),
         *_read(files, unread, width),
     )
@@ -188,6 +236,36 @@ def _table(results: Totals, *, wide: bool) -> Table:
         elif total is last_profile and total is not results.every[-1]:
             table.add_row(Text("rules of others", style="dim"))
     return table
+
+
+def _against_bound(results: Totals) -> Iterable[RenderableType]:
+    folds = sorted({case.measure.fold for case in results.cases})
+    yield Text("Against the best fold times", style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("what is sent", min_width=_LABEL, no_wrap=True, header_style="dim")
+    for title in _BOUND_TITLES:
+        table.add_column(title, justify="right", no_wrap=True, header_style="dim")
+    for total in results.every:
+        row = total.row
+        if row is None:
+            table.add_row(label(total), *[NOTHING] * len(_BOUND_TITLES))
+            continue
+        timing = total.of_bound(lambda one: one.timing)
+        all_in = total.of_bound(lambda one: one.all_in)
+        shares = (row.retained, *row.other_content.values())
+        table.add_row(
+            label(total),
+            f"{timing.pooled:.2f}",
+            f"{timing.worst:.2f}",
+            f"{all_in.pooled:.2f}",
+            f"{all_in.worst:.2f}",
+            *(percent(share.rate) if share.of else NOTHING for share in shares),
+            f"{row.account.misses:,}",
+        )
+    yield table
+    sizes = " or ".join(f"{fold:,}" for fold in folds)
+    yield Text(f"{_BOUND_LEGEND} The bound's folds leave {sizes} tokens.", style="dim")
+    yield ""
 
 
 def _cells(total: Total, mark: str) -> list[str]:

@@ -3,6 +3,7 @@
 from refold.lab.importers import (
     parse_claude_code,
     parse_codex,
+    parse_copilot_cli,
     parse_gemini,
     parse_openai_chat,
     parse_pi,
@@ -47,6 +48,7 @@ __all__ = [
     "o200k",
     "parse_claude_code",
     "parse_codex",
+    "parse_copilot_cli",
     "parse_gemini",
     "parse_openai_chat",
     "parse_pi",

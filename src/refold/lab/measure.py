@@ -3,23 +3,31 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import ModuleType
+from typing import NamedTuple
 
 from refold.errors import InvalidInput, RefoldError
+from refold.lab.economics import Account
 from refold.lab.messages import Reader, o200k
-from refold.lab.policies import baselines
+from refold.lab.metrics import Share, bootstrapped
+from refold.lab.policies import Settings, baselines, timed
+from refold.lab.recording import FORMAT
 from refold.lab.replay import Mark, Policy, play
-from refold.lab.report import Case, Row, pooled_rows, row_of
+from refold.lab.report import Case, Measure, Meter, Row, pooled_rows
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
 from refold.models import counter_for
 from refold.models.experience import Setup
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
+from refold.view.view_input import describe_row, weight
+from refold.wire import wire_for
 
 EVERYTHING = "none"
 """The policy that the others are measured against: it sends everything."""
@@ -79,10 +87,11 @@ def measured(job: Job) -> list[Outcome]:
 
 def _outcome(job: Job, policy: str) -> Outcome:
     case = job.case
-    reader = _reader(job.session, case.recording.name)
+    meter = _meter(job.session, case.recording.name, case.measure)
     try:
-        played = play(case.recording, _policy(job, policy, reader), reader, name=policy)
-        row = row_of(played, case.measure, reader)
+        made = _policy(job, policy, meter.reader)
+        played = play(case.recording, made, meter.reader, name=policy, conditions=case.conditions)
+        row = meter.row(played)
     except RefoldError as error:
         return Outcome(job.session, policy, error=error.what)
     except Exception as error:  # noqa: BLE001 - whatever a file holds, the others are still measured
@@ -91,14 +100,32 @@ def _outcome(job: Job, policy: str) -> Outcome:
     return Outcome(job.session, policy, row, refused, played.marks)
 
 
+def _as_counted(case: Case, reader: Reader) -> Settings:
+    """The sizes of the rules in the tokens that they count, for profiles count those of the model.
+
+    Else a profile would act sooner than they do: its model's tokens are shorter.
+    """
+    payloads, wire, counter = case.recording.payloads, wire_for(FORMAT), counter_for(case.model)
+    theirs = sum(weight(describe_row(1, payload, wire, counter)) for payload in payloads)
+    ratio = sum(map(reader.tokens, payloads)) / (theirs or 1)
+    sizes = case.settings
+    return replace(
+        sizes,
+        threshold=round(sizes.threshold * ratio),
+        tail=round(sizes.tail * ratio),
+        summary=round(sizes.summary * ratio),
+    )
+
+
 @lru_cache(maxsize=1)
-def _reader(session: int, name: str) -> Reader:  # noqa: ARG001 - one for each session
-    return Reader(o200k())
+def _meter(session: int, name: str, measure: Measure) -> Meter:  # noqa: ARG001 - one for each session
+    return Meter(measure, Reader(o200k()))
 
 
 def _policy(job: Job, policy: str, reader: Reader) -> Policy:
     if job.profile is None or job.budget is None:
-        return baselines(job.case.settings)[policy](reader)
+        settings = _as_counted(job.case, reader)
+        return (baselines(settings) | timed(settings, job.case.measure.fold))[policy](reader)
     setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
     return SessionPolicy(
         setup, write=placeholder_summary if job.profile.fold.writer == "model" else None
@@ -133,14 +160,20 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
 def _without_current_folder() -> Generator[None]:
     """Keeps processes that start meanwhile from importing modules of the current folder.
 
-    A new process looks there first. Recordings are often replayed in a cloned repository, which may
-    contain a `pickle.py`.
+    A new process looks there first, and then where this one looks; and it runs this one's main
+    module again, which a replay has no use for. Recordings are often replayed in a cloned
+    repository, which may contain a `select.py`.
     """
     before = os.environ.get(_SAFE_PATH)
+    main, path = sys.modules["__main__"], sys.path
+    here = {"", ".", os.getcwd()}  # noqa: PTH109 - as Python writes it
     os.environ[_SAFE_PATH] = "1"
+    sys.modules["__main__"] = ModuleType("__main__")
+    sys.path = [folder for folder in path if folder not in here]
     try:
         yield
     finally:
+        sys.modules["__main__"], sys.path = main, path
         if before is None:
             del os.environ[_SAFE_PATH]
         else:
@@ -172,6 +205,35 @@ class Total:
     refused: int
     folds: int
     error: str = ""
+    rows: tuple[Row, ...] = ()
+    """The figures of each session."""
+
+    def interval(self, pick: Callable[[Row], Share]) -> tuple[float, float]:
+        """The 95 % interval of a share, by drawing sessions anew."""
+        shares = [pick(row) for row in self.rows]
+        return bootstrapped([(share.found, share.of) for share in shares])
+
+    def of_bound(self, pick: Callable[[Account], float]) -> "OfBound":
+        """How far a cost is from the least that it could be."""
+        accounts = [row.account for row in self.rows if row.account.bound]
+        ratios = [(pick(one), one.bound) for one in accounts]
+        whole = sum(least for _, least in ratios)
+        return OfBound(
+            sum(cost for cost, _ in ratios) / whole if whole else 1.0,
+            max((cost / least for cost, least in ratios), default=1.0),
+            bootstrapped(ratios),
+        )
+
+
+class OfBound(NamedTuple):
+    """A cost, as a ratio to the bound."""
+
+    pooled: float
+    """Of the sums over all sessions."""
+    worst: float
+    """Of one session."""
+    interval: tuple[float, float]
+    """95 %, of the pooled one, by drawing sessions anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,4 +302,5 @@ def _total(policy: str, outcomes: Sequence[Outcome], base: float, *, ours: bool)
     row = pooled_rows(rows) if rows and not error else None
     share = row.cost / base if row and base else 1.0
     refused = sum(one.refused for one in outcomes)
-    return Total(policy, ours, row, share, refused, sum(len(one.marks) for one in outcomes), error)
+    folds = sum(len(one.marks) for one in outcomes)
+    return Total(policy, ours, row, share, refused, folds, error, tuple(rows))

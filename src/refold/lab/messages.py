@@ -183,14 +183,17 @@ class Reader:
         """The identifiers of the message, and how often it holds each."""
         names = self._identifiers.get(payload)
         if names is None:
-            message = self.read(payload)
-            text = message.text if self._as_json or not message.calls else _plain(payload)
+            text = self.read(payload).text if self._as_json else self.plain(payload)
             names = self._identifiers[payload] = Counter(self._find(text))
         return names
 
+    def plain(self, payload: bytes) -> str:
+        """The text of the message, its calls with the text of their arguments."""
+        message = self.read(payload)
+        return _plain(payload) if message.calls else message.text
+
 
 def _plain(payload: bytes) -> str:
-    """The text of a message, its calls with the text of their arguments."""
     return "\n".join(
         "\n".join((call.tool, *strings(call.arguments)))
         if part.get("part_kind") == "tool-call" and (call := _call(part))

@@ -1,9 +1,10 @@
 """The figures of a replay: cost, cache use, broken pairs, and what the model still had in view."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil, sqrt
+from random import Random
 from typing import Final
 
 from refold.errors import InvalidInput
@@ -51,6 +52,24 @@ def pooled(shares: Iterable[Share]) -> Share:
     """The shares of several recordings as one."""
     pool = list(shares)
     return Share(sum(share.found for share in pool), sum(share.of for share in pool))
+
+
+def bootstrapped(
+    ratios: Sequence[tuple[float, float]], *, rounds: int = 1_000
+) -> tuple[float, float]:
+    """The 95 % interval of a ratio of sums, by drawing sessions with replacement.
+
+    Sessions differ more from one another than the names in one of them do: an interval over names
+    alone would be too narrow. Drawn from a fixed seed, so the same figures have the same interval.
+    """
+    drawn = Random(len(ratios))  # noqa: S311 - statistics
+    values: list[float] = []
+    for _ in range(rounds if ratios else 0):
+        chosen = drawn.choices(ratios, k=len(ratios))
+        whole = sum(of for _, of in chosen)
+        values.append(sum(part for part, _ in chosen) / whole if whole else 1.0)
+    values.sort()
+    return (values[len(values) // 40], values[-1 - len(values) // 40]) if values else (0.0, 1.0)
 
 
 def sent(replay: Replay) -> int:

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 from uuid import UUID
 
 from refold.lab import messages as make
@@ -21,6 +22,8 @@ Factory = Callable[[Reader], Policy]
 """Makes a fresh policy for one replay."""
 Rank = Callable[[Reader, Sequence[bytes]], dict[str, float]]
 """How likely each identifier of some messages is to be used again: higher comes first."""
+
+Summarize = Callable[[Sequence[bytes]], str]
 
 MASK = "[An old tool result was cleared]"
 
@@ -48,7 +51,7 @@ def by_recency(reader: Reader, messages: Sequence[bytes]) -> dict[str, float]:
     return score
 
 
-def ledger(reader: Reader, tokens: int, rank: Rank) -> Callable[[Sequence[bytes]], str]:
+def ledger(reader: Reader, tokens: int, rank: Rank) -> Summarize:
     """A summary of at most this many tokens that only lists identifiers, the likeliest first."""
 
     def summarize(messages: Sequence[bytes]) -> str:
@@ -89,6 +92,8 @@ class Settings:
     """How many of the newest tool returns the rolling mask leaves."""
     batch_keep: int = 12
     """How many the batched mask leaves."""
+    fold: int = 0
+    """What a fold leaves in all, with a tail as long as that allows; 0: `tail` decides."""
 
 
 class Everything:
@@ -163,7 +168,7 @@ class HeadTail:
         self,
         reader: Reader,
         settings: Settings,
-        summarize: Callable[[Sequence[bytes]], str],
+        summarize: Summarize,
         *,
         users: bool = False,
         called: bool = True,
@@ -184,7 +189,7 @@ class HeadTail:
         self._usage = Usage(0)
         view = self._view(messages)
         size = sum(map(self._reader.tokens, view))
-        if size <= self._settings.threshold:
+        if not self._due(size):
             return view
         self._fold = self._compact(messages)
         if self._called:
@@ -197,6 +202,9 @@ class HeadTail:
         """What the call for the summary used, when the last view needed one."""
         return self._usage
 
+    def _due(self, size: int) -> bool:
+        return size > self._settings.threshold
+
     def _view(self, messages: Sequence[bytes]) -> Sequence[bytes]:
         if self._fold is None:
             return messages
@@ -206,12 +214,38 @@ class HeadTail:
     def _compact(self, messages: Sequence[bytes]) -> tuple[list[bytes], int]:
         prompts = (i for i, m in enumerate(messages) if self._reader.read(m).speaker == "user")
         head = next(prompts, -1) + 1
-        tail = newest_start(self._reader, messages, self._settings.tail)
+        room = self._settings.tail
+        if self._settings.fold:
+            room = self._settings.fold - self._settings.summary
+            room = max(1, room - sum(map(self._reader.tokens, messages[:head])))
+        tail = newest_start(self._reader, messages, room)
         cut = max(head, _call_before(self._reader, messages, tail))
         middle = messages[head:cut]
         own = [message for message in middle if self._reader.read(message).speaker == "user"]
         summary = make.request([make.user_prompt(self._summarize(middle))])
         return [*messages[:head], *(own if self._users else ()), summary], cut
+
+
+class SkiRental(HeadTail):
+    """Folds when what it read beyond a fold's size has cost as much as writing a fold.
+
+    It knows nothing of the future, and is never more than twice as dear as the best fold times.
+    """
+
+    def __init__(
+        self, reader: Reader, settings: Settings, summarize: Summarize, *, price: float = 12.5
+    ) -> None:
+        """`price`: of a token that is written into the cache, in prices of one read from it."""
+        super().__init__(reader, settings, summarize, called=False)
+        self._excess = 0
+        self._enough = price * settings.fold
+
+    def _due(self, size: int) -> bool:
+        self._excess += max(0, size - self._settings.fold)
+        if self._excess < self._enough and not super()._due(size):
+            return False
+        self._excess = 0
+        return True
 
 
 def newest_start(reader: Reader, messages: Sequence[bytes], tokens: int) -> int:
@@ -250,6 +284,26 @@ def baselines(settings: Settings | None = None) -> dict[str, Factory]:
         "head / ledger / tail": lambda r: HeadTail(
             r, sizes, ledger(r, sizes.summary, by_occurrence)
         ),
+    }
+
+
+TWICE, MORE, SKI_RENTAL = "fold at twice its size", "fold at 2.5 times its size", "ski rental"
+TIMED: Final = (TWICE, MORE, SKI_RENTAL)
+"""Rules that differ in when they fold."""
+
+
+def timed(settings: Settings, fold: int) -> dict[str, Factory]:
+    """The rules of `TIMED`: they fold to the same size, with the same list of names."""
+
+    def at(threshold: int) -> Factory:
+        sizes = replace(settings, threshold=min(threshold, settings.threshold), fold=fold)
+        return lambda r: HeadTail(r, sizes, ledger(r, sizes.summary, by_occurrence), called=False)
+
+    sizes = replace(settings, fold=fold)
+    return {
+        TWICE: at(2 * fold),
+        MORE: at(fold * 5 // 2),
+        SKI_RENTAL: lambda r: SkiRental(r, sizes, ledger(r, sizes.summary, by_occurrence)),
     }
 
 

@@ -5,14 +5,16 @@ causes, and it underestimates absolute cost: compare replays with one another.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from refold.lab.messages import MESSAGE_TOKENS, ParsedMessage, Reader
 from refold.lab.recording import Recording
 from refold.models import Usage
+
+_FIRST = 5  # answers: later, other tokenizers and the agent's own compactions blur the difference
 
 
 class Policy(Protocol):
@@ -52,6 +54,19 @@ class _Closable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Conditions:
+    """What requests have beside their messages, and how long a provider keeps what it read."""
+
+    fixed: int = 0
+    """Tokens of the instructions and tool definitions that begin every request."""
+    lifetime: float | None = None
+    """Seconds without a request after which the cache is empty; None: it never is."""
+
+
+NO_CONDITIONS: Final = Conditions()
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What was sent for one assistant message."""
 
@@ -59,9 +74,9 @@ class Request:
     """The index of that message in the recording."""
     view: tuple[bytes, ...]
     sent: int
-    """Tokens of the view."""
+    """Tokens of the view, and of what begins every request."""
     cached: int
-    """Tokens of the messages that begin both this view and the one before."""
+    """Tokens that begin both this request and the one before, unless the cache has expired."""
     output: int
     orphans: int
     """Pairs that the policy broke: returns without their call, calls without their return."""
@@ -99,8 +114,50 @@ class Replay:
     marks: tuple[Mark, ...] = ()
 
 
-def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = "") -> Replay:
+def recorded_prefix(recording: Recording, reader: Reader) -> int:
+    """Tokens of instructions and tools: what the first answers' usage has beside the messages."""
+    size = 0
+    beside: list[int] = []
+    for message in recording.messages:
+        if message.usage is not None and message.usage.input:
+            beside.append(max(0, message.usage.input - size))
+        if len(beside) == _FIRST:
+            break
+        size += reader.tokens(message.payload)
+    return min(beside, default=0)
+
+
+def requests_of(
+    recording: Recording, reader: Reader, lifetime: float | None = None
+) -> Iterator[tuple[int, bool]]:
+    """The index of each assistant message, and whether the cache was empty when it was asked for.
+
+    The time between the answer before and the newest message that the model was sent decides.
+    """
+    first, touched = True, None
+    for index, message in enumerate(recording.messages):
+        if reader.read(message.payload).speaker != "assistant":
+            continue
+        asked = (index and recording.messages[index - 1].at) or message.at
+        expired = (
+            lifetime is not None
+            and bool(asked and touched)
+            and ((asked or 0) - (touched or 0) > lifetime * 1000)
+        )
+        yield index, first or expired
+        first, touched = False, message.at or asked or touched
+
+
+def play(
+    recording: Recording,
+    policy: Policy,
+    reader: Reader,
+    *,
+    name: str = "",
+    conditions: Conditions = NO_CONDITIONS,
+) -> Replay:
     """Play the recording under the policy."""
+    cold = dict(requests_of(recording, reader, conditions.lifetime))
     payloads = recording.payloads
     requests: list[Request] = []
     answered: set[str] = set()
@@ -119,8 +176,10 @@ def play(recording: Recording, policy: Policy, reader: Reader, *, name: str = ""
                 Request(
                     at=index,
                     view=view,
-                    sent=sum(sent.tokens for sent in parsed),
-                    cached=sum(sent.tokens for sent in parsed[:shared]),
+                    sent=conditions.fixed + sum(sent.tokens for sent in parsed),
+                    cached=0
+                    if cold[index]
+                    else conditions.fixed + sum(sent.tokens for sent in parsed[:shared]),
                     output=message.tokens - MESSAGE_TOKENS,
                     orphans=orphans,
                     unanswered=unanswered,

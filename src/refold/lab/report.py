@@ -11,14 +11,16 @@ from functools import cache
 from typing import Final
 
 from refold.lab import metrics
+from refold.lab.content import ContentMeter
+from refold.lab.economics import FOLD, Account, Step, Terms, account, bound, steps
 from refold.lab.messages import Count, Reader, o200k
 from refold.lab.metrics import DEFAULT_PRICES, Retention, Share, pooled, rereads_lost
 from refold.lab.policies import Factory, Settings
 from refold.lab.recording import Recording
-from refold.lab.replay import Replay, play
+from refold.lab.replay import NO_CONDITIONS, Conditions, Replay, play, recorded_prefix
 from refold.models import ModelFacts, ModelSettings, Prices, budget_for, facts_of
 from refold.view.budget import ASSUMED_WINDOW, Budget
-from refold.view.profiles import Profile
+from refold.view.profiles import PROFILES, Profile
 
 POOLED = "all recordings"
 THRESHOLD: Final = 100_000
@@ -67,10 +69,23 @@ class Row:
     p50: float
     """OVH, in milliseconds."""
     p95: float
+    other_names: Share
+    """Names by a definition that no fold uses."""
+    edits: Share
+    """Old texts of edits."""
+    lines: Share
+    """Long lines."""
+    account: Account
+    """What it costs beside the least that is possible."""
 
     @property
     def cache_hits(self) -> float:
         return self.cached / self.sent if self.sent else 0.0
+
+    @property
+    def other_content(self) -> dict[str, Share]:
+        """What was kept beside the names of the ledger's definition."""
+        return {"other_names": self.other_names, "edits": self.edits, "lines": self.lines}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,13 @@ class Measure:
     """G of LR-UIR."""
     as_json: bool = False
     """Look for names in the JSON of call arguments, as the figures published earlier do."""
+    conditions: Conditions = NO_CONDITIONS
+    fold: int = FOLD
+    """Tokens of a fold in the bound."""
+
+    @property
+    def terms(self) -> Terms:
+        return Terms.of(self.prices, self.conditions.fixed, self.fold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +130,10 @@ class Report:
         """The rows as JSON, with their ratios and intervals."""
         rows = [
             asdict(row)
-            | {"cache_hits": row.cache_hits, "interval": row.retained.interval}
+            | {
+                "cache_hits": row.cache_hits,
+                "interval": row.retained.interval,
+            }
             | self._ratios(row)
             for row in self.rows
         ]
@@ -151,9 +176,13 @@ def compare(
 ) -> Report:
     """Replay each recording under each policy; of several recordings, also all of them as one."""
     measure = measure or Measure()
-    reader = Reader(count or o200k(), as_json=measure.as_json)
+    meter = Meter(measure, Reader(count or o200k(), as_json=measure.as_json))
     rows = [
-        row_of(play(recording, make(reader), reader, name=name), measure, reader)
+        meter.row(
+            play(
+                recording, make(meter.reader), meter.reader, name=name, conditions=meter.conditions
+            )
+        )
         for recording in recordings
         for name, make in policies.items()
     ]
@@ -162,25 +191,49 @@ def compare(
     return Report(tuple(rows), measure)
 
 
-def row_of(played: Replay, measure: Measure, reader: Reader) -> Row:
-    p50, p95 = metrics.overhead(played)
-    return Row(
-        recording=played.recording.name,
-        policy=played.policy,
-        requests=len(played.requests),
-        sent=metrics.sent(played),
-        cached=metrics.cached(played),
-        peak=metrics.peak(played),
-        fits=metrics.fit(played, measure.limit),
-        cost=metrics.cost(played, measure.prices),
-        cost_uncached=metrics.cost(played, measure.prices, cached=False),
-        orphaned=metrics.orphaned(played),
-        unanswered=metrics.unanswered(played),
-        retained=Retention(reader, measure.gap).measure(played),
-        reread=rereads_lost(played, reader),
-        p50=p50,
-        p95=p95,
-    )
+class Meter:
+    """Measures replays; of several of one recording, what they share is found out once."""
+
+    def __init__(self, measure: Measure, reader: Reader) -> None:
+        self.reader = reader
+        self.conditions = measure.conditions
+        self._measure = measure
+        self._retention = Retention(reader, measure.gap)
+        self._content = ContentMeter(reader, measure.gap)
+        self._best: tuple[Recording, tuple[Step, ...], float] | None = None
+
+    def row(self, played: Replay) -> Row:
+        p50, p95 = metrics.overhead(played)
+        content = self._content.measure(played)
+        return Row(
+            recording=played.recording.name,
+            policy=played.policy,
+            requests=len(played.requests),
+            sent=metrics.sent(played),
+            cached=metrics.cached(played),
+            peak=metrics.peak(played),
+            fits=metrics.fit(played, self._measure.limit),
+            cost=metrics.cost(played, self._measure.prices),
+            cost_uncached=metrics.cost(played, self._measure.prices, cached=False),
+            orphaned=metrics.orphaned(played),
+            unanswered=metrics.unanswered(played),
+            retained=self._retention.measure(played),
+            reread=rereads_lost(played, self.reader),
+            p50=p50,
+            p95=p95,
+            other_names=content.kept["other names"],
+            edits=content.kept["edits"],
+            lines=content.kept["lines"],
+            account=account(
+                played, *self._bound(played.recording), content.missed, self._measure.terms
+            ),
+        )
+
+    def _bound(self, recording: Recording) -> tuple[tuple[Step, ...], float]:
+        if self._best is None or self._best[0] is not recording:
+            session = steps(recording, self.reader, self.conditions)
+            self._best = recording, session, bound(session, self._measure.terms)[0]
+        return self._best[1:]
 
 
 def pooled_rows(rows: Sequence[Row]) -> Row:
@@ -201,6 +254,10 @@ def pooled_rows(rows: Sequence[Row]) -> Row:
         reread=pooled(row.reread for row in rows),
         p50=max(row.p50 for row in rows),
         p95=max(row.p95 for row in rows),
+        other_names=pooled(row.other_names for row in rows),
+        edits=pooled(row.edits for row in rows),
+        lines=pooled(row.lines for row in rows),
+        account=Account.of(row.account for row in rows),
     )
 
 
@@ -215,6 +272,10 @@ class CaseOptions:
     window: int | None = None
     threshold: int | None = None
     prices: Prices | None = None
+    fixed: int | None = 0
+    """Tokens of instructions and tools; None: what the recorded usage says."""
+    lifetime: float | None = None
+    """Seconds that a cache is kept; None: for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,21 +294,23 @@ class Case:
     """Whether the window is."""
     set_by_user: bool = False
     """Whether the threshold was given."""
+    conditions: Conditions = NO_CONDITIONS
 
     @property
     def settings(self) -> Settings:
-        """The sizes of the baselines."""
-        default = Settings()
+        """The sizes of the baselines: what their folds leave is as large as in `balanced`."""
+        fold = PROFILES["balanced"].fold
         return Settings(
             threshold=self.threshold,
-            tail=min(default.tail, self.threshold // _TAIL),
-            summary=min(default.summary, max(1, self.threshold // 20)),
+            tail=min(int(fold.keep.amount), self.threshold // _TAIL),
+            summary=min(fold.ledger_tokens, max(1, self.threshold // 20)),
         )
 
     @property
     def measure(self) -> Measure:
         gap = min(Measure().gap, self.threshold // _TAIL)
-        return Measure(prices=self.prices, limit=self.window, gap=gap)
+        fold = min(FOLD, self.threshold // _TAIL)
+        return Measure(self.prices, self.window, gap, conditions=self.conditions, fold=fold)
 
     def adapt(self, profile: Profile) -> Profile:
         """The profile with the user's threshold, if it acts at a number of tokens.
@@ -277,7 +340,8 @@ class Case:
 
     def budget(self, profile: Profile) -> Budget:
         models = {self.model: ModelSettings(window=self.window)}
-        return budget_for(self.model, profile, models=models)
+        budget = budget_for(self.model, profile, models=models)
+        return budget._replace(instructions=self.conditions.fixed)
 
 
 def case_of(recording: Recording, options: CaseOptions) -> Case:
@@ -287,6 +351,9 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
     facts = _facts(model)
     prices = options.prices or prices_of(model)
     window = options.window or facts.window or ASSUMED_WINDOW
+    fixed = options.fixed
+    if fixed is None:
+        fixed = recorded_prefix(recording, Reader(o200k()))
     return Case(
         recording,
         model,
@@ -296,6 +363,7 @@ def case_of(recording: Recording, options: CaseOptions) -> Case:
         priced=prices is not None,
         windowed=bool(options.window or facts.window),
         set_by_user=options.threshold is not None,
+        conditions=Conditions(fixed, options.lifetime),
     )
 
 

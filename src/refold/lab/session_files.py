@@ -15,7 +15,15 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from refold.lab.importers import claude_code, codex, exported, gemini_cli, openai_chat, pi
+from refold.lab.importers import (
+    claude_code,
+    codex,
+    copilot_cli,
+    exported,
+    gemini_cli,
+    openai_chat,
+    pi,
+)
 from refold.lab.messages import Json
 from refold.lab.recording import (
     MAX_LINE,
@@ -31,8 +39,9 @@ from refold.lab.recording import (
 _SAMPLE = 200  # records by which the format of a file is detected
 _MEGABYTE = 2**20
 FIX: Final = (
-    "Give session files of Claude Code (~/.claude/projects), Codex (~/.codex/sessions), Gemini CLI "
-    "(~/.gemini/tmp) or pi, a list of OpenAI chat messages, or what `refold export` wrote."
+    "Give session files of Claude Code (~/.claude/projects), Codex (~/.codex/sessions), "
+    "Copilot CLI (~/.copilot/session-state), Gemini CLI (~/.gemini/tmp) or pi, a list of OpenAI "
+    "chat messages, or what `refold export` wrote."
 )
 
 
@@ -68,6 +77,7 @@ _IMPORTERS = (
     _Importer(exported.NAME, exported.knows, exported.parse_exported),
     _Importer(claude_code.NAME, claude_code.knows, claude_code.parse_claude_code),
     _Importer(codex.NAME, codex.knows, codex.parse_codex),
+    _Importer(copilot_cli.NAME, copilot_cli.knows, copilot_cli.parse_copilot_cli),
     _Importer(pi.NAME, pi.knows, pi.parse_pi_records),
     _Importer(gemini_cli.NAME, gemini_cli.knows, gemini_cli.parse_gemini),
 )

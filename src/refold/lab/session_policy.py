@@ -25,6 +25,7 @@ from refold.view import Event, Messages
 SUMMARY_TOKENS = 1_500
 """The assumed length of a summary by a model."""
 
+_WAIT = 3_600  # seconds
 _PART_CHARS = 2_500  # characters of one part that a summarizer is shown
 _CHARS_PER_TOKEN = 4
 _SECTIONS = (EARLIER, CHANGED, OPEN, RESULTS)
@@ -33,7 +34,8 @@ _SECTIONS = (EARLIER, CHANGED, OPEN, RESULTS)
 class SessionPolicy:
     """A session in memory that is managed as the setup says.
 
-    It waits for its folds, because a replay has no time between requests.
+    It waits for its folds, because a replay has no time between requests; and longer than a person
+    would, so that the figures are the same on a slow machine.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class SessionPolicy:
         write: Write | None = None,
     ) -> None:
         """`write` writes the summaries where the profile has a model write them."""
-        fold = setup.profile.fold.model_copy(update={"apply": "inline"})
+        fold = setup.profile.fold.model_copy(update={"apply": "inline", "wait": _WAIT})
         self.setup = replace(setup, profile=setup.profile.model_copy(update={"fold": fold}))
         self.folds: list[CompactionComplete] = []
         self.store = MemoryStore()

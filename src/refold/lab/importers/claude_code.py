@@ -12,6 +12,11 @@ Decisions:
   out. Meta messages (`isMeta`) are sent to the model and stay.
 - Where a prompt has the same parent as an earlier one that was answered, the user went back: the
   earlier one and all after it are left out.
+- A prompt that was typed while the model worked (`queue-operation`) becomes a message where it was
+  taken from the queue into the running turn (`remove`). One that waited for the turn's end
+  (`dequeue`) has a record of its own; one that the user took back (`popAll`) was never sent.
+- An `attachment` is what Claude Code adds to a request: rules of a folder, files, hooks' output. It
+  becomes a reminder before the next answer, but for those that only the user or the program sees.
 - A picture is a dot; the details of a result beside its text (`toolUseResult`) are not shown.
 """
 
@@ -38,7 +43,17 @@ from refold.models import Usage
 NAME = "Claude Code"
 
 _FIELDS = ("uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid")
-_TYPES = frozenset({"user", "assistant", "system", "summary", "file-history-snapshot", "progress"})
+_TYPES = frozenset(
+    {"user", "assistant", "system", "summary", "file-history-snapshot", "progress"}
+    | {"attachment", "queue-operation"}
+)
+_NOT_SHOWN = frozenset(
+    {"auto_mode", "command_permissions", "compact_file_reference", "hook_system_message"}
+)
+"""Attachments that no model was shown."""
+_SHOWN_HOOKS = frozenset({"SessionStart", "UserPromptSubmit"})
+"""Whose output goes to the model even if the hook has nothing to complain about."""
+_ADDED = ("filename", "path", "content", "snippet", "addedLines", "addedBlocks")
 
 
 def knows(record: Json) -> bool:
@@ -65,12 +80,19 @@ class _Parser:
         self._seen: set[str] = set()
         self._answers: dict[str, DraftMessage] = {}
         self._prompts: dict[str, DraftMessage] = {}
+        self._queue: list[str] = []
+        self._added: list[tuple[JsonValue, int | None]] = []
+        """What the next request has beside results."""
 
     def take(self, record: Json) -> None:
         skipped = self.builder.skipped
         kind, uuid = name_of(record, "type"), string(record, "uuid")
         message = child(record, "message")
-        if kind not in ("user", "assistant"):
+        if kind == "queue-operation":
+            self._queue_operation(record)
+        elif kind == "attachment" and not (uuid and uuid in self._seen):
+            self._attachment(child(record, "attachment"), moment(record.get("timestamp")))
+        elif kind not in ("user", "assistant"):
             skipped[name_of(record, "subtype") or kind or "unknown"] += 1
         elif not message:
             skipped["empty message"] += 1
@@ -86,6 +108,47 @@ class _Parser:
             self._assistant(record, message)
         self._seen.add(uuid)
 
+    def _queue_operation(self, record: Json) -> None:
+        text = string(record, "content")
+        match string(record, "operation"):
+            case "enqueue":
+                self._queue.append(text)
+            case "popAll":
+                self._queue = [one for one in self._queue if _rank(one) != _PROMPT]
+            case "remove" | "dequeue" as operation:
+                if not text:
+                    text = min(self._queue, key=_rank, default="")
+                if text in self._queue:
+                    self._queue.remove(text)
+                if operation == "remove" and _rank(text) != _TASK and not text.startswith("/"):
+                    self._add(text, moment(record.get("timestamp")))
+            case _:
+                self.builder.skipped["queue-operation"] += 1
+
+    def _attachment(self, attachment: Json, at: int | None) -> None:
+        kind = name_of(attachment, "type")
+        if kind == "queued_command":
+            self._add(content(_contents(attachment.get("prompt"))), at)
+            return
+        silent = kind == "hook_success" and string(attachment, "hookEvent") not in _SHOWN_HOOKS
+        texts = (attachment.get(name) for name in _ADDED)
+        text = "\n".join(piece for value in texts for piece in _added_texts(value))
+        if silent or kind in _NOT_SHOWN or not text:
+            self.builder.skipped[f"attachment: {kind}"] += 1
+        else:
+            self._add(f"<system-reminder>\n{text}\n</system-reminder>", at)
+
+    def _add(self, text: JsonValue, at: int | None) -> None:
+        # A queued prompt is recorded by its removal from the queue, as an attachment, or both.
+        if text and all(text != other for other, _ in self._added):
+            self._added.append((text, at))
+
+    def _flush(self) -> None:
+        """Not sooner, for results of one answer may come between."""
+        for text, at in self._added:
+            self.builder.prompt(text, at)
+        self._added.clear()
+
     def _user(self, record: Json, message: Json) -> None:
         at = moment(record.get("timestamp"))
         blocks = _blocks(message.get("content"))
@@ -100,6 +163,7 @@ class _Parser:
         if len(results) < len(blocks):
             parent = string(record, "parentUuid")
             self._drop_abandoned_branch(parent)
+            self._flush()
             before = len(self.builder.messages)
             rest = [block for block in blocks if block not in results]
             self.builder.prompt(content(_contents(rest)), at)
@@ -124,12 +188,36 @@ class _Parser:
             self.builder.extend(answer, parts)
             answer.usage = _usage(message) or answer.usage
             return
+        self._flush()
         model = name_of(message, "model")
         answer = self.builder.answer(parts, moment(record.get("timestamp")), model)
         if answer is not None:
             answer.usage = _usage(message)
             if id_:
                 self._answers[id_] = answer
+
+
+_PROMPT, _TASK, _NOTICE = range(3)
+
+
+def _rank(queued: str) -> int:
+    """Which of the queue is taken next; tasks are the program's own, and never shown."""
+    if queued.startswith('{"task_id"'):
+        return _TASK
+    return _NOTICE if queued.startswith("<task-notification>") else _PROMPT
+
+
+def _added_texts(value: JsonValue) -> Iterator[str]:
+    match value:
+        case str(text):
+            yield text
+        case list():
+            for item in value:
+                yield from _added_texts(item)
+        case dict():
+            yield from _added_texts(value.get("file") or value.get("content"))
+        case _:
+            pass
 
 
 def _blocks(value: JsonValue) -> list[JsonValue]:

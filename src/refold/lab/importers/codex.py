@@ -8,7 +8,8 @@ oldest are one JSON object with `items`. Decisions:
   (`token_count`) and for turns that the user took back (`thread_rolled_back`).
 - The model is the one of the newest `turn_context`.
 - A compaction (`compacted`) is left out: what it stands for is in the file.
-- Searches that the provider did by itself are left out, and so is what only it can read.
+- A search for tools (`tool_search`) that the program answered is a call with its result. Searches
+  that the provider did by itself are left out, and so is what only it can read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +38,7 @@ NAME = "Codex"
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _ITEMS = frozenset(
     {"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"}
-    | {"local_shell_call", "reasoning"}
+    | {"local_shell_call", "reasoning", "tool_search_call", "tool_search_output"}
 )
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 
@@ -104,7 +105,7 @@ class _Parser:
             self.builder.prompt(content(_contents(item.get("content"))), at, system=system)
         elif kind.endswith("_output"):
             self._answer = None
-            output = item.get("output")
+            output = item.get("tools" if kind == "tool_search_output" else "output")
             failed = isinstance(output, dict) and output.get("success") is False
             blocks = output.get("content") if isinstance(output, dict) else output
             result = content(_contents(blocks))
@@ -148,6 +149,8 @@ def _answer_parts(item: Json) -> Iterator[Json]:
             yield make.tool_call(tool, call, string(item, "arguments") or {})
         case {"type": "custom_tool_call", "call_id": str(call), "name": str(tool)}:
             yield make.tool_call(tool, call, {"input": string(item, "input")})
+        case {"type": "tool_search_call", "call_id": str(call)}:
+            yield make.tool_call("tool_search", call, child(item, "arguments"))
         case {"type": "local_shell_call", "call_id": str(call), "action": dict(action)}:
             yield make.tool_call("local_shell", call, {"command": action.get("command")})
         case _:
