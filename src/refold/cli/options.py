@@ -231,7 +231,7 @@ ProfileChoice = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME",
-        help="The profile, whatever the settings say.",
+        help="Override the configured profile.",
         autocompletion=profiles,
         callback=known_profile,
     ),

@@ -261,7 +261,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--patience",
             metavar="SECONDS",
             min=0,
-            help="How long it waits for what it makes when it is told to stop.",
+            help="Seconds to let running folds finish on shutdown.",
         ),
     ] = 30.0,
     pool: Annotated[

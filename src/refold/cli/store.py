@@ -342,7 +342,7 @@ def _server(address: str) -> str:
     with wrong_usage():
         if not found.startswith(POSTGRES):
             raise InvalidInput(
-                "Only a store in PostgreSQL is looked after so; one in a file looks after itself.",
+                "This is only for a store in PostgreSQL; one in a file does not need it.",
                 "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
             )
     return found

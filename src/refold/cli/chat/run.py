@@ -94,7 +94,7 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
         if exists:
             surface.show(farewell(resume_command(conversation.name, options)))
         if later:
-            surface.show("What is worth it goes to the board of this branch meanwhile.", gap=False)
+            surface.show("Meanwhile, what is worth keeping goes to this branch's board.", gap=False)
     return code
 
 
