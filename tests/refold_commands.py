@@ -71,10 +71,10 @@ class Terminal:
         assert (done.returncode, done.stderr) == (0, ""), done
         return done.stdout
 
-    def fails(self, *arguments: str, **options) -> tuple[str, str]:
+    def fails(self, *arguments: str, code: int = 1, **options) -> tuple[str, str]:
         """What went wrong and the fix, of a command that ends with an error of ours."""
         done = self.run(*arguments, **options)
-        assert (done.returncode, done.stdout) == (1, ""), done
+        assert (done.returncode, done.stdout) == (code, ""), done
         what, fix, *more = done.stderr.splitlines()
         assert (more, what[:6]) == ([], "error["), done.stderr
         return what, fix

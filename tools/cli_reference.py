@@ -18,7 +18,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 EXIT_CODES = {
     0: "done",
     1: "an error: standard error says what happened and, on the next line, what to do",
-    2: "wrong usage: standard error shows the command's usage",
+    2: "wrong usage: an option, an argument or a value is not what the command takes, whatever "
+    "the state of files and servers; standard error says what to write instead",
     130: "interrupted (Ctrl-C)",
     141: "whoever read the output has closed it, as `head` does",
 }
@@ -53,6 +54,8 @@ def _page() -> Iterator[str]:
     yield from _environment()
     yield "## Exit codes\n"
     yield from table(("code", "meaning"), ((str(code), text) for code, text in EXIT_CODES.items()))
+    yield "With --json, an error of either kind is also one JSON object on standard output: `error`"
+    yield "has its `code`, `what` happened and the `fix`.\n"
     yield "An error begins with `error[code]:`. Its code is one of [the errors](errors.md), or:"
     yield ""
     yield from table(

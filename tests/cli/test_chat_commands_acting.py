@@ -286,7 +286,7 @@ async def test_a_smaller_window_asks_and_folds_before_switching():
     chat.surface.answers = ["yes"]
     shown = await chat.type("/model function:small")
     assert chat.conversation.model.model_id == "function:small"
-    assert "was compacted for it" in shown
+    assert "was folded for it" in shown
     entries = await chat.conversation.log.read("talk")
     assert any(isinstance(CODEC.decode(one), FoldCompleted) for one in entries)
     await chat.say("and it answers")

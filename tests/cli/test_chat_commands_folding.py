@@ -48,9 +48,7 @@ async def test_compact_previews_asks_folds_and_reports():
     assert re.search(r"goes +6 messages", shown)
     assert re.search(r"stays +4 messages", shown)
     assert re.search(r"tokens +\d+ now → about \d+ then", shown)
-    assert re.search(
-        r"Folded 6 messages as checkpoint 1\. The next .+ \d+ tokens (less|more)\.", shown
-    )
+    assert re.search(r"Folded 6 messages as fold 1\. The next .+ \d+ tokens (less|more)\.", shown)
     assert len(await chat.model_context()) == len(before) - 5
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
@@ -147,7 +145,7 @@ async def test_every_place_counts_a_fold_alike(place):  # noqa: F811
         [words] = re.findall(r"goes (.+?), into one summary", shown)
         assert words == f"{goes} messages" + f" ({beneath} of them folded before)" * bool(beneath)
         less = f"The next request has {before - after:,} tokens less."
-        assert f"Folded {words} as checkpoint {nth}. {less}" in shown
+        assert f"Folded {words} as fold {nth}. {less}" in shown
         # What the fold replaced, in full: another number, under another name.
         chat.surface.picks = [None]
         await chat.type("/unfold")
@@ -210,7 +208,7 @@ async def test_compact_in_co_cli_leaves_two_messages_and_clear_none():
     words = "The quick brown fox jumps over the lazy dog near the river bank. " * 30
     await chat.say(f"first {words}", f"second {words}", f"third {words}")
     shown = await chat.type("/compact")
-    assert "Folded 6 messages as checkpoint 1." in shown
+    assert "Folded 6 messages as fold 1." in shown
     assert len(await chat.model_context()) == 2
     await chat.type("/clear")
     assert await chat.model_context() == []
@@ -336,7 +334,7 @@ BUSY = "function:large answered 503: The server is busy"
     ("breadcrumb", "said"),
     [
         (True, [f"No model's summary is used: {BUSY}.", "The log's own summary is used instead."]),
-        (False, [f"could not be compacted: No summary was written: {BUSY}.", "Nothing is lost"]),
+        (False, [f"could not be folded: No summary was written: {BUSY}.", "Nothing is lost"]),
     ],
 )
 async def test_a_summarizer_that_fails_is_told_in_words(breadcrumb, said):

@@ -256,11 +256,11 @@ def test_what_happens_to_the_conversation_is_told():
     folded = CompactionComplete("f", pre_tokens=52_000, post_tokens=1_400, messages_removed=42)
     said = _printed([ContextEvent(folded)], 200)
     assert said == (
-        "Conversation compacted: 42 messages, 52,000 → 1,400 tokens "
+        "Conversation folded: 42 messages, 52,000 → 1,400 tokens "
         "(/unfold reads it, /undo takes it back)\n"
     )
     failed = _printed([ContextEvent(CompactionComplete("f", error="no key"))])
-    assert "could not be compacted: no key" in failed
+    assert "could not be folded: no key" in failed
     held = CompactionHeld("no progress", "It freed 0 tokens.")
     assert held.remedy[:40] in _printed([ContextEvent(held)])
     assert "left out 3 older messages (40 tokens)" in _printed(
@@ -324,6 +324,6 @@ def test_joiners_outside_of_emoji_are_removed(text, clean):
 
 def test_one_of_something_is_no_plural():
     one = CompactionComplete("f", pre_tokens=50, post_tokens=1, messages_removed=1)
-    assert "compacted: 1 message, 50 → 1 token (" in _printed([ContextEvent(one)], 200)
+    assert "folded: 1 message, 50 → 1 token (" in _printed([ContextEvent(one)], 200)
     left_out = _printed([ContextEvent(Truncation(100, 51, 50, 2, 1))])
     assert "left out 1 older message (1 token)" in left_out

@@ -98,12 +98,25 @@ def test_events_are_lines():
     plain.on_event(RemoteMessage("you", "hi"))
     assert out.getvalue().splitlines() == [
         "Compacting conversation history.",
-        (
-            "Conversation compacted: 4 messages, 9,000 to 100 tokens "
-            "(/unfold reads it, /undo takes it back)"
-        ),
+        "Conversation folded: 4 messages, 9,000 to 100 tokens (/unfold reads it, /undo",
+        "takes it back)",
         "You, in another terminal: hi",
     ]
+
+
+def test_a_long_row_of_a_list_is_wrapped_between_words():
+    words = "the parcel of Zurich, last used a while ago, 24 messages, 2,244 tokens in full"
+
+    async def chat(plain: Plain) -> object:
+        return await plain.pick("Which one?", [Row("support-42-about-a-long-name", words)])
+
+    picked, said = hosted(chat, "1\n")
+    title, *lines = said.splitlines()
+    assert (picked, title) == (0, "Which one? 1 of 1.")
+    shown, rest = " ".join(lines).split(" Number, or")
+    assert shown == f"1. support-42-about-a-long-name, {words}"
+    assert rest
+    assert max(map(len, lines)) <= 80
 
 
 def test_nothing_is_drawn_or_colored():

@@ -193,9 +193,9 @@ def test_a_chat_without_input_or_output_is_plain(monkeypatch):
     ("words", "status", "code"),
     [
         (["-p", "hi"], 1, "no-model"),
-        ([], 1, "invalid-input"),
+        ([], 2, "invalid-input"),
         (["-p", "hi", "--resume", "-m", "test", "nowhere"], 1, "session-not-found"),
-        (["-p", "hi", "--profile", "none"], 1, "invalid-setting"),
+        (["-p", "hi", "--profile", "none"], 2, "usage"),
         (["-p", "hi", "--files", "nowhere"], 1, "invalid-input"),
         (["-p", "hi", "--frob"], 2, "usage"),
         (["-p", "hi", "-m", "openai:x", "--base-url", "http://127.0.0.1:9/v1"], 1, "provider"),

@@ -113,13 +113,13 @@ async def test_a_fold_of_another_process_is_shown_in_its_place(tmp_path):
         for each in (
             "you: before",
             "model: I heard: before",
-            "In another process: the conversation is being compacted.",
-            "In another process: conversation compacted: ",
+            "In another process: the conversation is being folded.",
+            "In another process: conversation folded: ",
             "you: after",
         )
     ]
     assert places == sorted(places)
-    [(before, after)] = re.findall(r"compacted: \d+ messages, ([\d,]+) → ([\d,]+) tokens", text)
+    [(before, after)] = re.findall(r"folded: \d+ messages, ([\d,]+) → ([\d,]+) tokens", text)
     assert int(before.replace(",", "")) > int(after.replace(",", ""))
 
 

@@ -261,8 +261,8 @@ def test_the_command_writes_each_form(folder):
 
 
 def test_the_command_refuses_what_cannot_be(folder):
-    assert "Use one of jsonl, markdown, json, html." in said("export", "s", "--as", "pdf", code=1)
-    assert "Name a file with -o" in said("export", "s", "--json", code=1)
+    assert "Use one of jsonl, markdown, json, html." in said("export", "s", "--as", "pdf", code=2)
+    assert "Name a file with -o" in said("export", "s", "--json", code=2)
     assert list(folder.iterdir()) == [folder / "refold.db"]
 
 

@@ -3,6 +3,7 @@
 # ruff: noqa: F811, F401 - fixtures are imported
 
 import asyncio
+import json
 import os
 
 import pytest
@@ -38,10 +39,82 @@ def test_a_store_that_is_none(terminal, text):
 
 @pytest.mark.parametrize("address", ["nonsense", "memory:", "mysql://x/y", "sqlite:///"])
 def test_an_address_that_is_none(terminal, text, address):
-    what, fix = terminal.fails("import", "-", "--store", address, given=text)
+    what, fix = terminal.fails("import", "-", "--store", address, given=text, code=2)
     assert what.startswith("error[invalid-input]: ")
     assert "sqlite:///path/to/file.db" in fix
     assert terminal.files() == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "next_step"),
+    [
+        (["forget", "s", "--span", "nonsense", "--json"], "Write it like 12 or 12-14."),
+        (["forget", "s", "--span", "5-2", "--json"], "Write it like 12 or 12-14."),
+        (["sessions", "--store", "nonsense", "--json"], "Use --store sqlite:///"),
+        (["sessions", "--limit", "some", "--json"], "refold sessions --help"),
+        (["explain", "--profile", "nope", "--json"], "Use one of balanced,"),
+        (["models", "--profile", "nope", "--json"], "Use one of balanced,"),
+        (["config", "--profile", "nope", "--json"], "Use one of balanced,"),
+        (["config", "nope", "--json"], "`refold config` lists them"),
+        (["config", "nope", "3", "--json"], "`refold config` lists them"),
+        (["config", "trigger.tokens", "many", "--json"], "balanced has 100000"),
+        (["config", "trigger.tokens", "9", "--unset", "--json"], "refold config KEY --unset"),
+        (["config", "--unset", "--json"], "refold config KEY --unset"),
+        (["export", "s", "--json"], "Name a file with -o"),
+        (["export", "s", "--as", "pdf"], "Use one of jsonl,"),
+        (["lab", ".", "--prices", "3,15", "--json"], "four dollar amounts"),
+        (["lab", ".", "--prices", "no:model", "--json"], "four dollar amounts"),
+        (["lab", ".", "--policy", "nope", "--json"], "There are: "),
+        (["lab", ".", "--profile", "nope", "--json"], "Use one of balanced,"),
+        (["chat", "-p", "", "--json"], "Say it with -p"),
+        (["chat", "-p", "hi", "--profile", "nope", "--json"], "Use one of balanced,"),
+        (["chat", "-p", "hi", "--store", "nonsense", "--json"], "Use --store sqlite:///"),
+        (["chat", "-p", "hi", "-m", "http://x/v1", "--json"], "Write: -m local --base-url"),
+        (
+            ["chat", "-p", "hi", "-m", "anthropic:x", "--base-url", "http://x/v1", "--json"],
+            "leave --base-url out",
+        ),
+        (["chat", "-p", "hi", "--base-url", "nonsense", "--json"], "Write it like http://"),
+        (["demo", "--store", "nonsense", "--json"], "Use --store sqlite:///"),
+        (["keys", "create", "--role", "king", "--json"], "Use use,"),
+        (["serve", "--upstream", "nonsense", "--json"], "--upstream http://"),
+        (["serve", "--upstream-key", "KEY", "--json"], "Add --upstream http://"),
+        (["serve", "--metrics", "nonsense", "--json"], "Use one like"),
+        (["worker", "--store", "memory:"], "--store postgresql://"),
+        (["worker", "--profile", "nope"], "Use one of balanced,"),
+        (["store", "migrate", "--store", "sqlite:///a.db", "--json"], "--store postgresql://"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_wrong_usage_ends_with_2_and_says_what_to_do(terminal, words, next_step):
+    stored(terminal)
+    done = terminal.run(*words)
+    assert done.returncode == 2, done
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert next_step in said
+    assert not done.stdout or "--json" in words
+    if "--json" in words:
+        error = json.loads(done.stdout)["error"]
+        assert next_step in f"{error['what']} {error['fix']}"
+        assert error["code"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "nobody", "--json"],
+        ["lab", "nowhere", "--json"],
+        ["forget", "s", "--span", "90-99", "--yes", "--json"],
+        ["export", "s", "-o", "no/folder", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_failure_of_operation_ends_with_1(terminal, words):
+    stored(terminal)
+    done = terminal.run(*words)
+    assert done.returncode == 1, done
+    error = json.loads(done.stdout)["error"]
+    assert done.stderr == f"error[{error['code']}]: {error['what']}\n{error['fix']}\n"
 
 
 @pytest.mark.parametrize("name", ["", " s", "x" * 201, os.fsdecode(b"\xff")])

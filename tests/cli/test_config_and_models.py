@@ -72,7 +72,7 @@ def test_config_names_files_from_where_you_are(place, monkeypatch):
 
 def test_config_takes_another_profile():
     assert rows(said("config", "--profile", "copilot"))["profile"] == ["copilot", "--profile"]
-    assert "no profile 'mine'" in said("config", "--profile", "mine", code=1)
+    assert "no profile 'mine'" in said("config", "--profile", "mine", code=2)
 
 
 def test_config_as_json_is_whole(place):
@@ -206,7 +206,7 @@ def test_config_takes_a_value_out(place):
     "wrong", [["--unset"], ["max_steps", "3", "--unset"], ["max_steps", "many"], ["nope", "1"]]
 )
 def test_config_writes_nothing_wrong(place, wrong):
-    assert said("config", *wrong, code=1).startswith("error[invalid-")
+    assert said("config", *wrong, code=2).startswith("error[invalid-")
     assert not (place / "config").exists()
     assert (place / "project" / "refold.toml").read_text() == SETTINGS
 

@@ -49,7 +49,7 @@ def test_a_key_from_its_beginning_to_its_end():
     assert json.loads(typed("list", "--json").stdout)[0]["state"] == "revoked"
     assert "error[invalid-input]" in typed("rotate", row["id"], code=1).output
     assert "refold keys list" in typed("revoke", "nothing", code=1).output
-    assert "no role 'boss'" in typed("create", "--role", "boss", code=1).output
+    assert "no role 'boss'" in typed("create", "--role", "boss", code=2).output
     assert json.loads(typed("create", "--days", "2", "--json").stdout)["until"]
 
 

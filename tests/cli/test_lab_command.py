@@ -281,7 +281,7 @@ def test_nothing_to_read_is_an_error_that_says_why_for_each(tmp_path):
 )
 def test_wrong_choices_name_the_right_ones(tmp_path, option, value, word):
     (tmp_path / "chat").write_bytes(FILES["OpenAI chat"])
-    assert word in said(tmp_path / "chat", option, value, code=1)
+    assert word in said(tmp_path / "chat", option, value, code=2)
 
 
 def test_only_as_much_as_takes_minutes_is_replayed(tmp_path, monkeypatch):

@@ -165,10 +165,10 @@ def test_a_fold_that_is_asked_for_is_previewed_cancelled_and_made(chat, snapshot
     chat.terminal.wait_for("Fold now?")
     chat.settled()
     chat.terminal.press("Enter")
-    shown = chat.terminal.wait_for(re.compile(r"\d+ messages and [\d,]+ tokens"))
+    shown = chat.terminal.wait_for(re.compile(r"The next request has [\d,]+ tokens (less|more)"))
     chat.shows(snapshot(name="made"))
     assert "the numbers" in str(chat.provider.folds[-1].messages)
-    assert "Conversation compacted" in shown
+    assert "Conversation folded" in shown
     chat.say("What is left?", "You said: What is left?")
     sent = str(chat.provider.asked[-1].messages)
     assert "Question 0, part 19" not in sent
@@ -182,7 +182,7 @@ def test_a_model_with_a_smaller_window_asks_and_folds_first(chat, snapshot):
     before = len(chat.provider.received)
     chat.empty()
     chat.type("/model openai:small")
-    chat.terminal.wait_for("Compact and switch?")
+    chat.terminal.wait_for("Fold and switch?")
     chat.shows(snapshot(name="asked"))
     chat.terminal.press("n", "Enter")
     chat.terminal.wait_for("Nothing changed")

@@ -58,7 +58,7 @@ def test_a_real_model_streams_is_interrupted_and_comes_back(chat):
     # Which of the two is offered first, the length of the real model's answers says.
     chat.terminal.wait_for(re.compile(r"\[y\]es", re.IGNORECASE))
     chat.terminal.press("y", "Enter")
-    chat.terminal.wait_for("Conversation compacted:", timeout=_PATIENCE)
+    chat.terminal.wait_for("Conversation folded:", timeout=_PATIENCE)
     chat.idle()
     answered(chat, "Thank you. Say goodbye in one short sentence.")
     into, out = _used(chat, hint.split()[1])

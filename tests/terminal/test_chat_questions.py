@@ -4,7 +4,7 @@ import pytest
 from terminal.chatting_in import PROMPT, is_idle
 
 QUESTION = "Fold now? [Y]es / [n]o"
-FOLDED = "Conversation compacted"
+FOLDED = "Conversation folded"
 
 
 @pytest.fixture(scope="module")

@@ -264,8 +264,8 @@ def test_commands_and_folds_of_another_terminal_are_shown_in_order(talks):
         seen.index(each)
         for each in (
             "You said: Before",
-            "In another process: the conversation is being compacted.",
-            "In another process: conversation compacted: ",
+            "In another process: the conversation is being folded.",
+            "In another process: conversation folded: ",
             "In another terminal: the last step was taken back (/undo).",
             "You said: After",
         )

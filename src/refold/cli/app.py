@@ -10,10 +10,12 @@ from typer.core import TyperGroup
 from refold import __version__
 from refold.cli.outcome import (
     INTERRUPTED,
+    Failure,
     interrupted,
     last_flush,
     say_no_more,
     unwritten,
+    write_json_error,
     write_json_failure,
 )
 
@@ -87,11 +89,19 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as error:  # typer alone would end it without a word
             raise interrupted() from error
         except Exception as error:
-            # Wrong usage: the class of these errors has no public name.
-            format_message = getattr(error, "format_message", None)
-            if format_message and ctx.invoked_subcommand == "chat" and "--json" in words:
-                write_json_failure("usage", format_message(), "Look at: refold chat --help")
+            if "--json" in words and ctx.invoked_subcommand:
+                _write_as_json(error, ctx.invoked_subcommand)
             raise
+
+
+def _write_as_json(error: Exception, command: str) -> None:
+    # Wrong usage: the class of these errors has no public name.
+    format_message = getattr(error, "format_message", None)
+    write = write_json_failure if command == "chat" else write_json_error
+    if format_message:
+        write("usage", format_message(), f"Look at: refold {command} --help")
+    elif isinstance(error, Failure) and command != "chat":  # a chat's turn has written it
+        write(error.code, error.what, error.fix)
 
 
 def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type

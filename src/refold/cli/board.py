@@ -114,7 +114,7 @@ def run(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Have a model read what is new in a session, and put what is worth it on the board.
+    """Have a model read what is new in a session, and put what is worth keeping on the board.
 
     The session stays as it is. What the model adds must be borne out by what was said.
 

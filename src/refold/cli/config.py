@@ -9,11 +9,18 @@ import typer
 
 from refold.cli.left_out import left_out_json, left_out_lines, left_out_notice
 from refold.cli.options import ProfileChoice, setting_names, setting_values
-from refold.cli.outcome import exit_on_error
+from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.cli.output import aligned, terminal_width
 from refold.errors import InvalidInput
 from refold.exports.moments import clip
-from refold.settings import Settings, Source, load_settings, set_setting, unset_setting
+from refold.settings import (
+    Settings,
+    Source,
+    check_setting,
+    load_settings,
+    set_setting,
+    unset_setting,
+)
 
 _MIN_VALUE = 12
 """Columns: no value is clipped to less."""
@@ -61,11 +68,14 @@ def config(  # noqa: PLR0913 - an option each
     """
     with exit_on_error():
         if value is not None or unset:
-            _change(key, value, unset=unset, project=project, as_json=as_json)
+            with wrong_usage():
+                checked = _checked(key, value, unset=unset)
+            _change(checked, value, project=project, as_json=as_json)
             return
         settings = load_settings(profile)
         if key is not None:
-            current = settings.value(key)
+            with wrong_usage():
+                current = settings.value(key)
             typer.echo(_json(current) if as_json else _plain(current))
             left_out = [setting for setting in settings.left_out if setting.key == key]
             if left_out:
@@ -76,14 +86,18 @@ def config(  # noqa: PLR0913 - an option each
             typer.echo("\n".join(_lines(settings)))
 
 
-def _change(
-    key: str | None, value: str | None, *, unset: bool, project: bool, as_json: bool
-) -> None:
+def _checked(key: str | None, value: str | None, *, unset: bool) -> str:
+    """The setting to change, if there is one and it can have the value."""
     if key is None or (value is not None) == unset:
         raise InvalidInput(
             "A value is set, or it is taken out.",
             "Write `refold config KEY VALUE`, or `refold config KEY --unset`.",
         )
+    check_setting(key, value)
+    return key
+
+
+def _change(key: str, value: str | None, *, project: bool, as_json: bool) -> None:
     change = (
         unset_setting(key, project=project)
         if value is None

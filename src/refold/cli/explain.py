@@ -11,6 +11,7 @@ from refold.cli.options import (
     StoreOption,
     TenantOption,
     chosen,
+    known_profile,
     log_to_read,
     models,
     profiles,
@@ -33,6 +34,7 @@ def explain(  # noqa: PLR0913 - an option each
             metavar="NAME",
             help=f"Explain it for this profile instead of the session's: {', '.join(PROFILES)}.",
             autocompletion=profiles,
+            callback=known_profile,
         ),
     ] = None,
     model: Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from refold.cli.options import STORE, JsonOption, StoreOption, store_at, where_to_look
-from refold.cli.outcome import exit_on_error, require_extra
+from refold.cli.outcome import exit_on_error, require_extra, wrong_usage
 from refold.cli.output import aligned
 from refold.errors import InvalidInput, StoreNotFound
 from refold.exports.moments import day_and_time
@@ -319,8 +319,9 @@ def _roles(names: list[str] | None) -> "list[Role]":
 
     names = names or ["use", "read", "write"]
     unknown = [name for name in names if name not in ROLES]
-    if unknown:
-        raise InvalidInput(f"There is no role {unknown[0]!r}.", f"They are: {', '.join(ROLES)}.")
+    with wrong_usage():
+        if unknown:
+            raise InvalidInput(f"There is no role {unknown[0]!r}.", f"Use {', '.join(ROLES)}.")
     return [role for role in ROLES if role in names]
 
 

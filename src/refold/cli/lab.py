@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from refold.cli.lab_report import finding, notes, plain, report, show
-from refold.cli.outcome import exit_on_error
+from refold.cli.options import known_profile
+from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.errors import InvalidInput
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
 from refold.lab.policies import TIMED, baselines
@@ -159,7 +160,11 @@ def lab(  # noqa: PLR0913 - the choices that there are
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only these profiles; may be given again."),
+        typer.Option(
+            metavar="NAME",
+            help="Only these profiles; may be given again.",
+            callback=known_profile,
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
@@ -204,10 +209,11 @@ def lab(  # noqa: PLR0913 - the choices that there are
     """
     with exit_on_error():
         profiles = [profile_of(name) for name in dict.fromkeys(profile or _PROFILES)]
-        rules = _rules(policy, timed=bound)
-        options = CaseOptions(
-            window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
-        )
+        with wrong_usage():
+            rules = _rules(policy, timed=bound)
+            options = CaseOptions(
+                window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
+            )
         session_files, cases, unread = _read(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []

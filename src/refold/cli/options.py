@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
+from refold.cli.outcome import wrong_usage
 from refold.errors import InvalidInput, SessionForgotten, SessionNotFound, StoreNotFound
 from refold.user_files import data_folder
 
@@ -28,7 +29,9 @@ MAX_NAMES = 100
 
 _COMPLETION_SECONDS = 1.0
 BEGIN = "Begin one with `refold chat`, or watch one with `refold demo`."
+_ADDRESSES = "Use --store sqlite:///path/to/file.db, or --store postgresql://user@host/database."
 _MAX_LISTED = 5
+_Profiles = TypeVar("_Profiles", str | None, list[str] | None)
 _FORMS = ("jsonl", "markdown", "json", "html")
 
 StoreOption = Annotated[
@@ -90,11 +93,14 @@ def store_at(
     address = where_is(store, quiet=quiet)
     if create and address == f"sqlite:///{own_store()}":
         own_store().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if address == "memory:":
-        raise InvalidInput(
-            "A store in memory would end with this command.",
-            "Use --store sqlite:///path/to/file.db.",
-        )
+    if not address.startswith(POSTGRES):
+        with wrong_usage():
+            if address == "memory:":
+                raise InvalidInput("A store in memory would end with this command.", _ADDRESSES)
+            try:
+                return open_store(address, create=create, forget_journal=forget_journal)
+            except InvalidInput as error:
+                raise InvalidInput(error.what, _ADDRESSES) from error
     return open_store(address, create=create, connect=connect, forget_journal=forget_journal)
 
 
@@ -206,13 +212,28 @@ SessionChoice = Annotated[
         autocompletion=session_names,
     ),
 ]
+
+
+def known_profile(value: _Profiles) -> _Profiles:
+    """What --profile names, if there is one of each name."""
+    from refold.view.profiles import PROFILES  # noqa: PLC0415 - slow
+
+    for name in [value] if isinstance(value, str) else value or []:
+        if name not in PROFILES:
+            raise typer.BadParameter(
+                f"There is no profile {name!r}. Use one of {', '.join(PROFILES)}."
+            )
+    return value
+
+
 ProfileChoice = Annotated[
     str | None,
     typer.Option(
         "--profile",
         metavar="NAME",
-        help="The profile, whatever the settings say.",
+        help="Override the configured profile.",
         autocompletion=profiles,
+        callback=known_profile,
     ),
 ]
 

@@ -5,15 +5,16 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
 import typer
 
-from refold.errors import RefoldError
+from refold.errors import InvalidInput, RefoldError
 
 FAILED = 1
+USAGE = 2
 INTERRUPTED = 130
 READER_GONE = 141
 
@@ -34,11 +35,30 @@ class Failure(typer.Exit):
         self.fix = fix
 
 
+class WrongUsage(InvalidInput):
+    """What the command line itself has wrong, whatever the state of files and servers."""
+
+    def __init__(self, refusal: InvalidInput) -> None:
+        super().__init__(refusal.what, refusal.fix)
+        self.refusal = refusal
+
+
+@contextmanager
+def wrong_usage() -> Generator[None]:
+    """Count input refused here as wrong usage: for checks of the command line alone."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise WrongUsage(error) from error
+
+
 @contextmanager
 def exit_on_error() -> Generator[None, None, None]:
     """Turn every error that is not a bug into a message and an exit code."""
     try:
         yield
+    except WrongUsage as error:
+        raise failed(error.refusal.code, error.what, error.fix, USAGE) from error
     except RefoldError as error:
         raise failed(error.code, error.what, error.fix) from error
     except BrokenPipeError as error:
@@ -77,12 +97,19 @@ def write_json_failure(
         "ended": code if code == "interrupted" else "failed",
         "text": "",
         "at_limit": False,
-        "error": {"code": code, "what": what, "fix": fix},
         "tools": [],
         "context": {"tokens": None, "window": None},
         "cost": None,
         "saved": None,
     }
+    write_json_error(code, what, fix, value)
+
+
+def write_json_error(
+    code: str, what: str, fix: str, fields: Mapping[str, object] | None = None
+) -> None:
+    """Print an error as one JSON object, for a command with --json."""
+    value = {**(fields or {}), "error": {"code": code, "what": what, "fix": fix}}
     with suppress(OSError, ValueError):  # its reader may be gone
         typer.echo(json.dumps(value))
 
@@ -102,14 +129,16 @@ def require_extra(extra: str) -> Generator[None, None, None]:
         ) from error
 
 
-def failed(code: str, what: str, fix: str = "Correct it and try again.") -> Failure:
+def failed(
+    code: str, what: str, fix: str = "Correct it and try again.", exit_code: int = FAILED
+) -> Failure:
     """Print what happened and what to do; the exit to raise."""
     from refold.cli.chat.clean import cleaned  # noqa: PLC0415 - slow, and seldom needed
 
     # An error may quote a file, a server or a model, which must not control the terminal.
     with suppress(OSError):  # the same disk may be full for this, too
         typer.echo(cleaned(f"error[{code}]: {what}\n{fix}"), err=True)
-    return Failure(code, what, fix)
+    return Failure(code, what, fix, exit_code)
 
 
 def unwritten(error: OSError) -> int:

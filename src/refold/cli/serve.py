@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from refold.cli.left_out import print_left_out
 from refold.cli.options import POSTGRES, STORE, ProfileChoice, StoreOption, store_at, where_is
-from refold.cli.outcome import exit_on_error, require_extra
+from refold.cli.outcome import exit_on_error, require_extra, wrong_usage
 from refold.errors import InvalidInput
 from refold.service.metrics import export_to_prometheus
 
@@ -41,8 +41,9 @@ def metrics_at(where: str | None) -> Generator[str | None]:
         yield None
         return
     host, colon, digits = where.rpartition(":")
-    if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
-        raise InvalidInput(f"{where!r} is no HOST:PORT.", "For example 127.0.0.1:9464.")
+    with wrong_usage():
+        if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
+            raise InvalidInput(f"{where!r} is no HOST:PORT.", "Use one like 127.0.0.1:9464.")
     host, port = host.strip("[]"), int(digits)
     provider = export_to_prometheus()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
@@ -135,13 +136,14 @@ def serve(  # noqa: PLR0913 - an option each
         settings = load_settings(profile)
         print_left_out(settings)
         changes: dict[str, object] = {} if fail_open is None else {"fail_open": fail_open}
-        if upstream is not None:
-            changes["upstreams"] = (_upstream(upstream, upstream_key),)
-        elif upstream_key is not None:
-            raise InvalidInput(
-                "--upstream-key is of a server that --upstream names.",
-                "Add --upstream http://127.0.0.1:8080/v1, or set `key` in serve.upstreams.",
-            )
+        with wrong_usage():
+            if upstream is not None:
+                changes["upstreams"] = (_upstream(upstream, upstream_key),)
+            elif upstream_key is not None:
+                raise InvalidInput(
+                    "--upstream-key is of a server that --upstream names.",
+                    "Add --upstream http://127.0.0.1:8080/v1, or set `key` in serve.upstreams.",
+                )
         settings = replace(settings, serve=settings.serve.model_copy(update=changes))
         host = host or settings.serve.host
         port = settings.serve.port if port is None else port
@@ -259,7 +261,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--patience",
             metavar="SECONDS",
             min=0,
-            help="How long it waits for what it makes when it is told to stop.",
+            help="Seconds to let running folds finish on shutdown.",
         ),
     ] = 30.0,
     pool: Annotated[
@@ -279,11 +281,13 @@ def worker(  # noqa: PLR0913 - an option each
     """
     with exit_on_error(), require_extra("dbos"):
         address = where_is(store)
-        if not address.startswith(POSTGRES):
-            raise InvalidInput(
-                "Workers share a store in PostgreSQL; one in a file is folded where it is used.",
-                "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
-            )
+        with wrong_usage():
+            if not address.startswith(POSTGRES):
+                raise InvalidInput(
+                    "Workers share a store in PostgreSQL; one in a file is folded where it is "
+                    "used.",
+                    "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
+                )
         limits = _limits(at_once, waiting, per_tenant, per_minute)
         with metrics_at(metrics):
             asyncio.run(_work(address, limits, patience, pool, profile))

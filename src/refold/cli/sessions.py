@@ -314,7 +314,7 @@ def show(  # noqa: PLR0913 - an option each
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also what folds stand for, and what was rewound."),
+        typer.Option("--all", "-a", help="Also the messages under folds, and what was rewound."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = STORE,

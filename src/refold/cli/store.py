@@ -24,7 +24,7 @@ from refold.cli.options import (
     store_at,
     where_is,
 )
-from refold.cli.outcome import FAILED, exit_on_error, require_extra
+from refold.cli.outcome import FAILED, exit_on_error, require_extra, wrong_usage
 from refold.cli.transfer import STANDARD, writing
 from refold.errors import InvalidInput
 from refold.fold.checkpoints import forget_files
@@ -339,11 +339,12 @@ def _entries(number: int) -> str:
 
 def _server(address: str) -> str:
     found = where_is(address)
-    if not found.startswith(POSTGRES):
-        raise InvalidInput(
-            "Only a store in PostgreSQL is looked after so; one in a file looks after itself.",
-            "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
-        )
+    with wrong_usage():
+        if not found.startswith(POSTGRES):
+            raise InvalidInput(
+                "This is only for a store in PostgreSQL; one in a file does not need it.",
+                "Name it: --store postgresql://user@host/database, or REFOLD_STORE.",
+            )
     return found
 
 
@@ -380,7 +381,8 @@ def forget(  # noqa: PLR0913 - an option each
     """
     with exit_on_error():
         check_name(session)
-        entries = _parse_span(span)
+        with wrong_usage():
+            entries = _parse_span(span)
         preview = asyncio.run(_preview(session, entries, store, tenant))
         if not yes and not _confirm(preview):
             typer.echo("Nothing was forgotten.", err=True)

@@ -27,7 +27,7 @@ from refold.cli.options import (
     store_at,
     where_to_look,
 )
-from refold.cli.outcome import exit_on_error
+from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.errors import (
     InvalidInput,
     SessionExists,
@@ -197,7 +197,8 @@ def export(  # noqa: PLR0913 - an option each
     """
     with exit_on_error():
         check_name(session)
-        _check(form, output, as_json=as_json)
+        with wrong_usage():
+            _check(form, output, as_json=as_json)
         with writing(output, force=force) as file:
             entries, bytes_ = asyncio.run(_export(session, form, file, store, tenant))
         if as_json:

@@ -74,7 +74,7 @@ def grant(
             return
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
-                "There is no terminal to ask on.", "Read what is short_repr, then add --yes."
+                "There is no terminal to ask on.", "Read what is listed, then add --yes."
             )
         if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")

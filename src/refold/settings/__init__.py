@@ -4,7 +4,7 @@ from refold.settings.loading import DEFAULT_PROFILE, Settings, load_settings
 from refold.settings.names import ALIASES, KEYS, SERVE_KEYS, Alias, Level, Source, variable_of
 from refold.settings.serve import Serve, UpstreamSettings
 from refold.settings.trust import LeftOut, Trust
-from refold.settings.writing import SettingChange, set_setting, unset_setting
+from refold.settings.writing import SettingChange, check_setting, set_setting, unset_setting
 
 __all__ = [
     "ALIASES",
@@ -20,6 +20,7 @@ __all__ = [
     "Source",
     "Trust",
     "UpstreamSettings",
+    "check_setting",
     "load_settings",
     "set_setting",
     "unset_setting",

@@ -60,6 +60,13 @@ class SettingChange:
     """What overrides the value, and where; None if the value applies."""
 
 
+def check_setting(key: str, value: str | None = None) -> None:
+    """Refuse a name that is no setting's, and a value that its setting cannot have."""
+    name = _resolve(key)
+    if value is not None:
+        _check_value(name, value)
+
+
 def set_setting(key: str, value: str, *, project: bool = False) -> SettingChange:
     """Check a value, and write it to the user's file, or the project's; comments stay.
 

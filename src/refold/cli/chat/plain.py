@@ -16,6 +16,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from refold.cli.chat.clean import Cleaner, cleaned
 from refold.cli.chat.status import COMPACTING, GETTING_READY, UNKNOWN, Status
@@ -48,6 +49,7 @@ _PICK = "Number, or words to search, or nothing to go back: "
 _WIDTH = 200  # columns of a line about a call
 _NUMBER_WIDTH = 20  # columns of a number that is not in the list
 _MAX_ROWS = 20  # listed at once
+_MAX_ROW_LINES = 4
 _MAX_DIGITS = 9  # more than any list needs
 _MAX_INTERRUPTS = 3  # without effect, after which the chat is stopped
 _ANY_TIME = float("-inf")
@@ -79,7 +81,7 @@ class Plain:
         self._error: OSError | None = None  # why the output takes no more
         self._callbacks: ChatCallbacks | None = None
         self._lines = InputLines(self._in)
-        self._turn = SpokenTurn(self._write)
+        self._turn = SpokenTurn(self._write, lambda: self.width)
         self._next_line: asyncio.Future[str | None] | None = None
         self._main: asyncio.Task[int] | None = None
         self._status_due = self._warned = False
@@ -273,10 +275,12 @@ def as_text(what: RenderableType, width: int) -> str:
 
 
 def _numbered(title: str, rows: Sequence[Row], shown: Sequence[int], width: int) -> str:
-    lines = [f"{title}: {len(shown):,} of {len(rows):,}." if shown else f"{title}: none."]
+    title = title if title.endswith("?") else f"{title}:"
+    lines = [f"{title} {len(shown):,} of {len(rows):,}." if shown else f"{title} none."]
     for index in shown[:_MAX_ROWS]:
         detail = f", {rows[index].detail}" if rows[index].detail else ""
-        lines.append(first_words(f"{index + 1}. {rows[index].label}{detail}", width))
+        row = first_words(f"{index + 1}. {rows[index].label}{detail}", _MAX_ROW_LINES * width)
+        lines.append(as_text(Text(row), width).rstrip("\n"))
     if len(shown) > _MAX_ROWS:
         lines.append(f"And {len(shown) - _MAX_ROWS:,} more.")
     return "\n".join(lines) + "\n"
@@ -298,8 +302,9 @@ def status_line(status: Status) -> str:
 class SpokenTurn:
     """Prints a turn: the answer word by word as it streams in, all else in lines of its own."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], width: Callable[[], int]) -> None:
         self._write = write
+        self._width = width
         self._cleaner = Cleaner()
         self._word = ""  # it may not be complete yet
         self._midline = False
@@ -334,7 +339,8 @@ class SpokenTurn:
         if isinstance(event, CompactionWait):
             self._line(f"{COMPACTING}.")
         for line in event_lines(event):
-            self._line(cleaned(line.text).replace("→", "to"))
+            text = Text(cleaned(line.text).replace("→", "to"))
+            self._line(as_text(text, self._width()).rstrip("\n"))
 
     def settle(self) -> None:
         self._end_thinking()

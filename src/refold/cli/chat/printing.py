@@ -111,7 +111,7 @@ def _print(event: TurnEvent, output: _Output) -> None:
         case ContextEvent(CompactionWait()):
             print_to_stderr(f"{COMPACTING}.")
         case ContextEvent(CompactionComplete(error=None) as fold):
-            print_to_stderr(f"compacted {counted(fold.messages_removed, 'message')}")
+            print_to_stderr(f"folded {counted(fold.messages_removed, 'message')}")
         case _:
             pass
 

@@ -23,7 +23,7 @@ from refold.cli.options import (
     session_names,
     where_is,
 )
-from refold.cli.outcome import exit_on_error, json_on_error, require_extra
+from refold.cli.outcome import exit_on_error, json_on_error, require_extra, wrong_usage
 from refold.errors import InvalidInput
 from refold.user_files import state_folder
 
@@ -94,7 +94,7 @@ async def _chat(options: ChatOptions, surface: Surface) -> int:
         if exists:
             surface.show(farewell(resume_command(conversation.name, options)))
         if later:
-            surface.show("What is worth it goes to the board of this branch meanwhile.", gap=False)
+            surface.show("Meanwhile, what is worth keeping goes to this branch's board.", gap=False)
     return code
 
 
@@ -209,8 +209,9 @@ def _with_input(prompt: str | None) -> str:
     stdin = cast("TextIO | None", sys.stdin)
     piped = "" if stdin is None or stdin.isatty() else stdin.read().strip()
     text = "\n\n".join(part for part in (prompt, piped) if part)
-    if not text:
-        raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
+    with wrong_usage():
+        if not text:
+            raise InvalidInput("There is nothing to say.", 'Say it with -p "…", or through a pipe.')
     return text
 
 

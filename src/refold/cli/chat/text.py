@@ -104,11 +104,11 @@ def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911
 
     match event:
         case CompactionStart(elsewhere=True):
-            return [Piece(f"{_ELSEWHERE}the conversation is being compacted.", "faint")]
+            return [Piece(f"{_ELSEWHERE}the conversation is being folded.", "faint")]
         case CompactionComplete(error=str(error)):
             where = f"{_ELSEWHERE}the" if event.elsewhere else "The"
             return [
-                Piece(f"{where} conversation could not be compacted: {_plain(error)}", "cut"),
+                Piece(f"{where} conversation could not be folded: {_plain(error)}", "cut"),
                 Piece("Nothing is lost, and the chat goes on as it is.", "faint"),
             ]
         case CompactionComplete():
@@ -118,9 +118,9 @@ def event_lines(event: "Event | FoldEvent") -> Sequence[Piece]:  # noqa: PLR0911
             size = f"{messages}, {before:,} → {counted(after, 'token')}"
             hint = " (/unfold reads it, /undo takes it back)"
             what = f"{_ELSEWHERE}conversation" if event.elsewhere else "Conversation"
-            lines = [Piece(f"{what} compacted: {size}{hint}", "folded")]
+            lines = [Piece(f"{what} folded: {size}{hint}", "folded")]
             if error := event.checkpoint_error:
-                lines.append(Piece(f"Its checkpoint was not written: {error}", "cut"))
+                lines.append(Piece(f"The file of this fold was not written: {error}", "cut"))
             return lines
         case CompactionHeld(guard, why):
             no_model = guard in ("not believed", "summarizer left alone")

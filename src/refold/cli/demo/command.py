@@ -12,7 +12,7 @@ from refold.cli.outcome import FAILED, exit_on_error, require_extra
 def demo(
     *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what came of it as JSON, and nothing else.")
+        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
     ] = False,
     store: Annotated[
         str,

@@ -32,7 +32,7 @@ from refold.cli.chat.commands.undo import mark
 from refold.cli.chat.surface import Row
 from refold.cli.output import STYLES
 from refold.errors import FoldCancelled, FoldError, FoldUnderWay, NothingToFold
-from refold.fold.checkpoints import EMPTY, Checkpoint, checkpoints
+from refold.fold.checkpoints import Checkpoint, checkpoints
 from refold.fold.compactor import Preview
 from refold.fold.summary import Offer
 from refold.log import CODEC, Message, PartRef, Span
@@ -58,6 +58,7 @@ _NEEDED: Final = {
     "margin": "in case we count too low",
     "above": "above your limit",
 }
+_NO_FOLD: Final = "A fold is made when the window fills up, or by /compact."
 _SPEAKERS: Final = {"user": "you", "assistant": "the model"}
 
 
@@ -188,7 +189,7 @@ async def _show_result(chat: Chat, result: Compacted) -> None:
     number = next(numbers, result.checkpoint)
     messages = _messages(result.messages_removed, result.folded)
     tokens, less = result.tokens_removed, "less" if result.tokens_removed >= 0 else "more"
-    name = f" as checkpoint {number}" if number is not None else ""
+    name = f" as fold {number}" if number is not None else ""
     size = f"{counted(abs(tokens), 'token')} {less}"
     what = f"Folded {messages}{name}. The next request has {size}."
     path = result.checkpoint_path
@@ -200,7 +201,7 @@ async def unfold(chat: Chat, typed: str) -> None:
     log = chat.conversation.log
     all_checkpoints = await checkpoints(log, session.name) if session else []
     if session is None or not all_checkpoints:
-        say(chat, "There is no fold to look beneath.", faint(EMPTY))
+        say(chat, "There is no fold to look beneath.", faint(_NO_FOLD))
         return
     checkpoint = await _choose_checkpoint(chat, all_checkpoints, typed)
     if checkpoint is not None:
@@ -216,7 +217,7 @@ async def _choose_checkpoint(
     if not typed:
         newest_first = all_checkpoints[::-1]
         rows = [
-            Row(f"{one.number}. {words(one.title, _WIDTH)}", facts(one), preview(one.text))
+            Row(f"fold {one.number}: {words(one.title, _WIDTH)}", facts(one), preview(one.text))
             for one in newest_first
         ]
         index = await chat.surface.pick("Look beneath a fold", rows)

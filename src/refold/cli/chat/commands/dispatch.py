@@ -108,7 +108,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "session",
         "/session [checkpoints [N]]",
-        "this session, and its checkpoints",
+        "this session, and its folds",
         session,
         fixed(("checkpoints", "the folds of this session, numbered")),
     ),
@@ -134,7 +134,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "subconscious",
         "/subconscious run",
-        "put what is worth it on the board",
+        "put what is worth keeping on the board",
         subconscious,
         fixed(("run", "read this session now")),
     ),

@@ -133,7 +133,7 @@ async def _show_board(chat: Chat, board: Board) -> None:
 
 
 async def subconscious(chat: Chat, typed: str) -> None:
-    """Let the model read what is new in this session, and put what is worth it on the board."""
+    """Let the model put what is new in this session and worth keeping on the board."""
     if typed not in {"", "run"}:
         say(chat, f"/subconscious takes run, not {clean(typed)!r}.")
         return

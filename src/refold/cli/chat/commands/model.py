@@ -59,9 +59,9 @@ async def model(chat: Chat, typed: str) -> None:
     await chat.note_endpoint()
     lines = [f"{model.model_id} answers from now on."]
     if must_fold and await talk.must_fold_for(model):
-        lines.append("It could not all be compacted: requests leave out what does not fit.")
+        lines.append("It could not all be folded: requests leave out what does not fit.")
     elif must_fold:
-        lines.append("The conversation was compacted for it; /undo takes that back.")
+        lines.append("The conversation was folded for it; /undo takes that back.")
     window = _window(chat, model)
     size = f"Its window: {counted(window, 'token')}." if window else "Its window is unknown."
     say(chat, *lines, faint(size))
@@ -120,9 +120,9 @@ async def _confirm_fold(chat: Chat, model: Model) -> bool:
     say(
         chat,
         f"The conversation has {now}, and {model.model_id} has {room}.",
-        faint("It would be compacted first; the log keeps every word."),
+        faint("It would be folded first; the log keeps every word."),
     )
-    return await chat.surface.ask("Compact and switch?", ("yes", "no")) == "yes"
+    return await chat.surface.ask("Fold and switch?", ("yes", "no")) == "yes"
 
 
 async def config(chat: Chat, typed: str) -> None:

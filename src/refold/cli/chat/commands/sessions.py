@@ -219,7 +219,7 @@ def _show_checkpoint(chat: Chat, all_checkpoints: list[Checkpoint], typed: str) 
     checkpoint = next((one for one in all_checkpoints if one.number == number), None)
     if checkpoint is None:
         total = len(all_checkpoints)
-        say(chat, f"There is no checkpoint {typed!r}: they are numbered 1 to {total}.")
+        say(chat, f"There is no fold {typed!r}: they are numbered 1 to {total}.")
         return
     title = f"{checkpoint.number}. {words(checkpoint.title, _WIDTH)}"
     say(chat, strong(title), faint(facts(checkpoint)), quoted(checkpoint.text, 8_000))

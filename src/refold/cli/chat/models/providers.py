@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from refold.cli.chat.models.local_servers import Server, public, running_here, server_at
+from refold.cli.outcome import wrong_usage
 from refold.errors import InvalidInput, NoModel, RefoldError
 from refold.models import facts_of
 from refold.settings import Settings
@@ -95,7 +96,8 @@ def chosen_model(
     if named:
         source = VARIABLE if environ.get(VARIABLE) else "--base-url"
         why = ASKED if asked else f"{source} names it"
-        return _named_choice(named, why, base_url, settings, environ)
+        with wrong_usage():
+            return _named_choice(named, why, base_url, settings, environ)
     if provider := _provider_with_key(environ):
         key = next(key for key in keys_found(environ) if key in provider.keys)
         return Choice(f"{provider.name}:{provider.default}", f"{key} is set")
