@@ -38,8 +38,8 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 350,
     "files without testing": 317,
-    "lines": 79_500,
-    "lines without testing": 73_500,
+    "lines": 79_600,
+    "lines without testing": 73_600,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
