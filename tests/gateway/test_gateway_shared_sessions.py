@@ -8,8 +8,11 @@ from gateway_edges import KEYS, TOO_LONG, released, until
 from gateway_world import CHAT, PATHS, World, body_of, text_of, worlds
 
 from refold.errors import StoreFailed
+from refold.log import Requested
+from refold.models import counter_for
 from refold.session import Session
 from refold.testing.upstream import Refusal, Reply
+from refold.view.record import correction_in
 
 
 @pytest.fixture
@@ -204,3 +207,31 @@ async def test_a_session_is_opened_by_one_at_a_time_also_after_one_failed(world,
     assert begun.count("x") == 2
     await w.quiet()
     released(w)
+
+
+async def test_a_gateway_counts_a_session_as_another_one_learned_to(world):
+    def reply(got):
+        plain = sum(counter_for("some-model").text(one["content"]) for one in got.body["messages"])
+        return Reply("Hello there.", usage=(round(1.5 * plain), 5))
+
+    said = ["something to say " * 300]
+
+    async def ask(w, times):
+        for _ in range(times):
+            await w.ask(CHAT, body_of(CHAT, *said), **{"refold-session": "mine"})
+            await w.quiet()
+            said.extend(("Hello there.", "something more " * 300))
+
+    one = world(reply)
+    await ask(one, 5)
+    other = world(reply, store=one.store)
+    await ask(other, 2)
+    await ask(one, 1)
+    records = [value for value in await one.values("mine") if isinstance(value, Requested)]
+    corrections = [correction_in(value) for value in records]
+    assert len(corrections) == 8
+    assert corrections[0] is None
+    learned = corrections[4]
+    assert learned is not None
+    assert abs(learned.factor - 1.5) < 0.1
+    assert corrections[5:] == [learned] * 3

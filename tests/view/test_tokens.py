@@ -32,9 +32,11 @@ from refold.view.tokens import (
     SOUND,
     Calibration,
     Content,
+    Correction,
     Estimate,
     Marks,
     calibrated,
+    corrected,
     estimate,
     tools_tokens,
 )
@@ -352,3 +354,17 @@ def test_a_return_that_is_put_in_costs_what_it_costs_in_a_request():
     assert request.plan.tokens == sum(
         PER_MESSAGE + sum(map(inputs.counter.part, one)) for one in shapes
     )
+
+
+@given(
+    factor=st.floats() | st.floats(0.2, 5),
+    spread=st.floats() | st.floats(0, 20),
+)
+def test_what_a_log_says_of_a_counter_is_believed_within_bounds(factor, spread):
+    """A log may come from anybody: no count becomes zero, endless or thousands of times as large."""
+    plain, text = counter_for("a-model-that-nobody-knows"), "How was it counted? " * 20
+    counter = corrected(plain, Correction(plain.name, factor, spread))
+    assert plain.text(text) // ABSURD <= counter.text(text) <= plain.text(text) * ABSURD + 1
+    assert 0 <= counter.spread <= ABSURD**2
+    assert corrected(counter, None) == plain
+    assert corrected(plain, Correction("another", factor, spread)) == plain

@@ -182,6 +182,7 @@ class ManagedRequest:
 
     async def _plan(self, *, forced: bool) -> bytes:
         incoming, session = self._incoming, self._lease.session
+        self._context.experiences.resume(session.setup)
         setup = self._context.setup(incoming)
         async with self._lease.opened.turn:
             with self._lending():
@@ -346,8 +347,9 @@ class ManagedRequest:
 
     def _charge_for(self, usage: Usage | None, size: int) -> None:
         model, experiences = self._incoming.parsed_request.model, self._context.experiences
-        if usage is not None and usage.input and self._sent_tokens:
-            experiences.answered(model, self._sent_tokens, usage.input)
+        if self._request is not None and usage is not None and usage.input and self._sent_tokens:
+            correction = self._request.plan.correction
+            experiences.answered(model, self._sent_tokens, usage.input, correction)
         elif self._sent_tokens:
             experiences.record_accepted(model, self._sent_tokens)
         used = self._used(usage, size)

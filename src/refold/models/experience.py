@@ -17,7 +17,7 @@ from refold.models.catalog import (
 from refold.models.overflow import Overflow
 from refold.view import PROFILES, Budget, Calibration, Counter, Profile, calibrated
 from refold.view.budget import ASSUMED_WINDOW
-from refold.view.tokens import ABSURD, tools_tokens
+from refold.view.tokens import ABSURD, Correction, tools_tokens
 
 MAX_ASKED_RESERVE: Final = 2
 """A requested length of the answer is reserved up to this fraction of the window."""
@@ -154,11 +154,22 @@ class Experiences:
                 del self._learned[next(iter(self._learned))]
         return self._learned[name]
 
-    def answered(self, name: str, counted: int, reported: int) -> None:
+    def resume(self, setup: Setup) -> None:
+        """Start with how a session's requests were counted, if nothing is known of the model."""
+        known, correction = self.of(setup.model), Correction.of(setup.counter)
+        if correction and known.counter.name == correction.counter and not known.calibration.pairs:
+            start = known.calibration.model_copy(update={"start": correction.factor})
+            self._learned[setup.model] = replace(
+                known, calibration=start, counter=setup.counter, factor=correction.factor
+            )
+
+    def answered(
+        self, name: str, counted: int, reported: int, correction: Correction | None
+    ) -> None:
         """Record an answered request with our count of its tokens and the provider's."""
         self.record_accepted(name, counted)
         known = self.of(name)
-        plain = round(counted / known.factor)
+        plain = round(counted / (correction.factor if correction else 1.0))
         calibration = known.calibration.observed(plain, reported)
         known = replace(known, calibration=calibration)
         if abs(calibration.factor / known.factor - 1) > _STEP:

@@ -417,6 +417,7 @@ class Folds:
 
     async def observe(self, entries: Sequence[Entry]) -> None:
         """Take note of how folds ended, so that a failed one is not tried again at once."""
+        self.switch(self._live.setup)  # another program's requests may have changed the counter
         await self._events.observe(entries)
         for entry in entries:
             match CODEC.decode(entry) if entry.kind in _END_KINDS else None:

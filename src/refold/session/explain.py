@@ -38,6 +38,7 @@ from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.profiles import PROFILES
 from refold.view.profiles import profile as shipped_profile
 from refold.view.project import project, unrewritten
+from refold.view.tokens import corrected
 from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
 
@@ -84,14 +85,15 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         with suppress(InvalidInput):  # forgotten since
             last_model = await _model_at(log, session, visible.outline.record)
     model = model or last_model or ""
-    counter = counter_for(model)
+    same = before.plan if before is not None and model == last_model else None
+    counter = corrected(counter_for(model), same and same.correction)
     models = {**settings.models, **({model: ModelSettings(window=window)} if window else {})}
     budget = budget_for(model, values, counter=counter, models=models)
     isolated = values.delegates == "apart"
     inputs = ViewInput.of(visible, wire_for(visible.info.format), counter, isolated=isolated)
-    if before is not None and model == last_model:
+    if same is not None:
         # The session alone does not know the tools, instructions and reserve of its requests.
-        account = before.plan.account
+        account = same.account
         instructions = max(0, account.system - inputs.system_tokens)
         budget = budget._replace(
             tools=account.tools, instructions=instructions, reserve=account.reserve
@@ -129,7 +131,7 @@ async def explain_past(log: Log, session: str, seq: int) -> Explanation:
     outline = replay(entry for entry in entries if entry.kind in _CONTROL)
     needed = {*seqs(outline.needed(plan.head))}
     visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
-    counter = counter_for(model)
+    counter = corrected(counter_for(model), plan.correction)
     isolated = values.delegates == "apart"
     wire = wire_for(info.format)
     inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)

@@ -21,6 +21,7 @@ from refold.log import (
     Log,
     Mark,
     Opened,
+    Requested,
     Running,
     SessionInfo,
     Span,
@@ -33,6 +34,8 @@ from refold.models.experience import Setup
 from refold.recall.text import last_record
 from refold.view import Previous, Profile, Thresholds, View, ViewInput, thresholds
 from refold.view.budget import PER_MESSAGE
+from refold.view.record import correction_in
+from refold.view.tokens import corrected
 from refold.view.view_input import MOVING, weight
 from refold.wire import wire_for
 
@@ -174,7 +177,9 @@ class LiveView:
 
     async def open(self) -> None:
         """Read what the view needs, and continue from the newest request record."""
-        inputs = await self._read_inputs()
+        visible = await self._visible()
+        self._count_as_recorded(visible.entries)
+        inputs = self._inputs_of(visible)
         previous = await last_record(self.log, self.name, inputs.outline.record)
         # The newest record may be another reader's; then the next request is planned afresh.
         self.previous = previous if previous and previous.plan.scope == self.scope else None
@@ -236,15 +241,16 @@ class LiveView:
     async def _catch_up(self) -> None:
         head = await self.log.head(self.name)
         if head > self.head:
-            await self._take_in(await self.log.read(self.name, Span(self.head + 1, head)))
+            entries = await self.log.read(self.name, Span(self.head + 1, head))
+            await self._take_in(entries, recount=self._count_as_recorded(entries))
         elif head < self.head:  # it was forgotten, and another one begun under its name
             await self.open()
 
-    async def _take_in(self, entries: Sequence[Entry]) -> None:
+    async def _take_in(self, entries: Sequence[Entry], *, recount: bool = False) -> None:
         if any(entry.kind == Forgot.KIND for entry in entries):
             await self.open()  # nothing that was read before may be sent again
             entries = [*entries, *await self._since(entries[-1].seq)]
-        elif any(entry.kind in MOVING for entry in entries):
+        elif recount or any(entry.kind in MOVING for entry in entries):
             self.view.reset(await self._read_inputs())
             # This read what was appended meanwhile too: it is reported now or never.
             entries = [*entries, *await self._since(entries[-1].seq)]
@@ -263,8 +269,25 @@ class LiveView:
         if self.on_entries is not None and entries:
             await self.on_entries(entries)
 
+    def _count_as_recorded(self, entries: Sequence[Entry]) -> bool:
+        """Count as the newest request of these was counted; whether that changes the counter.
+
+        So all programs show the same of a session, whatever each has learned of its model.
+        """
+        records = (entry for entry in reversed(entries) if entry.kind == Requested.KIND)
+        before, newest = self.setup, next(map(CODEC.decode, records), None)
+        if isinstance(newest, Requested) and newest.model == before.model:
+            counter = corrected(before.counter, correction_in(newest))
+            self.setup = replace(before, counter=counter)
+        return self.setup.counter != before.counter
+
+    async def _visible(self) -> Visible:
+        return await self.log.visible(self.name, last=self.setup.profile.window.read or None)
+
     async def _read_inputs(self) -> ViewInput:
-        visible = await self.log.visible(self.name, last=self.setup.profile.window.read or None)
+        return self._inputs_of(await self._visible())
+
+    def _inputs_of(self, visible: Visible) -> ViewInput:
         inputs = self.describe(visible)
         self.running = visible.outline.running
         folded = sum(fold.tokens for fold in inputs.foldings)

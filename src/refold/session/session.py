@@ -194,6 +194,7 @@ class Session:
             try:
                 await folds.recover()
                 await live.open()
+                folds.switch(live.setup)
             except BaseException:
                 if own is not None:  # it may be finishing a fold that a dead process left
                     await own.close()

@@ -14,7 +14,7 @@ from refold.log import MAIN_SCOPE, Outline, PartRef
 from refold.log.entry import Span
 from refold.view.budget import Account, Budget
 from refold.view.profiles import Profile
-from refold.view.tokens import Counter
+from refold.view.tokens import Correction, Counter
 from refold.wire import Change, Drop, Insert, Keep
 
 Reason = Literal[
@@ -184,6 +184,8 @@ class Plan:
     hidden_until: int = 0
     """The entry up to which delegated work is no longer quoted, for want of room."""
     left_out: LeftOut = field(default=LeftOut())
+    correction: Correction | None = None
+    """Of the counter that counted all this; None: as it is."""
     budget: Budget | None = field(default=None, compare=False, repr=False)
     closed: Closed | None = field(default=None, compare=False, repr=False)
 

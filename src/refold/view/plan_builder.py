@@ -16,6 +16,7 @@ from refold.log.entry import Span, intersect, union
 from refold.view.budget import PER_MESSAGE, Account, Budget, effective_limit
 from refold.view.plan import STICKY, Closed, Layout, Omission, Plan, Reason
 from refold.view.profiles import Profile
+from refold.view.tokens import Correction
 from refold.view.view_input import Row, ViewInput, weight
 from refold.wire import Change, Drop, Insert, Part, Replace, Shape
 
@@ -247,6 +248,7 @@ def finalize(
         head=inputs.head,
         layout=now.layout + rest,
         account=account,
+        correction=Correction.of(inputs.counter),
         budget=budget,
         tokens=tokens,
         closed=now,

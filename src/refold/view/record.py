@@ -6,6 +6,7 @@ nothing, so today's limits, prices and rules do not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
 from refold.view.plan import Event, Layout, LeftOut, Omission, Plan, events
+from refold.view.tokens import Correction
 from refold.view.view import Request, assemble
 from refold.view.view_input import Row
 from refold.wire import Drop, Insert, Part, Replace, Wire, wire_for
@@ -164,6 +166,7 @@ class Applied:
     messages: int = 0
     """How many were sent; 0 in records of older versions."""
     left_out: LeftOut = field(default=LeftOut())
+    correction: Correction | None = None
     version: int = RECORD_VERSION
 
 
@@ -210,6 +213,7 @@ def record(
         hashes,
         len(request.messages),
         plan.left_out,
+        plan.correction,
     )
     quoted = spans_of(ref.seq for insert in plan.layout.inserts for ref in insert.sources)
     value = Requested(
@@ -242,6 +246,13 @@ def recorded(value: Requested, *, initial: bool = False) -> RecordedRequest:
     )
 
 
+def correction_in(value: Requested) -> Correction | None:
+    """How the counter of this request was corrected; None too where nobody can read it."""
+    with suppress(Unrebuildable):
+        return _applied(value).correction
+    return None
+
+
 def shown_spans(plan: Plan) -> tuple[Span, ...]:
     return subtract(up_to(plan.head), (omission.span for omission in plan.layout.omissions))
 
@@ -263,6 +274,7 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
         last.cause,
         last.tried,
         last.untold,
+        correction=last.correction,
     )
 
 

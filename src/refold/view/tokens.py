@@ -100,7 +100,7 @@ LAST = 100
 ENOUGH = 8
 """How many pairs it takes until the measured spread stands alone."""
 PRIOR = 2
-"""How many pairs that say "the counter is right" every calibration starts with."""
+"""How many pairs every calibration starts with: they say that `start` is right."""
 COVERED = 0.99
 """Share of the pairs that the spread covers."""
 SMALLEST = 0.01
@@ -120,6 +120,8 @@ class Calibration(BaseModel):
 
     prior: float = Field(default=0.1, gt=0, le=ABSURD)
     """The spread while little was observed: the counter's own."""
+    start: float = Field(default=1.0, ge=1 / ABSURD, le=ABSURD)
+    """The factor while little was observed."""
     pairs: tuple[tuple[int, int], ...] = ()
     """Counted and reported, the oldest first."""
 
@@ -133,7 +135,7 @@ class Calibration(BaseModel):
     @property
     def factor(self) -> float:
         """Reported tokens for each one counted, in hundredths, so that it seldom moves."""
-        return max(0.01, round(median([*self._ratios, *[1.0] * PRIOR]), 2))
+        return max(0.01, round(median([*self._ratios, *[self.start] * PRIOR]), 2))
 
     @property
     def spread(self) -> float:
@@ -184,6 +186,35 @@ class Calibrated:
 def calibrated(counter: Counter, calibration: Calibration) -> Calibrated:
     """A counter whose counts are corrected by a calibration."""
     return Calibrated(counter, calibration.factor, calibration.spread)
+
+
+class Correction(NamedTuple):
+    """How the counter of a request was corrected, as its record says."""
+
+    counter: str
+    """The name of the corrected counter."""
+    factor: float
+    spread: float
+
+    @classmethod
+    def of(cls, counter: Counter) -> "Correction | None":
+        if not isinstance(counter, Calibrated):
+            return None
+        return cls(counter.counter.name, counter.factor, counter.spread)
+
+
+def corrected(counter: Counter, correction: Correction | None) -> Counter:
+    """The counter with this correction instead of its own, if it is the one that was corrected.
+
+    A log may come from anybody: a correction that no calibration arrives at is not believed.
+    """
+    plain = counter.counter if isinstance(counter, Calibrated) else counter
+    if correction is None:
+        return plain
+    likely = 1 / ABSURD <= correction.factor <= ABSURD and 0 <= correction.spread <= ABSURD**2
+    if correction.counter != plain.name or not likely:
+        return counter
+    return Calibrated(plain, correction.factor, correction.spread)
 
 
 # An estimate of tokens that needs no tokenizer: pure, deterministic, tens of megabytes a second.

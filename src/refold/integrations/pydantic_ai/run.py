@@ -168,6 +168,7 @@ class Run:
         await self._log_history(ctx)
         session = self.session
         session.use.model = context.model
+        self._models.experiences.resume(session.setup)
         setup = self._models.setup_for_request(
             session.use, context.model, context.model_request_parameters, context.model_settings
         )
@@ -209,7 +210,9 @@ class Run:
             self._keep_last(context, response)
             await self._write(self.session.answer(payload, usage=usage))
             if usage is not None and usage.input and self._request is not None:
-                self._models.experiences.answered(context.model.model_id, self._sent, usage.input)
+                self._models.experiences.answered(
+                    context.model.model_id, self._sent, usage.input, self._request.plan.correction
+                )
         else:
             await self._write(self.session.say(payload))
         self._refusals, self._refusal = 0, None
