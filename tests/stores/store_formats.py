@@ -10,6 +10,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from refold.stores.postgres import PostgresStore, migrate
 from refold.testing.postgres import Cluster
 from refold.view import Budget
 from refold.view.profiles import BALANCED
-from refold.view.tokens import Estimate
+from refold.view.tokens import Calibration, Estimate, calibrated
 
 FORMATS = Path(__file__).with_name("formats")
 FOLDED, FORK, CLEARED = "books", "books-again", "cleared"
@@ -35,6 +36,12 @@ PAGE = f"The {SEARCHED} branch closes its books at noon. " * 12
 def setup() -> Setup:
     """A small window, so that a few messages lead to a fold."""
     return Setup("test:model", Estimate(), Budget(window=3_000), BALANCED)
+
+
+def learned() -> Setup:
+    """The same, with a counter that was corrected by what a provider reported."""
+    calibration = Calibration().observed(1_000, 1_300).observed(1_000, 1_300).observed(1_000, 1_300)
+    return replace(setup(), counter=calibrated(Estimate(), calibration))
 
 
 def message(role: str, text: str, **more: object) -> bytes:
@@ -65,7 +72,7 @@ async def fill(log: Log) -> None:
     await log.append(FOLDED, [draft], expected=None)
     await session.forget(Span(secret, secret))
     await session.close()
-    fork = await Session.open(log, FORK, setup(), format=None)
+    fork = await Session.open(log, FORK, learned(), format=None)
     await turn(fork, 12)
     await fork.close()
     cleared = await Session.open(log, CLEARED, setup(), format="openai-chat")

@@ -361,7 +361,7 @@ def test_a_return_that_is_put_in_costs_what_it_costs_in_a_request():
     spread=st.floats() | st.floats(0, 20),
 )
 def test_what_a_log_says_of_a_counter_is_believed_within_bounds(factor, spread):
-    """A log may come from anybody: no count becomes zero, endless or thousands of times as large."""
+    """A log may come from anybody: no count becomes zero, endless or absurd."""
     plain, text = counter_for("a-model-that-nobody-knows"), "How was it counted? " * 20
     counter = corrected(plain, Correction(plain.name, factor, spread))
     assert plain.text(text) // ABSURD <= counter.text(text) <= plain.text(text) * ABSURD + 1
