@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from refold.cli.lab import as_json, lab
 from refold.cli.lab_report import dollars, finding, notes, percent, report, show, tokens
+from refold.fold.trigger import sized
 from refold.lab import Prices, Reader, RecordedMessage, Recording, Share, baselines, o200k, play
 from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
 from refold.lab.report import CaseOptions, case_of, prices_of
@@ -331,10 +332,14 @@ def test_prices_and_windows_are_those_of_the_model():
     assert case.prices == Prices(5, 25, 0.5, 6.25)
     assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
     small = case_of(Recording("x", ()), CaseOptions(window=10_000))
-    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_600, 1_600)
+    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_200, 1_600)
     assert small.adapt(PROFILES["balanced"]) is PROFILES["balanced"]
     given = case_of(Recording("x", ()), CaseOptions(threshold=5_000))
-    assert given.adapt(PROFILES["balanced"]).trigger.tokens == 5_000
+    adapted = given.adapt(PROFILES["balanced"])
+    assert adapted.trigger.tokens == 5_000
+    assert adapted.fold is PROFILES["balanced"].fold  # a session makes it smaller by itself
+    fold = sized(adapted, 100_000)
+    assert (given.settings.tail, given.settings.summary) == (fold.keep.amount, fold.ledger_tokens)
     assert given.adapt(PROFILES["copilot"]) is PROFILES["copilot"]
 
 

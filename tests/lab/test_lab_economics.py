@@ -159,14 +159,15 @@ def test_a_rule_that_folds_to_more_has_the_same_bound_and_costs_more():
     assert found[150].own < found[300].own
 
 
-def test_ski_rental_folds_when_it_has_read_as_much_too_much_as_a_fold_costs():
+@pytest.mark.parametrize("price", [12.5, 1.0])
+def test_ski_rental_folds_when_it_has_read_as_much_too_much_as_a_fold_costs(price):
     reader = Reader(words)
-    policy = timed(Settings(threshold=10**6, summary=20), 200)["ski rental"](reader)
+    policy = timed(Settings(threshold=10**6, summary=20), 200, price)["ski rental"](reader)
     played = play(recording(20), policy, reader)
     session = steps(recording(20), reader, Conditions())
     first = fold_times(played, session)[0]
     read = [max(0, step.size - 200) for step in session]
-    assert sum(read[:first]) < 12.5 * 200 <= sum(read[: first + 1])
+    assert sum(read[:first]) < price * 200 <= sum(read[: first + 1])
 
 
 def test_several_sessions_are_one_account():

@@ -10,6 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 from types import ModuleType
 from typing import NamedTuple
 
@@ -125,7 +126,9 @@ def _meter(session: int, name: str, measure: Measure) -> Meter:  # noqa: ARG001 
 def _policy(job: Job, policy: str, reader: Reader) -> Policy:
     if job.profile is None or job.budget is None:
         settings = _as_counted(job.case, reader)
-        return (baselines(settings) | timed(settings, job.case.measure.fold))[policy](reader)
+        terms = job.case.measure.terms
+        price = terms.write / terms.read if terms.read else inf
+        return (baselines(settings) | timed(settings, terms.fold, price))[policy](reader)
     setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
     return SessionPolicy(
         setup, write=placeholder_summary if job.profile.fold.writer == "model" else None

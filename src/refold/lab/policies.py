@@ -233,7 +233,7 @@ class SkiRental(HeadTail):
     """
 
     def __init__(
-        self, reader: Reader, settings: Settings, summarize: Summarize, *, price: float = 12.5
+        self, reader: Reader, settings: Settings, summarize: Summarize, *, price: float
     ) -> None:
         """`price`: of a token that is written into the cache, in prices of one read from it."""
         super().__init__(reader, settings, summarize, called=False)
@@ -292,8 +292,11 @@ TIMED: Final = (TWICE, MORE, SKI_RENTAL)
 """Rules that differ in when they fold."""
 
 
-def timed(settings: Settings, fold: int) -> dict[str, Factory]:
-    """The rules of `TIMED`: they fold to the same size, with the same list of names."""
+def timed(settings: Settings, fold: int, price: float = 12.5) -> dict[str, Factory]:
+    """The rules of `TIMED`: they fold to the same size, with the same list of names.
+
+    `price` is what writing a token costs, in prices of one read from the cache.
+    """
 
     def at(threshold: int) -> Factory:
         sizes = replace(settings, threshold=min(threshold, settings.threshold), fold=fold)
@@ -303,7 +306,9 @@ def timed(settings: Settings, fold: int) -> dict[str, Factory]:
     return {
         TWICE: at(2 * fold),
         MORE: at(fold * 5 // 2),
-        SKI_RENTAL: lambda r: SkiRental(r, sizes, ledger(r, sizes.summary, by_occurrence)),
+        SKI_RENTAL: lambda r: SkiRental(
+            r, sizes, ledger(r, sizes.summary, by_occurrence), price=price
+        ),
     }
 
 

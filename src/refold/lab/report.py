@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Final
 
+from refold.fold.trigger import sized
 from refold.lab import metrics
 from refold.lab.content import ContentMeter
 from refold.lab.economics import FOLD, Account, Step, Terms, account, bound, steps
@@ -299,12 +300,9 @@ class Case:
     @property
     def settings(self) -> Settings:
         """The sizes of the baselines: what their folds leave is as large as in `balanced`."""
-        fold = PROFILES["balanced"].fold
-        return Settings(
-            threshold=self.threshold,
-            tail=min(int(fold.keep.amount), self.threshold // _TAIL),
-            summary=min(fold.ledger_tokens, max(1, self.threshold // 20)),
-        )
+        fold = sized(PROFILES["balanced"], self.threshold)
+        tail, names = max(1, int(fold.keep.amount)), max(1, fold.ledger_tokens)
+        return Settings(threshold=self.threshold, tail=tail, summary=names)
 
     @property
     def measure(self) -> Measure:
@@ -315,28 +313,14 @@ class Case:
     def adapt(self, profile: Profile) -> Profile:
         """The profile with the user's threshold, if it acts at a number of tokens.
 
-        With little room, it keeps less and shows less.
+        What its folds keep and show shrinks with the threshold by itself.
         """
-        trigger, fold, keep = profile.trigger, profile.fold, profile.fold.keep
-        threshold = self.threshold
+        trigger = profile.trigger
         if not (self.set_by_user and trigger.tokens):
             return profile
-        kept = {"head_tokens": min(keep.head_tokens, threshold // 10)}
-        if keep.unit == "tokens":
-            kept["amount"] = min(int(keep.amount), threshold // 6)
-        folding = {
-            "keep": keep.model_copy(update=kept),
-            "max_tokens": min(fold.max_tokens, threshold // 4),
-            "ledger_tokens": min(fold.ledger_tokens, threshold // 6),
-            "user_chars": min(fold.user_chars, threshold // 2),
-        }
-        triggering = {"tokens": threshold, "at_least": min(trigger.at_least, threshold)}
-        return profile.model_copy(
-            update={
-                "trigger": trigger.model_copy(update=triggering),
-                "fold": fold.model_copy(update=folding),
-            }
-        )
+        at_least = min(trigger.at_least, self.threshold)
+        triggering = {"tokens": self.threshold, "at_least": at_least}
+        return profile.model_copy(update={"trigger": trigger.model_copy(update=triggering)})
 
     def budget(self, profile: Profile) -> Budget:
         models = {self.model: ModelSettings(window=self.window)}
