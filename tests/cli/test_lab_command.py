@@ -160,7 +160,7 @@ def test_instructions_tools_and_an_expired_cache_are_paid_for(tmp_path):
     [session] = json.loads(said(*few, "--fixed", "recorded"))["sessions"]
     assert 0 < session["fixed"] < 29
     assert "instructions and tools" in said(path, "--fixed", "1000")
-    assert "not a number of tokens" in said(path, "--fixed", "-1", code=1)
+    assert "not a number of tokens" in said(path, "--fixed", "-1", code=2)
 
 
 def test_rules_act_when_profiles_do_though_they_count_other_tokens(long_file):
