@@ -271,7 +271,7 @@ def test_forget_a_span():
 @pytest.mark.parametrize("span", ["0-3", "4-2", "a-b", "-3", "1-", "9" * 30])
 def test_forget_refuses_what_is_no_span(span):
     assert "Write it like 12 or 12-14." in said(
-        "forget", "imports-7", f"--span={span}", "--yes", code=1
+        "forget", "imports-7", f"--span={span}", "--yes", code=2
     )
 
 

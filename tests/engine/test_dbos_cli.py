@@ -120,7 +120,7 @@ async def _limits(address, model):
 
 def test_a_file_needs_no_worker(tmp_path):
     done = CliRunner().invoke(app, ["worker", "--store", f"sqlite:///{tmp_path}/refold.db"])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "folded where it is used" in done.stderr
 
 

@@ -25,7 +25,7 @@ COMPACTING = "Compacting conversation history."
 
 
 def prompts(count: int, tokens: int = 500) -> list[str]:
-    """So many prompts, each of about so many tokens."""
+    """So many prompts, each of about so many tokens; the provider counts five sixths of that."""
     return [f"Prompt {nth}: {'and so on ' * (tokens // 3)}" for nth in range(count)]
 
 
@@ -45,14 +45,14 @@ async def test_only_a_fold_that_blocks_shows_its_status(chat):
     names = [json.loads(line).get("type") for line in background.stdout.splitlines()]
     assert "session.compaction_start" in names
     assert "session.compaction_wait" not in names
-    blocking = await chat.prompt(prompts(1, 12_500)[0], profile="copilot")
+    blocking = await chat.prompt(prompts(1, 18_000)[0], profile="copilot")
     assert COMPACTING in blocking.stderr
 
 
 @pytest.mark.req("R125", "R126", "R127", "R128")
 async def test_a_script_gets_the_events_of_the_session_as_json_lines(chat):
     await chat.play(until(0.6), profile="copilot", window=WINDOW)
-    done = await chat.prompt(prompts(1, 9_000)[0], "--json", profile="copilot")
+    done = await chat.prompt(prompts(1, 11_000)[0], "--json", profile="copilot")
     *events, answer = map(json.loads, done.stdout.splitlines())
     assert answer["ended"] == "answered"
     names = [event["type"] for event in events]
@@ -111,7 +111,7 @@ async def test_a_chat_keeps_a_workspace_with_its_checkpoints(chat):
 @pytest.mark.req("R104", "R126")
 async def test_events_name_the_file_of_the_checkpoint(chat):
     await chat.play(until(0.6), profile="copilot", window=WINDOW)
-    done = await chat.prompt(prompts(1, 9_000)[0], "--json", profile="copilot")
+    done = await chat.prompt(prompts(1, 11_000)[0], "--json", profile="copilot")
     [complete] = [one for one in map(json.loads, done.stdout.splitlines()) if "success" in one]
     assert complete["checkpointNumber"] == 1
     assert complete["checkpointPath"] == str(workspace(chat) / "checkpoints" / checkpoints(chat)[0])
@@ -208,7 +208,7 @@ async def test_a_hook_blocks_a_fold(chat, does):
 async def test_a_hook_that_hangs_is_ended_and_one_of_automatic_folds_is_told_so(chat):
     slow = {"command": hook(chat, "sleep 600"), "timeout": 0.5, "trigger": "auto"}
     await chat.play(until(0.6), profile="copilot", window=WINDOW, hooks__preCompact=[slow])
-    await chat.prompt(prompts(1, 9_000)[0], profile="copilot")
+    await chat.prompt(prompts(1, 11_000)[0], profile="copilot")
     [told] = given(chat)
     assert (told["trigger"], told["reason"]) == ("auto", "hard")
     assert chat.provider.folds

@@ -134,7 +134,7 @@ async def test_a_refused_clients_key_is_not_in_the_log(passing_service, provider
     async with passing_service.running("co-cli", summarize_with_client_key=True) as client:
         await passing_service.talk(client, prompts(8))
         (failed, *_) = await entries(client, kind="fold.failed")
-    assert "Incorrect API key provided: ..." in failed["body"]["reason"]
+    assert "answered 401: Incorrect API key provided: ." in failed["body"]["reason"]
     assert MARKED in texts(provider.asked[-1])[2]
     assert b"the-clients-own" not in written_in(passing_service.folder)
 

@@ -28,7 +28,7 @@ def test_what_one_session_leaves_the_next_is_told(talk):
         talk.say(prompt, FACT)
         talk.run("/history", "turn")
     talk.leave()
-    assert "goes to the board of this branch" in talk.terminal.everything()
+    assert "worth keeping goes to this branch's board" in talk.terminal.everything()
     talk.provider.wait_until(lambda: talk.provider.asked[-1].messages[-1]["role"] == "tool")
     system = []
     for nth in range(20):  # it is written a moment later
