@@ -255,7 +255,7 @@ def test_commands_and_folds_of_another_terminal_are_shown_in_order(talks):
     two.type("/compact")
     two.terminal.wait_for("Fold now?")
     two.type("y")
-    two.terminal.wait_for("It is checkpoint 1.")
+    two.terminal.wait_for("as fold 1.")
     two.say("/undo", "Took back the newest fold")
     two.say("After", "You said: After")
     one.terminal.wait_for("You said: After")

@@ -33,8 +33,8 @@ def folded(chat):
     chat.type("/compact")
     chat.terminal.wait_for("Fold now?")
     chat.terminal.press("y", "Enter")
-    shown = chat.terminal.wait_for(re.compile(r"It is checkpoint (\d+)"))
-    return re.findall(r"It is checkpoint (\d+)", shown)[-1]
+    shown = chat.terminal.wait_for(re.compile(r"as fold (\d+)\."))
+    return re.findall(r"as fold (\d+)\.", shown)[-1]
 
 
 def started(talks, words, **about):
