@@ -212,7 +212,7 @@ class Total:
     """The figures of each session."""
 
     def interval(self, pick: Callable[[Row], Share]) -> tuple[float, float]:
-        """The 95 % interval of a share, by drawing sessions anew."""
+        """The 95 % interval of a share, by a bootstrap over sessions."""
         shares = [pick(row) for row in self.rows]
         return bootstrapped([(share.found, share.of) for share in shares])
 
@@ -236,7 +236,7 @@ class OfBound(NamedTuple):
     worst: float
     """Of one session."""
     interval: tuple[float, float]
-    """95 %, of the pooled one, by drawing sessions anew."""
+    """The 95 % interval of the pooled one, by a bootstrap over sessions."""
 
 
 @dataclass(frozen=True, slots=True)
