@@ -3,8 +3,9 @@
 HYPOTHESIS_PROFILE says how much: `few` for the order of the tests, which does not need many;
 `quick`; `ci`; `nightly`, what `make nightly` runs; `thorough`, which takes hours.
 
-Which examples follows from one seed, that of the run: each commit draws others, and the same
-whenever it is tested again. The header of pytest tells it, and `--hypothesis-seed` repeats it.
+Which examples follows from one seed, that of the run: each commit that changes code or tests draws
+others, and the same code and tests draw the same. The header of pytest tells it, and
+`--hypothesis-seed` repeats it.
 """
 
 import os
@@ -45,11 +46,14 @@ def run_seed() -> int:
 def _own_seed() -> int:
     if PROFILE == "thorough":  # which is run to find new ones
         return int(time.time())
-    asked = ["git", "rev-parse", "--short=7", "HEAD"]
-    told = subprocess.run(
-        asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return int(told.stdout, 16) if told.returncode == 0 else 0
+    return seed_of_the_files(Path(__file__).parents[1])
+
+
+def seed_of_the_files(checkout: Path) -> int:
+    """Of the committed code and tests; no other where a commit is only rewritten."""
+    asked = ["git", "rev-parse", "HEAD:src", "HEAD:tests"]
+    told = subprocess.run(asked, cwd=checkout, capture_output=True, text=True, check=False)
+    return int(sha256(told.stdout.encode()).hexdigest()[:7], 16) if told.returncode == 0 else 0
 
 
 def seed_of(name: str) -> int:

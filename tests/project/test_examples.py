@@ -53,16 +53,10 @@ def drawn(folder, *options):
     ]
 
 
-def test_the_commit_decides_and_its_seed_repeats_what_was_drawn(tmp_path):
-    asked = ["git", "rev-parse", "--short=7", "HEAD"]
-    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    if told.returncode != 0:
-        pytest.skip("not a git checkout")
-    commit = int(told.stdout, 16)
+def test_the_code_and_the_tests_decide_and_their_seed_repeats_what_was_drawn(tmp_path):
     seed, examples = drawn(tmp_path)
-    assert seed == commit
     assert len(examples) >= 2 * 3 + 2
-    assert drawn(tmp_path, f"--hypothesis-seed={commit}") == (commit, examples)
+    assert drawn(tmp_path, f"--hypothesis-seed={seed}") == (seed, examples)
     other, others = drawn(tmp_path, "--shuffle=7")
     assert other == 7
     assert {*others} != {*examples}
@@ -73,6 +67,28 @@ def test_each_set_of_parameters_has_examples_of_its_own(tmp_path):
     _, examples = drawn(tmp_path, "--shuffle=3")
     one, other = ([line[8:] for line in examples if line.startswith(f"DRAWN {at}")] for at in "ab")
     assert one != other
+
+
+def test_a_commit_that_changes_code_or_tests_draws_others_and_another_message_does_not(
+    tmp_path,
+):
+    def git(*asked):
+        author = ("-c", "user.name=A", "-c", "user.email=a@b")
+        subprocess.run(["git", *author, *asked], cwd=tmp_path, check=True, capture_output=True)
+
+    def seed_after(message, **contents):
+        for name, text in contents.items():
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "a.py").write_text(text)
+        git("add", ".")
+        git("commit", "--allow-empty", "-m", message)
+        return amounts.seed_of_the_files(tmp_path)
+
+    git("init")
+    first = seed_after("One", src="a = 1", tests="b = 1", docs="c = 1")
+    assert seed_after("Two") == seed_after("Three", docs="c = 2") == first
+    seeds = {first, seed_after("Four", src="a = 2"), seed_after("Five", tests="b = 2")}
+    assert len(seeds) == 3
 
 
 class Counting(RuleBasedStateMachine):

@@ -179,9 +179,10 @@ def _soft(profile: Profile, limit: int, hard: int, left_alone: int) -> int:
         return 0
     soft = max(_tokens(trigger.soft, limit), left_alone)
     if hard and round(trigger.hard - trigger.soft, 6) >= APART:
-        # Shares that are apart stay apart where a limit of a few tokens would round them together.
+        # Shares that are apart stay apart where a limit of a few tokens would round them together;
+        # at a limit of one token there is no soft mark.
         soft = min(soft, hard - ceil(round(APART * limit, 6)))
-    return max(1, soft)
+    return soft
 
 
 def _tokens(share: float, limit: int) -> int:
