@@ -16,6 +16,7 @@ from postgres_writers import opened
 from sessions import Quarter
 
 from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
+from refold.engine.dbos.worker import GRACE
 from refold.fold.compactor import Compactor, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
@@ -30,7 +31,6 @@ TENANTS = 4
 SESSIONS = 9
 """Of each tenant."""
 LIMITS = Limits(model=Bounds(Bound(24, 12), Bound(24, 12)), polling=0.2)
-GRACE = 6.0
 SWEEP = 1.0
 FOLD = 6.0
 """Seconds that making a fold may take."""
@@ -66,7 +66,6 @@ def work(report: Report, address: str, journal: str, executor: str) -> None:
                 limits=LIMITS,
                 models=NAMES,
                 executor=executor,
-                grace=GRACE,
                 sweep=SWEEP,
                 limit=FOLD,
             ),
@@ -105,7 +104,7 @@ def _tell_where(report: Report) -> None:
 
 def _host(store: PostgresStore, address: str, tenant: str, random: Random) -> chaos_hosts.Host:
     log = store.log(tenant)
-    engine = DbosEngine(log, address, limits=LIMITS, grace=GRACE)
+    engine = DbosEngine(log, address, limits=LIMITS)
     return chaos_hosts.Host(log, engine, chaos_hosts.sessions(tenant, SESSIONS), random)
 
 

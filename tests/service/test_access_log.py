@@ -99,6 +99,30 @@ async def test_a_stream_is_logged_once_at_its_end(lines):
     assert "error" not in line
 
 
+@pytest.mark.parametrize("said", ["", "One"], ids=["at once", "after a word"])
+async def test_an_error_in_a_stream_is_told_though_its_status_was_200(lines, said):
+    async def failing(_scope, _receive, send):
+        events = [{"error": {"type": "server_error", "message": "overloaded"}}]
+        if said:
+            delta = {"role": "assistant", "content": said}
+            events.insert(0, {"choices": [{"index": 0, "delta": delta}]})
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        data = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+        await send({"type": "http.response.body", "body": data})
+
+    async with served(failing) as url, asking(behind(url)) as client:
+        answer = await client.post(CHAT, json=body_of(CHAT, "hi", stream=True))
+        assert b"overloaded" in answer.content
+        await until(lambda: lines)
+    (line,) = lines
+    assert line["status"] == 200
+    assert line["error"] == {
+        "code": "upstream-error",
+        "reason": "The upstream sent an error in its stream.",
+    }
+
+
 @pytest.mark.parametrize("more", [{}, {"n": 2}], ids=["managed", "passed on"])
 async def test_a_canceled_stream_is_logged_with_what_it_used_so_far(lines, more):
     going_on = asyncio.Event()

@@ -267,6 +267,8 @@ class ManagedRequest:
             answer = stream.assembler.answer()
             self._stream_ended = True
             self._compaction_signal = stream.compaction_signal
+            if stream.assembler.failed:
+                self._outcome.fail_in_stream()
             if stream.assembler.failed or not answer.complete:
                 await self._shield(self._log_interrupted(answer))
             else:

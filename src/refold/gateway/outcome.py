@@ -63,6 +63,9 @@ class Outcome:
         code, what = upstream_failure(error)
         self.fail(code, f"The upstream {what}.")
 
+    def fail_in_stream(self) -> None:
+        self.fail("upstream-error", "The upstream sent an error in its stream.")
+
     def answered(self, upstream: str, status: int) -> None:
         """Note which upstream answered, and whether that is itself the failure."""
         self.upstream = upstream
