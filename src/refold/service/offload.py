@@ -42,8 +42,8 @@ _LENGTH: Final = 4
 _MAX_FRAME: Final = 1 << 24
 _PIECE: Final = 256 * 1024
 """Bytes of a body in one frame: copying more would keep others waiting."""
-_START: Final = 30.0
-"""Seconds that a request waits for its process to start."""
+_START: Final = 120.0
+"""Seconds that a request waits for its process to start; on a busy machine that takes long."""
 _STOP: Final = 10.0
 """Seconds for a process to end by itself."""
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
