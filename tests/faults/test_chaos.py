@@ -19,7 +19,7 @@ from chaos_checks import (
     objections_to_log,
     objections_to_workers,
 )
-from chaos_children import FOLD, GRACE, SESSIONS, SWEEP, TENANTS, ChaosNursery, store_at
+from chaos_children import FOLD, SESSIONS, SWEEP, TENANTS, ChaosNursery, store_at
 from chaos_hosts import sessions, tenants
 from chaos_journal import CALLING, Journal, lines_of
 from chaos_processes import Chaos, has_ended, prepared
@@ -28,6 +28,7 @@ from nursery import Child
 from postgres_inspection import check_sessions
 
 from refold.engine.dbos.database import OWN_SCHEMA, SCHEMA
+from refold.engine.dbos.worker import GRACE
 from refold.engine.fold_runner import STOP_TIMEOUT
 from refold.log import CODEC, FoldCompleted, FoldFailed, FoldStepped
 from refold.testing.postgres import Cluster
