@@ -12,6 +12,8 @@ from serve_process import parents, serve_process
 
 from refold.gateway.large_requests import MAX_BYTES, MAX_VALUES
 from refold.log import CODEC, Message, Span
+from refold.service.offload import OffloadProcess, Start
+from refold.settings import load_settings
 from refold.stores import open_store
 from refold.testing.upstream import Call, Reply, ScriptedUpstream
 
@@ -227,6 +229,21 @@ async def test_when_the_process_for_large_requests_dies_the_client_is_told_and_i
         assert refused.headers["retry-after"]
         again = await client.post(CHAT, json=chat(LARGE))
         assert again.headers["refold-managed"] == "yes"
+
+
+async def test_a_request_waits_for_the_next_process_if_the_last_one_just_ended(tmp_path):
+    class Process(OffloadProcess):
+        def start(self) -> None:
+            """None is started: the test listens in its place."""
+
+    socket = f"{tmp_path}/requests.sock"
+    process = Process(Start(load_settings(), "memory", socket, worker=False), lambda *_: None)
+    process._ready.set()  # as nobody has noticed yet that it ended
+    connecting = asyncio.create_task(process.connect())
+    await asyncio.sleep(0.05)
+    async with await asyncio.start_unix_server(lambda _reader, writer: writer.close(), socket):
+        _, writer = await connecting
+        writer.close()
 
 
 async def test_no_process_is_left_when_the_service_is_killed(tmp_path, upstream):

@@ -147,12 +147,17 @@ class OffloadProcess:
             await _stop(self._process)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the process, as soon as it runs. Raises OffloadLost after `_START`."""
         self.start()
         try:
             async with asyncio.timeout(_START):
-                await self._ready.wait()
-                return await asyncio.open_unix_connection(self._start.socket)
-        except (OSError, TimeoutError) as error:
+                while True:
+                    await self._ready.wait()
+                    # It may have ended a moment ago: the next one is about to start.
+                    with suppress(OSError):
+                        return await asyncio.open_unix_connection(self._start.socket)
+                    await asyncio.sleep(_MIN_PAUSE)
+        except TimeoutError as error:
             raise OffloadLost("The process for large requests is not there.") from error
 
     def admit(self, tenant: str, size: int) -> None:
