@@ -16,7 +16,6 @@ from postgres_writers import opened
 from sessions import Quarter
 
 from refold.engine.dbos import Bound, Bounds, DbosEngine, Limits, Worker
-from refold.engine.dbos.worker import GRACE
 from refold.fold.compactor import Compactor, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
