@@ -24,10 +24,10 @@ from refold.fold.job import Job
 from refold.fold.summary import Summary, parse
 from refold.fold.write.by_model import ByModel, SummarizerAnswer, always
 from refold.lab import Reader, o200k
-from refold.lab.importers.pi import parse_pi
 from refold.log import Author, FoldCompleted, Log, Message, Opened, Span
 from refold.models import counter_for
 from refold.stores import MemoryStore
+from refold.transcripts.pi import parse_pi
 from refold.view import PROFILES
 
 TESTS = Path(__file__).parents[1] / "tests"

@@ -18,8 +18,8 @@ from refold.fold.ground.evidence import split
 from refold.fold.material import Material, Passage
 from refold.fold.summary import Claim
 from refold.fold.write.draft import Draft, DraftClaim, from_text
-from refold.lab.importers.pi import parse_pi
 from refold.log.text import words
+from refold.transcripts.pi import parse_pi
 from refold.wire import Shape, wire_for
 
 FOLDER = Path(__file__).parent / "claims"

@@ -24,7 +24,6 @@ from refold.lab import (
     baselines,
     compare,
     frontier,
-    messages,
     metrics,
     needles_kept,
     plant,
@@ -32,6 +31,7 @@ from refold.lab import (
 )
 from refold.lab.metrics import rereads_lost
 from refold.lab.policies import MASK, by_occurrence, by_recency, ledger, mask
+from refold.transcripts import messages
 
 
 def validated(recording) -> Any:

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refold.fold.identifiers import identifiers
-from refold.lab import Reader, RecordedMessage, Recording, Usage, baselines, messages, play
+from refold.lab import Reader, RecordedMessage, Recording, Usage, baselines, play
 from refold.lab.content import ContentMeter, Miss, other_names
 from refold.lab.metrics import Share, bootstrapped
 from refold.lab.replay import Conditions, recorded_prefix
+from refold.transcripts import messages
 
 
 def words(text):

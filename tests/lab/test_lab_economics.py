@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from project_paths import ROOT
 
-from refold.lab import Prices, Reader, RecordedMessage, Recording, Usage, messages, play
+from refold.lab import Prices, Reader, RecordedMessage, Recording, Usage, play
 from refold.lab.content import Miss
 from refold.lab.economics import (
     Account,
@@ -22,6 +22,7 @@ from refold.lab.economics import (
 )
 from refold.lab.policies import Settings, timed
 from refold.lab.replay import Conditions
+from refold.transcripts import messages
 
 PRICES = st.sampled_from([0.0, 0.1, 0.5, 1.0, 1.25, 2.0])
 TERMS = st.builds(

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from lab_files import CHAT, CLAUDE, CODEX, FILES, GEMINI_FILE, PI, claude, claude_said, lines
 from project_paths import DATA
 
-from refold.lab import RecordedMessage, Recording, messages
-from refold.lab.recording import newest_lines, trimmed
+from refold.lab import RecordedMessage, Recording
 from refold.lab.session_files import read_session_file, recordings
+from refold.transcripts import messages
+from refold.transcripts.recording import newest_lines, trimmed
 
 
 def look(tmp_path, data):

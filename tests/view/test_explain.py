@@ -16,10 +16,10 @@ from project_paths import DATA
 from rich.cells import cell_len
 from sessions import Quarter
 
-from refold.lab.importers import read_pi
-from refold.lab.recording import write
 from refold.log import Message, Span
 from refold.stores import MemoryStore
+from refold.transcripts import read_pi
+from refold.transcripts.recording import write
 from refold.view.budget import Budget
 from refold.view.explain import explain
 from refold.view.explanation import Inserted, sentence

@@ -1,6 +1,13 @@
 """The lab: recorded sessions in, replays under policies, figures out."""
 
-from refold.lab.importers import (
+from refold.lab.messages import Count, Reader, o200k
+from refold.lab.metrics import Planted, Retention, Share, needles_kept, plant
+from refold.lab.policies import Factory, Projected, Settings, baselines, frontier, profiled
+from refold.lab.replay import Mark, ModelCaller, Policy, Replay, Request, play
+from refold.lab.report import Measure, Report, Row, compare
+from refold.lab.session_files import SessionFile, recordings
+from refold.models import Prices, Usage
+from refold.transcripts import (
     parse_claude_code,
     parse_codex,
     parse_copilot_cli,
@@ -10,14 +17,7 @@ from refold.lab.importers import (
     read_openai_chat,
     read_pi,
 )
-from refold.lab.messages import Count, Reader, o200k
-from refold.lab.metrics import Planted, Retention, Share, needles_kept, plant
-from refold.lab.policies import Factory, Projected, Settings, baselines, frontier, profiled
-from refold.lab.recording import RecordedMessage, Recording, write
-from refold.lab.replay import Mark, ModelCaller, Policy, Replay, Request, play
-from refold.lab.report import Measure, Report, Row, compare
-from refold.lab.session_files import SessionFile, recordings
-from refold.models import Prices, Usage
+from refold.transcripts.recording import RecordedMessage, Recording, write
 
 __all__ = [
     "Count",

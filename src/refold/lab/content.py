@@ -16,8 +16,8 @@ from pydantic import JsonValue
 from refold.fold.identifiers import identifiers, strings
 from refold.lab.messages import Call, Reader
 from refold.lab.metrics import Share
-from refold.lab.recording import Recording
 from refold.lab.replay import Replay
+from refold.transcripts.recording import Recording
 
 Kind = Literal["other names", "edits", "lines"]
 KINDS: Final[tuple[Kind, ...]] = ("other names", "edits", "lines")

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from refold.lab.content import Miss
 from refold.lab.messages import Reader
-from refold.lab.recording import Recording
 from refold.lab.replay import Conditions, Replay, requests_of
 from refold.models import Prices
+from refold.transcripts.recording import Recording
 
 FOLD: Final = 20_000
 """Tokens that a fold leaves: the size that all rows are compared at."""

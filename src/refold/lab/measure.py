@@ -19,12 +19,12 @@ from refold.lab.economics import Account
 from refold.lab.messages import Reader, o200k
 from refold.lab.metrics import Share, bootstrapped
 from refold.lab.policies import Settings, baselines, timed
-from refold.lab.recording import FORMAT
 from refold.lab.replay import Mark, Policy, play
 from refold.lab.report import Case, Measure, Meter, Row, pooled_rows
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
 from refold.models import counter_for
 from refold.models.experience import Setup
+from refold.transcripts.recording import FORMAT
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
 from refold.view.view_input import describe_row, weight

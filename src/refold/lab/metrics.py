@@ -8,11 +8,11 @@ from random import Random
 from typing import Final
 
 from refold.errors import InvalidInput
-from refold.lab import messages as make
 from refold.lab.messages import Call, Reader, Speaker
-from refold.lab.recording import Recording
 from refold.lab.replay import Replay
 from refold.models import Prices, Usage, cost_of
+from refold.transcripts import messages as make
+from refold.transcripts.recording import Recording
 
 DEFAULT_PRICES: Final = Prices(input=3.0, output=15.0, cache_read=0.30, cache_write=3.75)
 """Used where a model's prices are unknown."""

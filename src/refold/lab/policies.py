@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
-from refold.lab import messages as make
 from refold.lab.messages import Reader
 from refold.lab.replay import Mark, Policy
 from refold.log import Entry, Message
 from refold.models import Usage
+from refold.transcripts import messages as make
 from refold.view.budget import Budget
 from refold.view.profiles import Profile
 from refold.view.tokens import Counter

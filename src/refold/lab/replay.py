@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from refold.lab.messages import MESSAGE_TOKENS, ParsedMessage, Reader
-from refold.lab.recording import Recording
 from refold.models import Usage
+from refold.transcripts.recording import Recording
 
 _FIRST = 5  # answers: later, other tokenizers and the agent's own compactions blur the difference
 

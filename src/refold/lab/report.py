@@ -17,9 +17,9 @@ from refold.lab.economics import FOLD, Account, Step, Terms, account, bound, ste
 from refold.lab.messages import Count, Reader, o200k
 from refold.lab.metrics import DEFAULT_PRICES, Retention, Share, pooled, rereads_lost
 from refold.lab.policies import Factory, Settings
-from refold.lab.recording import Recording
 from refold.lab.replay import NO_CONDITIONS, Conditions, Replay, play, recorded_prefix
 from refold.models import ModelFacts, ModelSettings, Prices, budget_for, facts_of
+from refold.transcripts.recording import Recording
 from refold.view.budget import ASSUMED_WINDOW, Budget
 from refold.view.profiles import PROFILES, Profile
 

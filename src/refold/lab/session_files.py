@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from refold.lab.importers import (
+from refold.transcripts import (
     claude_code,
     codex,
     copilot_cli,
@@ -24,8 +24,8 @@ from refold.lab.importers import (
     openai_chat,
     pi,
 )
-from refold.lab.messages import Json
-from refold.lab.recording import (
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import (
     MAX_LINE,
     Lines,
     Recording,

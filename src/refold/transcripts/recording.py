@@ -11,10 +11,10 @@ from typing import BinaryIO, Final
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from refold.lab import messages as make
-from refold.lab.messages import Json
 from refold.log import Author, Draft, Log, Message, Opened, wall_clock
 from refold.models import Usage
+from refold.transcripts import messages as make
+from refold.transcripts.messages import Json
 
 FORMAT = "pydantic-ai"
 """The format of a recording's messages."""

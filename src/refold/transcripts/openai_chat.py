@@ -12,10 +12,10 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
-from refold.lab import messages as make
-from refold.lab.importers.base import items
-from refold.lab.messages import Json
-from refold.lab.recording import RecordedMessage, Recording
+from refold.transcripts import messages as make
+from refold.transcripts.builder import items
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import RecordedMessage, Recording
 
 _FILE = TypeAdapter[JsonValue](JsonValue)
 NAME = "OpenAI chat"

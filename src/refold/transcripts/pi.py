@@ -19,11 +19,11 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
-from refold.lab import messages as make
-from refold.lab.importers.base import child, moment, string, tokens, usage_fields
-from refold.lab.messages import Json
-from refold.lab.recording import RecordedMessage, Recording
 from refold.models import Usage
+from refold.transcripts import messages as make
+from refold.transcripts.builder import child, moment, string, tokens, usage_fields
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import RecordedMessage, Recording
 
 _RECORD = TypeAdapter(dict[str, JsonValue])
 _FINISH = {"stop": "stop", "toolUse": "tool_call", "length": "length", "error": "error"}

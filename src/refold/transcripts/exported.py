@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from refold.errors import InvalidMessage
-from refold.lab import messages as make
-from refold.lab.importers.base import (
+from refold.transcripts import messages as make
+from refold.transcripts.builder import (
     DraftMessage,
     TranscriptBuilder,
     child,
@@ -17,8 +17,8 @@ from refold.lab.importers.base import (
     name_of,
     string,
 )
-from refold.lab.messages import Json
-from refold.lab.recording import FORMAT, RecordedMessage, Recording
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import FORMAT, RecordedMessage, Recording
 from refold.wire import Shape, Wire, wire_for
 
 NAME = "Refold"

@@ -12,10 +12,10 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from refold.lab import messages as make
-from refold.lab.messages import Json
-from refold.lab.recording import RecordedMessage, Recording
 from refold.models import Usage
+from refold.transcripts import messages as make
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import RecordedMessage, Recording
 
 _MAX_TIME = 4_102_444_800_000  # the year 2100, in milliseconds
 _MAX_TOKENS = 10**9

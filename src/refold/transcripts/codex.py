@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from refold.lab import messages as make
-from refold.lab.importers.base import (
+from refold.models import Usage
+from refold.transcripts import messages as make
+from refold.transcripts.builder import (
     DraftMessage,
     TranscriptBuilder,
     child,
@@ -29,9 +30,8 @@ from refold.lab.importers.base import (
     string,
     tokens,
 )
-from refold.lab.messages import Json
-from refold.lab.recording import Recording
-from refold.models import Usage
+from refold.transcripts.messages import Json
+from refold.transcripts.recording import Recording
 
 NAME = "Codex"
 

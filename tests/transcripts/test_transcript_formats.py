@@ -25,7 +25,7 @@ from lab_files import (
 from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 
 from refold.lab import Usage
-from refold.lab.importers import (
+from refold.transcripts import (
     parse_claude_code,
     parse_codex,
     parse_copilot_cli,
