@@ -1,6 +1,6 @@
-"""Writes docs/reference/settings.md from the settings themselves.
+"""Writes docs/reference/settings.md and the JSON Schema of refold.toml from the settings.
 
-With --check it writes nothing and exits with 1 if the page is out of date.
+With --check it writes nothing and exits with 1 if either is out of date.
 """
 
 import json
@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
+import settings_schema
 from pydantic import BaseModel
 from reference import table, write_or_check
 
@@ -105,7 +106,11 @@ def _alias(alias: tuple[tuple[str, ...], str | None, str | None, object]) -> tup
 
 def main() -> int:
     """The command line."""
-    return write_or_check(PAGE, render, "settings_reference.py")
+    script = "settings_reference.py"
+    return max(
+        write_or_check(PAGE, render, script),
+        write_or_check(settings_schema.FILE, settings_schema.render, script),
+    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from settings_left import leave_settings
 from typer.testing import CliRunner
 
 from refold.cli.app import app
-from refold.settings import KEYS, SERVE_KEYS
+from refold.settings import KEYS, SERVE_KEYS, settings_schema
 from refold.view.profiles import PROFILES
 
 pytest.importorskip("genai_prices")
@@ -176,7 +176,17 @@ def test_config_sets_a_value_and_keeps_it(place):
     assert said("config", "trigger.tokens") == "80000\n"
     assert said("config", "window.max_tokens", "--profile", "cowagent") == "80000\n"
     assert said("config", "agent_max_context_turns", "30").startswith("agent_max_context_turns is ")
-    assert path.read_text() == "agent_max_context_tokens = 80000\nagent_max_context_turns = 30\n"
+    assert path.read_text() == (
+        "#:schema ./refold.schema.json\n"
+        "agent_max_context_tokens = 80000\nagent_max_context_turns = 30\n"
+    )
+
+
+@pytest.mark.usefixtures("place")
+def test_config_prints_the_schema_and_how_to_use_it():
+    done = CliRunner().invoke(app, ["config", "--schema"])
+    assert (done.exit_code, done.stdout) == (0, settings_schema())
+    assert "#:schema ./refold.schema.json" in done.stderr
 
 
 def test_config_says_what_goes_before(place):

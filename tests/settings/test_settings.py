@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import settings_reference
+import settings_schema
 from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
@@ -351,3 +352,4 @@ def test_the_users_folder_follows_the_platform(place, monkeypatch):
 
 def test_the_reference_is_up_to_date():
     assert settings_reference.PAGE.read_text(encoding="utf-8") == settings_reference.render()
+    assert settings_schema.FILE.read_text(encoding="utf-8") == settings_schema.render()

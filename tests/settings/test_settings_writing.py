@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from settings_left import leave_settings
 
 from refold.errors import InvalidSetting
-from refold.settings import KEYS, SettingChange, load_settings, set_setting, unset_setting
+from refold.settings import (
+    KEYS,
+    SCHEMA_LINE,
+    SettingChange,
+    load_settings,
+    set_setting,
+    unset_setting,
+)
 from refold.settings.writing import with_value, without_value
 from refold.view.profiles import PROFILES
 
@@ -61,7 +68,7 @@ def test_a_seeds_name_is_set_and_kept(place, name, value, before, keys):
     assert kept == SettingChange(name, value, before, user(place))
     values = load_settings("cowagent").values()
     assert [values[key] for key in keys] == [value] * len(keys)
-    assert user(place).read_text() == f"{name} = {value}\n"
+    assert user(place).read_text() == f"{SCHEMA_LINE}\n{name} = {value}\n"
 
 
 def test_comments_and_order_stay(place):

@@ -14,11 +14,13 @@ from refold.cli.output import aligned, terminal_width
 from refold.errors import InvalidInput
 from refold.exports.moments import clip
 from refold.settings import (
+    SCHEMA_LINE,
     Settings,
     Source,
     check_setting,
     load_settings,
     set_setting,
+    settings_schema,
     unset_setting,
 )
 
@@ -26,6 +28,10 @@ _MIN_VALUE = 12
 """Columns: no value is clipped to less."""
 _MAX_PARENTS = 3
 """Folders further up are shown with their full path."""
+_USE_OF_SCHEMA = (
+    "Save this as refold.schema.json beside refold.toml, and make this the first line of "
+    f"refold.toml: {SCHEMA_LINE}"
+)
 
 
 def config(  # noqa: PLR0913 - an option each
@@ -56,6 +62,9 @@ def config(  # noqa: PLR0913 - an option each
     as_json: Annotated[
         bool, typer.Option("--json", help="Print values and sources as JSON.")
     ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of refold.toml, for editors.")
+    ] = False,
 ) -> None:
     """Show every setting and where its value comes from, or set one for good.
 
@@ -67,6 +76,10 @@ def config(  # noqa: PLR0913 - an option each
     Example: refold config trigger.tokens 80000
     """
     with exit_on_error():
+        if schema:
+            typer.echo(settings_schema(), nl=False)
+            typer.echo(_USE_OF_SCHEMA, err=True)
+            return
         if value is not None or unset:
             with wrong_usage():
                 checked = _checked(key, value, unset=unset)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from importlib.resources import files
 from itertools import chain, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
@@ -39,6 +40,9 @@ from refold.user_files import config_folder, write_whole
 from refold.view.profiles import Profile, profile
 
 _THOUSANDS: Final = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})+")
+_SCHEMA_FILE: Final = "refold.schema.json"
+SCHEMA_LINE: Final = f"#:schema ./{_SCHEMA_FILE}"
+"""The first line of a settings file: editors then complete and check it by that schema."""
 
 Names = tuple[str, ...]
 """The names that lead to a value in a file."""
@@ -79,7 +83,7 @@ def set_setting(key: str, value: str, *, project: bool = False) -> SettingChange
     parsed = _check_value(name, value)
     file = _file_to_edit(name, project=project)
     before = _current_value(name)
-    text = file.text
+    text = file.text or ("" if file.path.suffix == ".json" else f"{SCHEMA_LINE}\n")
     for other, displaced in _conflicts(file, name):
         text = _without(file, text, other)
         for path, old in displaced:
@@ -307,6 +311,22 @@ def _assign(table: dict[str, Any], name: str, value: object) -> None:
         table[name] = value
 
 
+def settings_schema() -> str:
+    """The JSON Schema of refold.toml."""
+    return (files("refold.settings") / _SCHEMA_FILE).read_text(encoding="utf-8")
+
+
+def _write_schema(folder: Path) -> None:
+    """Write the schema beside a file that names it, or renew one that another version wrote."""
+    path, schema = folder / _SCHEMA_FILE, settings_schema()
+    title = schema.partition('"title"')[2].partition("\n")[0]
+    # A link could lead out of a cloned project, and another schema isn't ours to replace.
+    with suppress(OSError, UnicodeDecodeError):
+        before = path.read_text(encoding="utf-8") if os.path.lexists(path) else title
+        if not path.is_symlink() and title in before and before != schema:
+            write_whole(path, schema.encode())
+
+
 def _write(file: File, text: str) -> None:
     """Write the file. One that was trusted, or is new, stays trusted: the user wrote it."""
     path = Path(os.path.realpath(file.path))
@@ -320,6 +340,8 @@ def _write(file: File, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = text.encode()
     write_whole(path, content)
+    if text.startswith(SCHEMA_LINE):
+        _write_schema(path.parent)
     if file.level == "project" and own:
         with suppress(InvalidSetting):  # it is written, and `refold config` shows what is left out
             trust.grant([file._replace(sha256=sha256(content).hexdigest())])
