@@ -21,6 +21,7 @@ from benchmarks import (
     scale,
     start,
     summaries,
+    tasks,
     view,
     warm,
 )
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "scale": scale.figures,
     "start": start.figures,
     "summaries": summaries.figures,
+    "tasks": tasks.figures,
     "view": view.figures,
     "warm": warm.figures,
 }

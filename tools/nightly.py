@@ -29,7 +29,7 @@ ALONE = ("tests/faults", "tests/integrations/test_many_conversations.py")
 """Tests that want a machine to themselves: steps of their own."""
 BENCHMARKS = (
     *("ground", "replay", "fold", "summaries", "warm"),
-    *("log", "view", "agent", "engine", "gateway"),
+    *("log", "view", "agent", "engine", "gateway", "tasks"),
 )
 
 
