@@ -38,8 +38,8 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 353,
     "files without testing": 320,
-    "lines": 80_700,
-    "lines without testing": 74_700,
+    "lines": 80_900,
+    "lines without testing": 74_900,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
