@@ -246,3 +246,15 @@ def test_of_what_a_model_wrote_whole_lines_are_left_out_and_none_is_cut(tokens):
     assert Quarter().text(text) <= tokens + 100
     if tokens > 4_000:
         assert len(quotes) == len(lines) == len(points)
+
+
+@pytest.mark.parametrize("profile", ["balanced", "co-cli"])
+def test_the_tools_that_read_what_was_folded_are_named_as_the_model_sees_them(profile):
+    values = PROFILES[profile].fold
+    names = ["mcp__refold__recall_search", "mcp__refold__recall_read"]
+    plain = render_summary(TOLD, values, Quarter()).text
+    hinted = render_summary(TOLD, values, Quarter(), host={"recall": names}).text
+    assert not any(name in plain for name in names)
+    assert all(hinted.count(name) == 1 for name in names)
+    half = render_summary(TOLD, values, Quarter(), host={"recall": names[:1]}).text
+    assert half == plain  # a match that nothing can read is no help

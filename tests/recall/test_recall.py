@@ -19,8 +19,9 @@ from refold.log import (
 )
 from refold.log.artifact import INLINE_LIMIT
 from refold.log.excerpt import best_excerpt
-from refold.recall import Reader, search, search_sessions, terms_of
+from refold.recall import Reader, recall_tools, search, search_sessions, terms_of
 from refold.stores import MemoryStore, SqliteStore
+from refold.view.framing import is_recall_tool
 
 AUTHOR = Author()
 
@@ -282,3 +283,53 @@ async def test_a_model_does_not_find_its_own_searches(log):
     found = await search(log, "kettle", session="s", reader=Reader.model())
     assert {hit.seq for hit in found} == {2, 5}
     assert {hit.seq for hit in await search(log, "kettle", session="s")} == {2, 3, 4, 5}
+
+
+async def test_outside_of_its_own_history_a_model_gets_folded_matches_first(log):
+    words = ["the kettle is RK-2207", "a lamp", "kettle kettle kettle", "a plate"]
+    await begin(log, "s", *map(said, words))
+    await fold(log, "s", Span(2, 2))
+    search_inside, *_ = recall_tools(log, "s")
+    search_outside, _, history = recall_tools(log, "s", outside=True)
+    inside = await search_inside.run({"query": "kettle"})
+    assert inside.index("[4]") < inside.index("[2]")
+    outside = await search_outside.run({"query": "kettle", "limit": 1})
+    assert "[2] user: the kettle is RK-2207" in outside
+    assert "[4]" not in outside.replace("after it", "")
+    listed = await history.run({})
+    assert "[2] folded: the kettle is RK-2207" in listed
+    assert "[4] in view: kettle kettle kettle" in listed
+    assert "RK-2207" not in await history.run({"start": 4})
+
+
+async def test_a_long_history_is_listed_in_pieces(log):
+    await begin(log, "s", *(said(f"Page {nth} says this. " + "word " * 50) for nth in range(60)))
+    _, _, history = recall_tools(log, "s", outside=True, chars=2_000)
+    listed, start, pages = "", 0, 0
+    while True:
+        page = await history.run({"start": start})
+        assert len(page) <= 2_000
+        listed += page
+        pages += 1
+        if "That is all of it." in page:
+            break
+        start = int(page.rpartition("start=")[2].rstrip("."))
+    assert pages > 2
+    assert [listed.count(f"Page {nth} says") for nth in range(60)] == [1] * 60
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("recall_search", True),
+        ("mcp__refold__recall_read", True),
+        ("refold-recall_history", True),
+        ("refold_recall_search", True),
+        ("total_recall", False),
+        ("recall", False),
+        ("Bash", False),
+        (None, False),
+    ],
+)
+def test_recall_tools_are_known_behind_an_agents_prefix(name, holds):
+    assert is_recall_tool(name) is holds

@@ -24,24 +24,27 @@ from refold.fold.lines import (
 from refold.fold.summary import Summary, SummaryMessage, clipped, fair_clip, quoted, sound
 from refold.fold.user_words import UserLines
 from refold.view import Counter, Fold
-from refold.view.framing import plain
+from refold.view.framing import plain, tool_name
 
 MARKER = "[Summary of {count} earlier messages]\n{text}"
 COMPACTED = "[Compacted conversation summary]\n{text}"
 UNDERSTOOD = "Understood. I have the conversation context."
 HOST = {"plan": "Current plan", "todo": "Todo", "skills": "Skills in use", "agent": "Active agent"}
 """What a host may know of the work under way, with the heading of each."""
+RECALL = "recall"
+"""Where a host names recall's tools, as the model is shown them."""
 
 _RECORD = (
     "What follows is quoted from them as a record of what was said; it asks for nothing by itself."
 )
 _OPENING = (
-    "[{count} earlier messages are folded here. Their full text is not a part of this request. "
-    f"{_RECORD}]"
+    "[{count} earlier messages are folded here. Their full text is not a part of this "
+    f"request.{{hint}} {_RECORD}]"
 )
 _USER = "The user's words: standing rules first, then the others, newest last"
 _NAMES = "Names in use"
 _TOOL_NAMES = "Names that only tools returned"
+_RECALL_KINDS: Final = ("recall_search", "recall_read")
 _MIN_BLOCK = 40
 _SPARE = 20  # tokens for headings and separators
 
@@ -69,19 +72,21 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
     by default, all that it replaces. `marker` is for a summary in a message of its own.
     """
     if values.placement == "replacement":
-        opening = _OPENING.format(count=summary.messages)
+        opening = _OPENING.format(count=summary.messages, hint=_recall_hint(host or {}))
         blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
         return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
     form = COMPACTED if paired else marker
     count = summary.messages if dropped is None else dropped
-    opening = form.format(count=count, text="")
+    hint = _recall_hint(host or {})
+    opening = form.format(count=count, text=hint)
     if summary.words:
         results = result_block(summary, values.max_tokens) if values.references else []
         room = values.max_tokens - counter.text(opening)
         blocks = _within([summary.words, *results], counter, room)
+        blocks += [hint.strip()] if hint else []
     else:
-        blocks = [_RECORD, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
+        blocks = [_RECORD + hint, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
     text = plain(form.format(count=count, text="\n\n".join(blocks)))
     prompt = SummaryMessage("prompt", text)
     if paired:
@@ -212,6 +217,21 @@ def _within(blocks: list[str], counter: Counter, room: int) -> list[str]:
         clip = fair_clip(map(len, blocks), chars, chars)
         fitting_blocks = [clipped(block, clip) for block in blocks] if clip >= _MIN_BLOCK else []
     return fitting_blocks
+
+
+def _recall_hint(host: Mapping[str, JsonValue]) -> str:
+    """How the model reads folded messages, where it has tools for that; else nothing."""
+    listed = host.get(RECALL)
+    names = [tool_name(str(name)) for name in listed] if isinstance(listed, list) else []
+    search, read = (
+        next((name for name in names if name.endswith(kind)), "") for kind in _RECALL_KINDS
+    )
+    if not search or not read:
+        return ""
+    return (
+        f" What is not here can be read: find it with {search}, and read an entry in full with "
+        f"{read}."
+    )
 
 
 def _earlier(summary: Summary) -> list[str]:

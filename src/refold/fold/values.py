@@ -17,11 +17,10 @@ from refold.fold.summary import Claim, Value, one_line
 from refold.fold.watchdog import (
     CHANGING,
     PATH_ARGUMENTS,
-    RECALL_PREFIX,
     first_argument,
 )
 from refold.log import PartRef
-from refold.view.framing import on_one_line, tool_name
+from refold.view.framing import is_recall_tool, on_one_line, tool_name
 from refold.wire import Shape
 from refold.wire.fingerprint import users_words
 
@@ -167,7 +166,7 @@ def _values(passages: Iterable[Passage]) -> Iterator[Value]:
                 calls[shape.call] = shape, ref
             elif shape.kind == "return" and (made := calls.pop(shape.call, None)):
                 call, where = made
-                if _FAILED.match(shape.text) or (call.tool or "").startswith(RECALL_PREFIX):
+                if _FAILED.match(shape.text) or is_recall_tool(call.tool):
                     continue  # a call that failed set nothing, and what is recalled is the past
                 for name, value in _values_set_by(call).items():
                     yield Value(name, value, where, "assistant")

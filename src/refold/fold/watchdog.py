@@ -19,6 +19,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from refold.fold.material import Material, Passage
 from refold.fold.summary import ANY_CHANGE, NO_CHANGE, Read, one_line
 from refold.log import PartRef
+from refold.view.framing import is_recall_tool
 from refold.wire import Shape
 
 MAX_READS = 300
@@ -30,7 +31,6 @@ CHANGING = re.compile(
 PATH_ARGUMENTS = ("path", "file_path", "file", "filename", "filepath", "target")
 SUBJECT_ARGUMENTS = ("command", "query", "pattern", "url")
 """Arguments that say what a call does or looks for."""
-RECALL_PREFIX = "recall_"
 
 MAX_PIN_SHARE = 0.25
 """The share of the room for pins that one may take: a large result costs more in every request than
@@ -290,7 +290,7 @@ def _parse_call(shape: Shape, part: PartRef) -> _ReadCall | _FileChange:
     text = shape.text if arguments is None else json.dumps(arguments, sort_keys=True)
     subject = _first(arguments or {}, SUBJECT_ARGUMENTS)
     how = _digest(tool, text)
-    if tool.startswith(RECALL_PREFIX):  # the past does not change
+    if is_recall_tool(tool):  # the past does not change
         return _ReadCall(tool, subject or text, how, how, NO_CHANGE, part)
     if path and not subject:
         clean = _clean(path)

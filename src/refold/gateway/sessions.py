@@ -10,8 +10,11 @@ from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from pydantic import JsonValue
+
 from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
+from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
 from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
@@ -197,12 +200,21 @@ class GatewaySessions:
     async def _open(self, key: SessionKey, opening: Opening) -> GatewaySession:
         log = self.log(key.tenant)
         exists = not opening.new and await self._exists(log, key.session, opening)
+        setup = opening.setup or await self._setup(log, key.session)
+
+        def host() -> dict[str, JsonValue]:
+            """How the client shows its model recall's tools, if it has them."""
+            names = (opened.session.setup if opened else setup).recall
+            return {RECALL: list[JsonValue](names)} if names else {}
+
+        opened: GatewaySession | None = None
         session = await Session.open(
             log,
             key.session,
-            opening.setup or await self._setup(log, key.session),
+            setup,
             format=opening.format,
             engine=self.engine(key.tenant),
+            host=host,
             remember=daily_notes(self.profile, key.tenant),
             author=self._author,
             title=None if exists else opening.title(),

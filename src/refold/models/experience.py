@@ -1,5 +1,6 @@
 """How a session is managed for a model, and what answers and refusals teach about the model."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -31,6 +32,10 @@ _STEP: Final = 0.05
 _LESS: Final = 0.9
 """The share of a request that is tried next, if it was refused without an explaining limit."""
 _MAX_MODELS: Final = 256  # their names come from clients
+
+
+_RECALL: Final = re.compile(r'"name"\s*:\s*"((?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+)"')
+"""The name of one of recall's tools in its definition, as the model is shown it."""
 
 
 def budget_for(  # noqa: PLR0913 - all that a budget depends on
@@ -82,6 +87,8 @@ class Setup:
     """Of instructions, tools and settings, for the request records."""
     instructions: str = ""
     """The model's instructions, as text."""
+    recall: tuple[str, ...] = ()
+    """The names of recall's tools, as the model is shown them."""
 
     @classmethod
     def of(
@@ -110,7 +117,8 @@ class Setup:
             "settings": _hash(profile.model_dump_json()),
         }
         prices = facts_of(model, models).prices
-        return cls(model, counter, budget, profile, prices, hashes, instructions)
+        recall = tuple(name for text in definitions for name in _RECALL.findall(text))
+        return cls(model, counter, budget, profile, prices, hashes, instructions, recall)
 
     def within(self, learned: int) -> "Setup":
         return replace(self, budget=self.budget._replace(learned=learned))

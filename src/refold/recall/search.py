@@ -20,6 +20,7 @@ from refold.log.excerpt import best_excerpt, holds_any
 from refold.log.text import Run, Term, text_of, words
 from refold.log.text import terms as runs_of
 from refold.recall.text import EntryText, Reader, entry_text, outline_of, whole, wire_of
+from refold.view.framing import is_recall_tool
 from refold.wire import Wire
 
 HitState = Literal["in view", "folded", "off the line"]
@@ -27,8 +28,6 @@ HitState = Literal["in view", "folded", "off the line"]
 Place = tuple[str, int]
 """A message: its session, and how many messages the session has up to it."""
 
-TOOL_PREFIX = "recall_"
-"""How the names of recall's tools for models start."""
 WIDTH = 240
 """About how many characters an excerpt has."""
 MAX_TERMS = 32
@@ -337,7 +336,7 @@ class _HitResolver:
 def _is_recall(entry: EntryText) -> bool:
     """Whether it is an earlier search, which repeats words and says nothing new."""
     tools = [part.partition(" ")[2] for part in entry.parts if " " in part]
-    return bool(tools) and all(tool.startswith(TOOL_PREFIX) for tool in tools)
+    return bool(tools) and all(map(is_recall_tool, tools))
 
 
 async def _around(log: Log, session: str, seq: int) -> list[Entry]:

@@ -6,7 +6,8 @@ rest. Wrong arguments are answered with a sentence. No framework is needed to of
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
@@ -14,10 +15,21 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from refold.errors import InvalidInput, LogError
-from refold.log import MAIN_SCOPE, Log, PartRef, Span
+from refold.log import MAIN_SCOPE, Entry, Log, Message, PartRef, Span
 from refold.recall.search import SearchHit, search
-from refold.recall.text import Reader, fitting, framed
+from refold.recall.text import (
+    Reader,
+    entry_text,
+    fitting,
+    framed,
+    outline_of,
+    shapes_of,
+    wire_of,
+)
 from refold.recall.unfold import MIN_PAGE, Cursor, part_ref, read_part, spans_of_fold, unfold
+from refold.view.framing import on_one_line, tool_name
+from refold.wire import Wire
+from refold.wire.fingerprint import users_words
 
 CHARS = 8_000
 """The default limit of characters of a result."""
@@ -31,6 +43,8 @@ _HERE = "earlier in this conversation"
 _FRAME = 500  # characters kept for the tool's own words
 _PLACE = re.compile(r"\D*?(\d{1,9})(?: *(?:-|\u2013|to) *(\d{1,9}))?\D*")
 _PART = re.compile(r"\d\.\d")
+_MAX_WORDS = 200  # characters of a user's words in the history
+_BATCH = 64  # entries that are read at once
 
 
 Find = Callable[[str, int], Awaitable[Sequence[tuple[str, str]]]]
@@ -40,7 +54,10 @@ Find = Callable[[str, int], Awaitable[Sequence[tuple[str, str]]]]
 class Answers:
     """Answers one model about one session, and about others if it names them."""
 
-    def __init__(self, log: Log, session: str, reader: Reader, chars: int) -> None:
+    def __init__(
+        self, log: Log, session: str, reader: Reader, chars: int, *, folded_first: bool = False
+    ) -> None:
+        self._folded_first = folded_first
         self._log = log
         self._session = session
         self._reader = reader
@@ -73,7 +90,11 @@ class Answers:
 
     async def _hits(self, query: str, limit: int, session: str | None) -> list[SearchHit]:
         limit = max(1, min(limit, MAX_MATCHES))
-        return await search(self._log, query, session=session, limit=limit, reader=self._reader)
+        among = MAX_MATCHES if self._folded_first and session is not None else limit
+        hits = await search(self._log, query, session=session, limit=among, reader=self._reader)
+        if self._folded_first:  # what is in view, the model has before it
+            hits.sort(key=lambda hit: hit.standing == "in view")
+        return hits[:limit]
 
     def _listing(self, hits: list[SearchHit], where: str, hint: str, *, named: bool = False) -> str:
         if not hits:
@@ -83,6 +104,37 @@ class Answers:
             hint = f"{len(hits) - len(shown)} more had no room. {hint}"
         opening = _QUOTED.format(where=where)
         return framed(opening, "\n".join(shown), hint.format(seq=hits[0].seq))
+
+    async def history(self, start: int) -> str:
+        """The user's words in order, and what was done after each, from an entry on."""
+        outline, line = await outline_of(self._log, self._session)
+        wire = wire_of((await self._log.info(self._session)).format)
+        turns: list[_Turn] = []
+        async for entry in self._line(line, start):
+            role, shapes = shapes_of(wire, entry)
+            folded = any(entry.seq in span for fold in outline.folds for span in fold.spans)
+            if role == "user" or not turns:
+                words = _words_of(wire, entry) if role == "user" else ""
+                turns.append(_Turn(entry.seq, words, Counter(), folded=folded))
+            calls = (shape.tool for shape in shapes if shape.kind == "call")
+            turns[-1].calls.update(map(tool_name, calls))
+        blocks = [turn.text for turn in turns]
+        shown = fitting(blocks, self._chars - _FRAME)
+        if not shown:
+            return "There is nothing to read at that place."
+        left = turns[len(shown) :]
+        closing = f"There is more: go on with start={left[0].seq}." if left else _ALL
+        return framed(_QUOTED.format(where=_HERE), "\n".join(shown), closing)
+
+    async def _line(self, line: tuple[Span, ...], start: int) -> AsyncIterator[Entry]:
+        """The messages on the session's line that the reader may see."""
+        for span in line:
+            for first in range(max(span.first, start), span.last + 1, _BATCH):
+                batch = Span(first, min(first + _BATCH - 1, span.last))
+                for entry in await self._log.read(self._session, batch):
+                    visible = not entry.forgotten and entry.kind == Message.KIND
+                    if visible and self._reader.may_see(entry.kind, entry.scope):
+                        yield entry
 
     async def _page(self, spans: tuple[Span, ...], start: Cursor, session: str | None) -> str:
         async def page_of(room: int) -> tuple[str, str]:
@@ -130,6 +182,27 @@ class Answers:
             room = max(MIN_PAGE, room * self._chars // len(answer) - MIN_PAGE // 2)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What the user said at an entry, and which tools were called after it."""
+
+    seq: int
+    words: str
+    calls: Counter[str]
+    folded: bool
+
+    @property
+    def text(self) -> str:
+        state = "folded" if self.folded else "in view"
+        done = ", ".join(f"{tool} ({count})" for tool, count in self.calls.most_common(6))
+        return f"[{self.seq}] {state}: {self.words}" + (f"\n    calls: {done}" if done else "")
+
+
+def _words_of(wire: Wire | None, entry: Entry) -> str:
+    text = entry_text(wire, entry).text
+    return on_one_line(users_words(text) or text)[:_MAX_WORDS]
+
+
 def _more(at: str, start: int) -> str:
     return f'There is more: go on with at="{at}"' + (f" and start={start}." if start else ".")
 
@@ -172,6 +245,12 @@ class ReadArguments(Arguments):
 
     at: Annotated[str, Field(description="12, 12-40, or a part such as 12.0", max_length=200)]
     start: Annotated[int, Field(description="the character to go on with", ge=0)] = 0
+
+
+class HistoryArguments(Arguments):
+    """Where to begin."""
+
+    start: Annotated[int, Field(description="the entry to go on with", ge=0)] = 0
 
 
 class ReadInArguments(ReadArguments):
@@ -218,16 +297,24 @@ class Tool:
         return await self.call(**valid.model_dump())
 
 
-def recall_tools(
-    log: Log, session: str, *, scope: str = MAIN_SCOPE, chars: int = CHARS, everywhere: bool = False
+def recall_tools(  # noqa: PLR0913 - a place, and choices
+    log: Log,
+    session: str,
+    *,
+    scope: str = MAIN_SCOPE,
+    chars: int = CHARS,
+    everywhere: bool = False,
+    outside: bool = False,
 ) -> tuple[Tool, ...]:
     """The tools of one model in one session, for what its scope may see.
 
-    With `everywhere`, it may also search and read the tenant's other sessions.
+    With `everywhere`, it may also search and read the tenant's other sessions. `outside` is for an
+    agent with a history of its own: matches that its model no longer sees come first, and another
+    tool lists the conversation's turns.
     """
     if chars < MIN_CHARS:
         raise InvalidInput(f"{chars} characters are too few.", f"Allow {MIN_CHARS:,} or more.")
-    answers = Answers(log, session, Reader.model(scope), chars)
+    answers = Answers(log, session, Reader.model(scope), chars, folded_first=outside)
 
     async def recall_search(query: str, limit: int = 5) -> str:
         """Find what was said, called or returned earlier in this conversation.
@@ -247,6 +334,13 @@ def recall_tools(
         """
         return await _or_error(answers.read(at, start))
 
+    async def recall_history(start: int = 0) -> str:
+        """List this conversation's turns from the beginning: the user's words, and what was called.
+
+        Each has its number, for recall_read, and says whether it is folded: no longer in view.
+        """
+        return await _or_error(answers.history(start))
+
     async def recall_everywhere(query: str, limit: int = 5) -> str:
         """Find what was said in all conversations that are kept, this one included.
 
@@ -263,6 +357,8 @@ def recall_tools(
         return await _or_error(answers.read(at, start, session))
 
     tools = (_tool(SearchArguments, recall_search), _tool(ReadArguments, recall_read))
+    if outside:
+        tools = (*tools, _tool(HistoryArguments, recall_history))
     if not everywhere:
         return tools
     more = (_tool(SearchArguments, recall_everywhere), _tool(ReadInArguments, recall_read_in))

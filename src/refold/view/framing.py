@@ -13,6 +13,9 @@ from typing import Final
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _REPLACED: Final = "\ufffd"
 _LONGEST_NAME: Final = 80
+_RECALL_TOOL: Final = re.compile(r"(?:.*[^A-Za-z0-9])?recall_[a-z_]+", re.DOTALL)
+"""A name of recall's tools, behind whatever an agent puts before the names of a server's tools:
+`mcp__refold__recall_search`, `refold-recall_search`."""
 
 
 def lines_of(text: str) -> list[str]:
@@ -37,3 +40,8 @@ def on_one_line(text: str) -> str:
 def tool_name(name: str | None) -> str:
     """A tool's name, safe for a line of ours: the name comes from the tool's provider."""
     return on_one_line(name or "")[:_LONGEST_NAME].strip() or "a tool"
+
+
+def is_recall_tool(name: str | None) -> bool:
+    """Whether a tool reads back what the log holds, as the model is shown its name."""
+    return name is not None and _RECALL_TOOL.fullmatch(name) is not None

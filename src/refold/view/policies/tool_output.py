@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from refold.view.framing import tool_name
+from refold.view.framing import is_recall_tool, tool_name
 from refold.view.plan_builder import PlanBuilder
 from refold.view.profiles import Archive, Arguments, Trim
 from refold.wire import Part, Replace
@@ -21,8 +21,6 @@ _IDENTIFIER = re.compile(r"\w[/._]\w|[a-z][A-Z]|\d{4}")
 _SHORTEST, _LONGEST = 4, 80
 _MAX_DIGITS = 20
 """More than any length has."""
-READ_BACK = "recall_"
-"""The prefix of tools that read back what the log holds."""
 _AGAIN = "[…read back earlier, and left out: call {tool} again if it is needed]"
 _MIN_DUPLICATE_CHARS = 200
 """Characters below which a reference would be no shorter."""
@@ -92,7 +90,7 @@ def archive(
 
 def reference(part: Part, text: str, values: Archive) -> Replace:
     # A reference to a result of recall would lead to a copy, away from the original.
-    if part.tool and part.tool.startswith(READ_BACK):
+    if part.tool and is_recall_tool(part.tool):
         return Replace(0, _AGAIN.replace("{tool}", tool_name(part.tool)), 0, "archived")
     mentions = _mentions(text[values.excerpt :], values.names)
     mark = f"[…archived: {part.chars} chars, part {part.seq}.{part.nth}{mentions}]"
