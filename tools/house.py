@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 354,
-    "files without testing": 321,
-    "lines": 80_700,
-    "lines without testing": 74_700,
+    "files": 356,
+    "files without testing": 323,
+    "lines": 81_100,
+    "lines without testing": 75_100,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
