@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.task_facts import Question
 from refold.lab import Reader
-from refold.lab import messages as make
+from refold.transcripts import messages as make
 
 MAX_LOOKUPS: Final = 4
 """Requests that it spends on looking for one thing."""

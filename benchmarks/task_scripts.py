@@ -80,9 +80,9 @@ def tasks(count: int, window: int) -> list[Task]:
 def task(area: Area, kind: Kind, seed: int, tokens: int) -> Task:
     rng = Random(f"{area} {kind} {seed}")
     words = Vocabulary(rng)
-    other = rng.choice([each for each in KINDS if each != kind])
+    other: Kind = rng.choice([each for each in KINDS if each != kind])
     # One thread with two steps to take, and not two threads.
-    kinds = (kind, other) if kind == "thread" else (kind, kind, other)
+    kinds: tuple[Kind, ...] = (kind, other) if kind == "thread" else (kind, kind, other)
     cases = [CASES[each](area, words) for each in kinds]
     queues = [list(case.needs) for case in cases]
     asked = [queue.pop(0) for _ in range(2) for queue in queues if queue][:3]
@@ -98,7 +98,7 @@ class _Scene:
     """The work around the facts."""
 
     def __init__(self, area: Area, words: Vocabulary) -> None:
-        self._area = area
+        self._area: Area = area
         self._words = words
         self._rng = words.rng
         self.documents: dict[str, str] = {}

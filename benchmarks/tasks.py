@@ -33,10 +33,8 @@ from benchmarks.task_model import MAX_LOOKUPS, Call, Model, Tried, as_message
 from benchmarks.task_scripts import Task, Work, tasks
 from refold.fold.trigger import sized
 from refold.lab import Reader, o200k
-from refold.lab import messages as make
 from refold.lab.metrics import DEFAULT_PRICES
 from refold.lab.policies import Factory, HeadTail, Settings, Summarize, baselines, timed
-from refold.lab.recording import Recording
 from refold.lab.replay import ModelCaller, Policy
 from refold.lab.report import CaseOptions, case_of
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
@@ -45,6 +43,8 @@ from refold.models.catalog import ModelSettings
 from refold.models.experience import Setup
 from refold.recall.tools import Tool, recall_tools
 from refold.stores import MemoryStore
+from refold.transcripts import messages as make
+from refold.transcripts.recording import Recording
 from refold.view.profiles import PROFILES
 
 MODEL: Final = "openai:gpt-4o"  # its tokenizer is the one that the lab counts with
@@ -120,7 +120,7 @@ def table(runs: dict[str, list[Run]]) -> str:
         "share",
         *KINDS,
     )
-    lines = [heads]
+    lines: list[tuple[str, ...]] = [heads]
     for name, mine in runs.items():
         paid = sum(run.dollars for run in mine)
         met = [each for run in mine for each in run.met]

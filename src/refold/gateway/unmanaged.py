@@ -64,7 +64,7 @@ class Count(Protocol):
 
 
 class NoCount(Count):
-    """Counts nothing."""
+    """What counts where nobody asked for metrics: nothing is kept."""
 
 
 @dataclass(frozen=True)
