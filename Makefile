@@ -161,13 +161,14 @@ release: ## a version: checked, built, tagged, and nothing sent anywhere; VERSIO
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
-readme-check: ## follow the README in an empty venv, to the letter
+readme-check: ## follow the README and the examples in an empty venv, to the letter
 	.ci/readme $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) $(EXTRAS) -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+	$(COMPILE) -c requirements/dev.txt -o requirements/examples.txt requirements/examples.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in
