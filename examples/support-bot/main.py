@@ -43,7 +43,7 @@ def chosen() -> Model:
     if len(sys.argv) == 1:
         return FunctionModel(script)
     provider = OpenAIProvider(base_url=sys.argv[1], api_key="none")
-    return OpenAIChatModel("local", provider=provider)
+    return OpenAIChatModel("local", provider=provider, settings={"max_tokens": 120})
 
 
 def orders(customer: str) -> str:
