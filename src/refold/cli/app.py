@@ -39,6 +39,9 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "show": _Command("sessions", "show", "Read a session."),
         "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
+        "receipt": _Command(
+            "receipt", "receipt", "Compare what was billed with sending everything."
+        ),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
     },

@@ -139,12 +139,14 @@ class FoldStepped(_Kind):
     """
 
     KIND: ClassVar[str] = "fold.step"
-    KEPT: ClassVar[frozenset[str]] = frozenset({"fold"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold", "spent"})
 
     fold: UUID
     name: str
     """What the step is called, once in its fold."""
     result: JsonValue
+    spent: JsonValue = None
+    """What it used and cost, if it was a model's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,7 @@ class Used(_Kind):
     """What a request came to use and cost, as its provider told when it answered."""
 
     KIND: ClassVar[str] = "usage"
-    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged", "basis"})
 
     request: int
     """The request record."""
@@ -298,6 +300,8 @@ class Used(_Kind):
     """Dollars; None where a price is unknown."""
     unmanaged: JsonValue = None
     """The same of a request that had sent everything."""
+    basis: JsonValue = None
+    """What a receipt needs to compare it with such a request: counts and prices."""
 
 
 @dataclass(frozen=True, slots=True)
