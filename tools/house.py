@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 356,
-    "files without testing": 323,
-    "lines": 81_100,
-    "lines without testing": 75_100,
+    "files": 359,
+    "files without testing": 326,
+    "lines": 82_200,
+    "lines without testing": 76_200,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
