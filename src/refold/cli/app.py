@@ -49,7 +49,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "config": _Command("config", "config", "Show the settings and their origin, or set one."),
         "trust": _Command("trust", "trust", "Let a folder's project files set more."),
         "export": _Command("transfer", "export", "Write a session to a file."),
-        "import": _Command("transfer", "import_", "Read a session from a file."),
+        "import": _Command("transfer", "import_", "Read sessions: a file, or other programs'."),
         "forget": _Command("store", "forget", "Erase a session, or entries of it, for good."),
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },

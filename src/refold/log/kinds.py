@@ -57,6 +57,22 @@ class Title(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The program that recorded a session, and where it worked."""
+
+    program: str
+    """Such as `claude` or `codex`."""
+    id: str = ""
+    """The program's own id of the session."""
+    folder: str | None = None
+    """Where the session began."""
+    branch: str | None = None
+    """The git branch that was checked out there."""
+    parent: str | None = None
+    """The program's id of the session that this one was begun by, as a sub-agent or a fork."""
+
+
+@dataclass(frozen=True, slots=True)
 class Opened(_Kind):
     """The first entry of a session: its message format, for life, and its profile."""
 
@@ -72,6 +88,7 @@ class Opened(_Kind):
     """The entry whose words the title is made of, a later one; 0: of none. It goes with that."""
     owner: str | None = None
     """The id of the key that began it, where it was begun through the service."""
+    origin: Origin | None = None
 
     def rests_on(self) -> tuple[Span, ...]:
         """Of all kinds, this one alone may rest on a later entry."""

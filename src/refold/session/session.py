@@ -37,6 +37,7 @@ from refold.log import (
     Mark,
     Message,
     Note,
+    Origin,
     PartRef,
     Pinned,
     Rewound,
@@ -135,6 +136,7 @@ class Session:
         author: Author | None = None,
         title: str | Title | None = None,
         owner: str | None = None,
+        origin: Origin | None = None,
         new: bool = False,
     ) -> Self:
         """Open a session, or begin one.
@@ -155,11 +157,12 @@ class Session:
             author: Makes the entries; tests give it a clock.
             title: What a new session is about; a `Title` is forgotten with its entry.
             owner: The id of the key that begins a new session.
+            origin: Which program begins a new session, and where it works.
             new: No session of that name exists yet: the first append begins it.
         """
         author = author or Author()
         if not new:
-            await begin(log, name, format, setup.profile.name, author, title, owner)
+            await begin(log, name, format, setup.profile.name, author, title, owner, origin)
         can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
         compactor = Compactor(log, setup.counter, write or from_the_log, remember)
         own: LocalEngine | None = None
@@ -187,7 +190,7 @@ class Session:
             compactor=counted,
         )
         if new and format is not None:
-            live.begin(opening_entry(format, setup.profile.name, title, owner))
+            live.begin(opening_entry(format, setup.profile.name, title, owner, origin))
         else:
             try:
                 await folds.recover()
