@@ -43,7 +43,14 @@ STIFF = {
     "British spelling": r"\b\w*(?:behaviour|colour|favour|honour|summaris|recognis|organis|"
     r"normalis|serialis|cancell(?:ed|ing)|analys(?:e[sd]?|ing))\w*\b",
 }
-REWRITTEN = ("examples/README.md", "docs/index.md")
+REWRITTEN = (
+    "examples/README.md",
+    "docs/index.md",
+    "docs/pydantic-ai/index.md",
+    "docs/pydantic-ai/ask-before-a-tool-runs.md",
+    "docs/pydantic-ai/conversation-store.md",
+    "docs/pydantic-ai/overflow.md",
+)
 """Pages and folders whose prose is held to the list."""
 
 
