@@ -46,10 +46,7 @@ STIFF = {
 REWRITTEN = (
     "examples/README.md",
     "docs/index.md",
-    "docs/pydantic-ai/index.md",
-    "docs/pydantic-ai/ask-before-a-tool-runs.md",
-    "docs/pydantic-ai/conversation-store.md",
-    "docs/pydantic-ai/overflow.md",
+    "docs/pydantic-ai",
 )
 """Pages and folders whose prose is held to the list."""
 
