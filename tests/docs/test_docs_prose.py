@@ -46,6 +46,8 @@ STIFF = {
 REWRITTEN = (
     "examples/README.md",
     "docs/index.md",
+    "docs/memory/board.md",
+    "docs/memory/recall.md",
     "docs/pydantic-ai",
 )
 """Pages and folders whose prose is held to the list."""
