@@ -45,6 +45,11 @@ STIFF = {
 }
 REWRITTEN = (
     *("examples/README.md", "docs/index.md", "docs/concepts"),
+    *(
+        f"docs/gateway/{name}.md"
+        for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")
+    ),
+    *("docs/gateway/outages.md", "docs/gateway/security.md"),
 )
 """Pages and folders whose prose is held to the list."""
 
