@@ -46,9 +46,15 @@ STIFF = {
 REWRITTEN = (
     "examples/README.md",
     "docs/index.md",
+    "docs/concepts",
     "docs/memory/board.md",
     "docs/memory/recall.md",
     "docs/pydantic-ai",
+    *(
+        f"docs/gateway/{name}.md"
+        for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")
+    ),
+    *("docs/gateway/outages.md", "docs/gateway/security.md"),
 )
 """Pages and folders whose prose is held to the list."""
 
