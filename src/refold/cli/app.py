@@ -57,6 +57,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
     },
     "Run": {
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
+        "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
         "keys": _Command("keys", "keys", "Manage who may use the service."),
         "store": _Command("store", "store", "Prepare and maintain a store."),
