@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import signal
 import sys
 
 from mcp import Client, StdioServerParameters
-from refold_commands import Terminal, quick, stored, terminal
+from refold_commands import Terminal, keep, quick, stored, terminal
 
 __all__ = ["quick", "terminal"]
 
@@ -13,7 +14,7 @@ COMMAND = ["-m", "refold.cli", "mcp"]
 
 
 async def test_on_standard_input_and_output(terminal: Terminal):
-    stored(terminal, "parcels")
+    await keep(terminal.folder / "refold.db", "parcels")
     server = StdioServerParameters(
         command=sys.executable,
         args=[*COMMAND, "--session", "parcels"],
@@ -26,7 +27,7 @@ async def test_on_standard_input_and_output(terminal: Terminal):
 
 
 async def test_at_a_port(terminal: Terminal):
-    stored(terminal, "parcels")
+    await keep(terminal.folder / "refold.db", "parcels")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *COMMAND, "--port", "0"),
         cwd=terminal.folder,
@@ -42,7 +43,7 @@ async def test_at_a_port(terminal: Terminal):
     finally:
         process.terminate()
         await process.wait()
-    assert process.returncode == 0
+    assert process.returncode == -signal.SIGTERM
 
 
 def test_a_session_that_is_not_there(terminal: Terminal):
