@@ -44,6 +44,7 @@ class Wrapped:
     def __init__(self, folder, theater, upstream, address):
         self.folder, self.theater, self.upstream = folder, theater, upstream
         self.home = folder / "home"
+        self.out, self.err = folder / "out", folder / "err"
         (folder / "project").mkdir(exist_ok=True)
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("REFOLD_")},
@@ -63,17 +64,30 @@ class Wrapped:
         self.started = []
 
     async def start(self, *arguments, **environment):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "refold.cli", "wrap", *arguments),
-            cwd=self.folder / "project",
-            env={**self.environment, **environment},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        # No pipes: an agent that outlives `refold wrap` would hold them open.
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "refold.cli", "wrap", *arguments),
+                cwd=self.folder / "project",
+                env={**self.environment, **environment},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
         self.started.append(process)
         return process
+
+    async def ended(self, process, agent, code=0):
+        """Let the agent end; the exit code of `refold wrap`, and what it said."""
+        await agent.tell(exit=code)
+        return await self.wait(process)
+
+    async def wait(self, process):
+        """Wait for the end of `refold wrap`; its exit code, and what it said."""
+        code = await asyncio.wait_for(process.wait(), 60)
+        assert self.out.read_text() == ""
+        return code, self.err.read_text()
 
     async def run(self, *arguments, **environment):
         """Start it; the process and its agent."""
@@ -83,7 +97,7 @@ class Wrapped:
         await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
         if not coming.done():
             coming.cancel()
-            raise AssertionError((await process.stderr.read()).decode())
+            raise AssertionError(self.err.read_text())
         ended.cancel()
         return process, coming.result()
 
@@ -109,20 +123,11 @@ class Wrapped:
         return [value.payload.decode() for value in values if isinstance(value, Message)]
 
 
-async def ended(process, agent, code=0):
-    """Let the agent end; what `refold wrap` then says."""
-    await agent.tell(exit=code)
-    out, err = await asyncio.wait_for(process.communicate(), 60)
-    assert out == b""
-    return process.returncode, err.decode()
-
-
 @asynccontextmanager
 async def wrapping(folder, reply):
     upstream = ScriptedUpstream(reply, checker=RequestChecker())
     async with stage(folder) as theater, served(upstream) as address:
         wrapped = Wrapped(folder, theater, upstream, address)
-        before = pids()
         try:
             yield wrapped
         finally:
@@ -131,9 +136,8 @@ async def wrapping(folder, reply):
                     for pid in [*children_of(process.pid), process.pid]:
                         with suppress(ProcessLookupError):
                             os.kill(pid, signal.SIGKILL)
-                    await process.communicate()
+                    await process.wait()
             assert upstream.checker.faults == []
-            assert before is not None
 
 
 @pytest.fixture
@@ -148,7 +152,7 @@ async def test_a_conversation_goes_through_and_is_kept(wrapped, name):
     first, second = await agent.ask("Where is the parcel?"), await agent.ask("And now?")
     assert (first["status"], second["status"]) == (200, 200)
     assert first["session"] == second["session"]
-    code, said = await ended(process, agent)
+    code, said = await wrapped.ended(process, agent)
     assert code == 0
     assert f"2 requests; session {first['session']}." in said
     assert len(await wrapped.log(first["session"])) == 4
@@ -160,7 +164,7 @@ async def test_another_command_gets_the_usual_variables(wrapped):
     process, agent = await wrapped.run("--", "another", "--fast")
     assert agent.arguments == ["--fast"]
     assert (await agent.ask("Where is the parcel?"))["status"] == 200
-    assert (await ended(process, agent, 3))[0] == 3
+    assert (await wrapped.ended(process, agent, 3))[0] == 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,19 +173,19 @@ async def test_nothing_is_left_when_the_agent_ends(wrapped, name):
     process, agent = await wrapped.run(name)
     gateway = wrapped.gateway(process, agent)
     await agent.ask("Where is the parcel?")
-    await ended(process, agent)
+    await wrapped.ended(process, agent)
     assert {gateway, agent.pid, process.pid}.isdisjoint(pids())
     assert wrapped.files() - before == STATE
 
 
 async def test_what_is_kept_is_said_the_first_time(wrapped):
     process, agent = await wrapped.run("claude")
-    _, said = await ended(process, agent)
+    _, said = await wrapped.ended(process, agent)
     assert f"is kept in sqlite:///{wrapped.home}/data/refold/refold.db" in said
     assert "refold config retention.days" in said
     assert "refold wrap --no-keep" in said
     process, agent = await wrapped.run("claude")
-    _, again = await ended(process, agent)
+    _, again = await wrapped.ended(process, agent)
     assert "is kept in" not in again
 
 
@@ -189,7 +193,7 @@ async def test_nothing_is_kept(wrapped):
     process, agent = await wrapped.run("--no-keep", "claude")
     first, second = await agent.ask("Where is the parcel?"), await agent.ask("And now?")
     assert first["session"] == second["session"]
-    _, said = await ended(process, agent)
+    _, said = await wrapped.ended(process, agent)
     assert "2 requests; nothing was kept." in said
     assert not (wrapped.home / "data").exists()
     assert not (wrapped.home / "state").exists()
@@ -205,12 +209,12 @@ async def test_only_who_knows_the_secret_gets_in(wrapped):
         writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         assert (await reader.read()).startswith(b"HTTP/1.1 404"), path
         writer.close()
-    await ended(process, agent)
+    await wrapped.ended(process, agent)
 
 
 async def test_no_request_came_through(wrapped):
     process, agent = await wrapped.run("claude")
-    _, said = await ended(process, agent)
+    _, said = await wrapped.ended(process, agent)
     assert "No request came through the gateway" in said
 
 
@@ -222,7 +226,7 @@ async def test_a_killed_gateway_is_there_again_at_its_address(wrapped, name):
     # The request waits in the socket until the next gateway answers it.
     second = await agent.ask("And now?")
     assert (second["status"], second["session"]) == (200, first["session"])
-    _, said = await ended(process, agent)
+    _, said = await wrapped.ended(process, agent)
     assert f"2 requests; session {first['session']}." in said
     assert len(await wrapped.log(first["session"])) == 4
 
@@ -239,14 +243,14 @@ async def test_a_gateway_that_dies_again_and_again_is_given_up(wrapped):
     # It fails at once, and does not wait for anybody.
     refused = await asyncio.wait_for(agent.ask("And now?"), 10)
     assert refused["status"] == 0
-    _, said = await ended(process, agent)
+    _, said = await wrapped.ended(process, agent)
     assert "Continue with: refold wrap --resume claude" in said
     process, agent = await wrapped.run("--resume", "claude")
     assert agent.arguments[-1] == "--continue"
     again = await agent.ask("Where is the parcel?")
     assert again["status"] == 200
     assert first["session"]
-    await ended(process, agent)
+    await wrapped.ended(process, agent)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -283,9 +287,9 @@ async def test_a_killed_agent(wrapped, name):
     gateway = wrapped.gateway(process, agent)
     await agent.ask("Where is the parcel?")
     os.kill(agent.pid, signal.SIGKILL)
-    _, said = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 128 + signal.SIGKILL
-    assert b"1 request; session" in said
+    code, said = await wrapped.wait(process)
+    assert code == 128 + signal.SIGKILL
+    assert "1 request; session" in said
     assert gateway not in pids()
 
 
@@ -295,7 +299,7 @@ async def test_all_killed_at_once(wrapped):
     first = await agent.ask("Where is the parcel?")
     for pid in (gateway, process.pid, agent.pid):
         os.kill(pid, signal.SIGKILL)
-    await process.communicate()
+    await process.wait()
     assert await until(lambda: {gateway, agent.pid}.isdisjoint(pids()))
     assert wrapped.files() == {"codex/config.toml", *STATE}
     assert len(await wrapped.log(first["session"])) == 2
@@ -306,8 +310,8 @@ async def test_a_signal_to_wrap_is_for_the_agent(wrapped, number):
     process, agent = await wrapped.run("claude")
     gateway = wrapped.gateway(process, agent)
     process.send_signal(number)
-    await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 128 + number
+    code, _ = await wrapped.wait(process)
+    assert code == 128 + number
     assert {gateway, agent.pid}.isdisjoint(pids())
 
 
@@ -315,8 +319,8 @@ async def test_ctrl_c_is_for_the_agent_alone(wrapped):
     process, agent = await wrapped.run("claude")
     gateway = wrapped.gateway(process, agent)
     os.killpg(os.getpgid(process.pid), signal.SIGINT)
-    await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 128 + signal.SIGINT  # this agent does not catch it
+    code, _ = await wrapped.wait(process)
+    assert code == 128 + signal.SIGINT  # this agent does not catch it
     assert gateway not in pids()
 
 
@@ -330,7 +334,7 @@ async def test_a_suspended_agent_suspends_wrap(wrapped):
     assert await until(lambda: state(process.pid) == "T")
     os.killpg(os.getpgid(process.pid), signal.SIGCONT)
     assert (await agent.ask("Where is the parcel?"))["status"] == 200
-    assert (await ended(process, agent))[0] == 0
+    assert (await wrapped.ended(process, agent))[0] == 0
 
 
 async def test_the_agent_has_nothing_of_refold_but_what_it_is_given(wrapped):
@@ -342,14 +346,14 @@ async def test_the_agent_has_nothing_of_refold_but_what_it_is_given(wrapped):
         "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE",
         "DISABLE_AUTO_COMPACT",
     ]
-    await ended(process, agent)
+    await wrapped.ended(process, agent)
 
 
 class TestBeforeItStarts:
     async def said(self, wrapped, *arguments, **environment):
         process = await wrapped.start(*arguments, **environment)
-        out, err = await asyncio.wait_for(process.communicate(), 60)
-        return process.returncode, out.decode(), err.decode()
+        code = await asyncio.wait_for(process.wait(), 60)
+        return code, wrapped.out.read_text(), wrapped.err.read_text()
 
     async def test_print_shows_what_the_agent_would_get_and_starts_nothing(self, wrapped):
         code, out, err = await self.said(wrapped, "--print", "claude", "-p", "fix it")

@@ -23,7 +23,7 @@ _MAX_RECENT: Final = 16
 _MAX_PORT: Final = 65_535
 
 
-def mcp(  # noqa: PLR0913 - an option each
+def mcp(
     *,
     session: Annotated[
         str | None,

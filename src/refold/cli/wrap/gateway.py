@@ -17,28 +17,32 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
+from starlette.applications import Starlette
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from refold.cli.options import store_at
 from refold.cli.wrap.processes import MEMORY, Order
 from refold.errors import RefoldError
+from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
-from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Span, Store
+from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Span
 from refold.models import ModelSettings
 from refold.models.catalog import cost_of, facts_of
-from refold.service import app as service_app
+from refold.service import server
 from refold.service.callers import ANYBODY
+from refold.service.middleware import ServiceMiddleware
+from refold.service.problem import refused_at
 from refold.service.service import Service
 from refold.session.explain import SessionCost, session_cost
 from refold.settings import Settings, UpstreamSettings, load_settings
-
-if TYPE_CHECKING:
-    from mcp.server import Server
+from refold.stores import MemoryStore
 
 _DRAIN: Final = 5.0
 """Seconds for what is under way when the agent has ended."""
@@ -71,63 +75,63 @@ def settings_for(order: Order) -> Settings:
 class Door:
     """The outermost layer: only paths with the secret lead in. It reports each model's answer."""
 
-    def __init__(  # noqa: PLR0913 - made in one place
-        self,
-        app: ASGIApp,
-        *,
-        secret: str,
-        settings: Settings,
-        report: Report,
-        used: dict[str, None],
-        mcp: ASGIApp | None,
-    ) -> None:
-        """Make it; `used` gets the sessions, the one used last at the end."""
-        self._app = app
-        self._prefix = f"/{secret}"
+    def __init__(self, order: Order, settings: Settings, report: Report) -> None:
+        self.mcp: asyncio.Future[ASGIApp | None] = asyncio.get_running_loop().create_future()
+        """Answers at `/mcp`, once it is there; None if it never is."""
+        self._prefix = f"/{order.secret}"
         self._models = settings.models
         self._report = report
-        self._used = used
-        self._mcp = mcp
+        self._used = dict.fromkeys(order.sessions)
+        """The sessions, the one used last at the end."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        first, _, rest = scope["path"].removeprefix("/").partition("/")
-        if scope["type"] != "http" or not secrets.compare_digest(
-            f"/{first}".encode(), self._prefix.encode()
-        ):
-            await send({"type": "http.response.start", "status": _NOT_FOUND, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
-        inner = {
-            **scope,
-            "path": f"/{rest}",
-            "raw_path": raw[len(self._prefix) :] or b"/",
-            # Who knows the secret is the user, whether or not the store has keys for others.
-            "state": {**scope.get("state", {}), "caller": ANYBODY},
-        }
-        if rest == "mcp" and self._mcp is not None:
-            await self._mcp(inner, receive, send)
-            return
-        try:
-            await self._app(inner, receive, send)
-        finally:
-            self._note(Outcome.of(inner))
+    async def recent(self) -> list[str]:
+        """The agent's sessions, the one used last first."""
+        return [*reversed(self._used)]
+
+    def before(self, app: ASGIApp) -> ASGIApp:
+        """The application behind this door."""
+
+        async def enter(scope: Scope, receive: Receive, send: Send) -> None:
+            first, _, rest = scope["path"].removeprefix("/").partition("/")
+            known = secrets.compare_digest(f"/{first}".encode(), self._prefix.encode())
+            if scope["type"] != "http" or not known:
+                await Response(status_code=_NOT_FOUND)(scope, receive, send)
+                return
+            raw: bytes = scope.get("raw_path") or scope["path"].encode()
+            inner = {
+                **scope,
+                "path": f"/{rest}",
+                "raw_path": raw[len(self._prefix) :] or b"/",
+                # Who knows the secret is the user, whether or not the store has keys for others.
+                "state": {**scope.get("state", {}), "caller": ANYBODY},
+            }
+            recall = await self.mcp if rest == "mcp" else None
+            if recall is not None:
+                await recall(inner, receive, send)
+                return
+            try:
+                await app(inner, receive, send)
+            finally:
+                self._note(Outcome.of(inner))
+
+        return enter
 
     def _note(self, outcome: Outcome) -> None:
         if outcome.session:
             self._used.pop(outcome.session, None)
             self._used[outcome.session] = None
-        if outcome.model:
-            used, prices = outcome.usage, facts_of(outcome.model, self._models).prices
-            self._report(
-                {
-                    "session": outcome.session,
-                    "model": outcome.model,
-                    "usage": list(used) if used else None,
-                    "cost": cost_of(used, prices) if used else 0.0,
-                    "failed": outcome.failure.code if outcome.failure else "",
-                }
-            )
+        if not outcome.model:
+            return
+        used, prices = outcome.usage, facts_of(outcome.model, self._models).prices
+        self._report(
+            {
+                "session": outcome.session,
+                "model": outcome.model,
+                "usage": list(used) if used else None,
+                "cost": cost_of(used, prices) if used else 0.0,
+                "failed": outcome.failure.code if outcome.failure else "",
+            }
+        )
 
 
 class Attachment:
@@ -222,25 +226,32 @@ def _report(values: Mapping[str, object]) -> None:
         sys.stdout.flush()
 
 
+def application(service: Service, door: "Door") -> Starlette:
+    """The gateway without an API, behind a door."""
+    app = Starlette(routes=routes(service.gateway))
+    app.state.service = service
+    prefixes = service.gateway.prefixes
+    app.add_middleware(
+        ServiceMiddleware,
+        settings=service.settings.serve,
+        refuse=partial(refused_at, prefixes=prefixes),
+        metrics=service.metrics,
+        traffic=service.traffic,
+        prefixes=prefixes,
+    )
+    app.add_middleware(door.before)
+    return app
+
+
 async def _serve(order: Order) -> None:
-    service_app.log_to_standard_error()
-    service_app.raise_file_limit()
+    server.log_to_standard_error()
+    server.raise_file_limit()
     settings = settings_for(order)
-    store: Store | None = None
+    store = MemoryStore()
     if order.store != MEMORY:
         store = store_at(order.store, create=True, connect=settings.serve.times.store)
-    app = service_app.app(settings, store=store, address=order.store)
-    service = cast("Service", app.state.service)
-    used = dict.fromkeys(order.sessions)
-    recall = _recall_server(service.store.log(DEFAULT_TENANT), used)
-    app.add_middleware(
-        Door,
-        secret=order.secret,
-        settings=settings,
-        report=_report,
-        used=used,
-        mcp=recall and recall.streamable_http_app(stateless_http=True, json_response=True),
-    )
+    service = Service(settings, store, order.store)
+    door = Door(order, settings, _report)
 
     async def summarize(names: list[str]) -> None:
         await service.traffic.wait_until_idle(_DRAIN)
@@ -258,23 +269,30 @@ async def _serve(order: Order) -> None:
     def on_start() -> None:
         _report({"ready": True})
         tasks.append(asyncio.create_task(end_with_agent()))
+        tasks.append(asyncio.create_task(_offer_recall(service, door)))
 
-    service_app.calm_garbage_collection()
+    server.calm_garbage_collection()
     with socket.socket(fileno=order.socket) as sock:
-        async with recall.session_manager.run() if recall else nullcontext():
-            await service_app.serve(app, sock, on_start)
+        await server.serve(application(service, door), sock, on_start)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _recall_server(log: Log, used: dict[str, None]) -> "Server | None":
-    """Recall's tools for the agent's model, where the package for it is installed."""
+async def _offer_recall(service: Service, door: Door) -> None:
+    """Serve recall's tools for the agent's model, where the package for it is installed."""
     if find_spec("mcp") is None:
-        return None
+        door.mcp.set_result(None)
+        return
+    # It is imported while the agent starts, which takes as long.
     from refold.service.recall_mcp import Conversations, recall_server  # noqa: PLC0415 - optional
 
-    async def recent() -> list[str]:
-        return [*reversed(used)]
-
-    return recall_server(log, Conversations(log, recent).calling)
+    log = service.store.log(DEFAULT_TENANT)
+    recall = recall_server(log, Conversations(log, door.recent).calling)
+    app = recall.streamable_http_app(stateless_http=True, json_response=True)
+    async with recall.session_manager.run():
+        door.mcp.set_result(app)
+        await service.draining.wait()
 
 
 def main() -> None:
