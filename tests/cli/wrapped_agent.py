@@ -43,8 +43,9 @@ class Agent:
         self._headers = {"content-type": "application/json", "authorization": "Bearer own-login"}
         self._tools = None
 
-    def ask(self, text, rounds=4):
-        """Ask the model, and do what it asks for; what came of it."""
+    def ask(self, text, file="", rounds=8):
+        """Ask the model, and do what it asks for; what came of it. `file` is what it reads."""
+        self._file = file
         self.messages.append({"role": "user", "content": text})
         results = []
         for _ in range(rounds):
@@ -63,7 +64,8 @@ class Agent:
 
     def _send(self):
         if self._tools is None:
-            self._tools = [tool for server in self._mcp for tool in self._listed(server)]
+            read = {"name": "Read", "parameters": {"type": "object", "properties": {}}}
+            self._tools = [read, *(tool for server in self._mcp for tool in self._listed(server))]
         if self.name == "codex":
             body = {"model": "gpt-5-mini", "input": self.messages, "store": False}
             tools = [{"type": "function", **tool} for tool in self._tools]
@@ -113,6 +115,8 @@ class Agent:
         ]
 
     def _call(self, call, tool, given):
+        if tool == "Read":
+            return self._file
         _, server, name = tool.split("__")
         meta = {"callId": call} if self.name == "codex" else {"claudecode/toolUseId": call}
         result = self._mcp_call(
@@ -158,7 +162,7 @@ def main():
                 child = subprocess.Popen(told["spawn"], close_fds=False)
                 done = {"pid": child.pid}
             else:
-                done = agent.ask(told["ask"])
+                done = agent.ask(told["ask"], told.get("file", ""))
             print(json.dumps(done), file=stream, flush=True)
 
 
@@ -179,8 +183,8 @@ class Control:
         line = await self._reader.readline()
         return json.loads(line) if line else None
 
-    async def ask(self, text):
-        return await self.tell(ask=text)
+    async def ask(self, text, file=""):
+        return await self.tell(ask=text, file=file)
 
     def close(self):
         self._writer.close()
