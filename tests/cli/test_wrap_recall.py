@@ -5,7 +5,7 @@ import random
 import re
 
 import pytest
-from test_wrap import NAMES, wrapping
+from test_wrap import wrapping
 
 from refold.log import CODEC, FoldCompleted
 from refold.stores import open_store
@@ -39,7 +39,8 @@ class Model:
         body = got.body
         text = json.dumps(body)
         last = json.dumps((body.get("messages") or body["input"])[-1])
-        offered = [tool["name"] for tool in body["tools"]]
+        tools = body["tools"] if "tools" in body else body["input"][0]["tools"]
+        offered = [tool["name"] for tool in tools]
         asked = "Where does parcel 0-41 stand?" in text
         if "read the next file" in last and not asked:
             return self._call("Read", {}, offered)
@@ -59,8 +60,10 @@ class Model:
         return Reply("", (Call(f"call_{self.calls}", tool, arguments),))
 
 
-@pytest.mark.parametrize("name", NAMES)
-async def test_what_left_the_window_is_found_by_recall_alone(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "more"), [("claude", {}), ("codex", {}), ("codex", {"AGENT_LITE": "1"})]
+)
+async def test_what_left_the_window_is_found_by_recall_alone(tmp_path, name, more):
     model = Model()
     async with wrapping(tmp_path, model) as wrapped:
         settings = wrapped.home / "config" / "refold"
@@ -68,7 +71,7 @@ async def test_what_left_the_window_is_found_by_recall_alone(tmp_path, name):
         names = ("claude-sonnet-4-5", "gpt-5-mini")
         text = "".join(f'[models."{model}"]\nwindow = {WINDOW}\n' for model in names)
         (settings / "config.toml").write_text(text)
-        process, agent = await wrapped.run(name)
+        process, agent = await wrapped.run(name, **more)
         sessions = set()
         for turn in range(TURNS):
             done = await agent.ask(f"Turn {turn}: read the next file.", shelves(turn))

@@ -26,6 +26,7 @@ class Agent:
         self.name = name
         self.messages = []
         self._mcp = {}
+        self._lite = "AGENT_LITE" in environment
         if name == "codex":
             given = [
                 value.partition("=")[::2] for flag, value in pairwise(arguments) if flag == "-c"
@@ -69,6 +70,9 @@ class Agent:
         if self.name == "codex":
             body = {"model": "gpt-5-mini", "input": self.messages, "store": False}
             tools = [{"type": "function", **tool} for tool in self._tools]
+            if self._lite:  # as it does for its newest models
+                item = {"type": "additional_tools", "role": "developer", "tools": tools}
+                return _post(self._url, {**body, "input": [item, *self.messages]}, self._headers)
         else:
             body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": self.messages}
             tools = [

@@ -35,7 +35,11 @@ _MAX_MODELS: Final = 256  # their names come from clients
 
 
 _RECALL: Final = re.compile(r'"name"\s*:\s*"((?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+)"')
-"""The name of one of recall's tools in its definition, as the model is shown it."""
+
+
+def recall_names(definitions: str) -> list[str]:
+    """The names of recall's tools among the definitions of tools, as the model is shown them."""
+    return _RECALL.findall(definitions)
 
 
 def budget_for(  # noqa: PLR0913 - all that a budget depends on
@@ -117,7 +121,7 @@ class Setup:
             "settings": _hash(profile.model_dump_json()),
         }
         prices = facts_of(model, models).prices
-        recall = tuple(name for text in definitions for name in _RECALL.findall(text))
+        recall = tuple(name for text in definitions for name in recall_names(text))
         return cls(model, counter, budget, profile, prices, hashes, instructions, recall)
 
     def within(self, learned: int) -> "Setup":
