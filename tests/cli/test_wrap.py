@@ -1,6 +1,7 @@
 """`refold wrap` with a scripted agent: a real process, real requests, a gateway of its own."""
 
 import asyncio
+import ctypes
 import json
 import os
 import signal
@@ -27,6 +28,12 @@ def pids():
 
 def children_of(pid):
     return [child for child, parent in parents() if parent == pid]
+
+
+def become_reaper(*, on):
+    """Adopt what the children of this process leave behind."""
+    set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(set_child_subreaper, int(on), 0, 0, 0)
 
 
 async def until(holds, seconds=30):
@@ -260,6 +267,7 @@ async def test_the_gateway_outlives_wrap_and_ends_with_the_agent(wrapped, name):
     first = await agent.ask("Where is the parcel?")
     process.kill()
     await process.wait()
+    await asyncio.sleep(1.5)  # a gateway that ended with `refold wrap` would be gone by now
     second = await agent.ask("And now?")
     assert (second["status"], second["session"]) == (200, first["session"])
     assert gateway in pids()
@@ -279,6 +287,23 @@ async def test_the_gateway_ends_with_the_agent_though_its_children_go_on(wrapped
         assert await until(lambda: gateway not in pids())
     finally:
         os.kill(child["pid"], signal.SIGKILL)
+
+
+async def test_the_gateway_ends_with_an_agent_that_nobody_waits_for(wrapped):
+    """In some containers nobody does, and a dead agent keeps its number."""
+    become_reaper(on=True)
+    try:
+        process, agent = await wrapped.run("claude")
+        gateway = wrapped.gateway(process, agent)
+        process.kill()
+        await process.wait()
+        await agent.tell(exit=0)
+        os.kill(agent.pid, 0)  # it is there still
+        assert await until(lambda: gateway not in pids())
+        for pid in (agent.pid, gateway):
+            os.waitpid(pid, 0)
+    finally:
+        become_reaper(on=False)
 
 
 @pytest.mark.parametrize("name", NAMES)
