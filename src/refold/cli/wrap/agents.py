@@ -6,108 +6,42 @@ there with it, too, with the agent's own login, so that nobody else pays for the
 """
 
 import json
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from pydantic import JsonValue
 
+from refold.cli.wrap.agent import (
+    ANTHROPIC,
+    OPENAI,
+    Agent,
+    Endpoint,
+    Host,
+    Json,
+    Launch,
+    anthropic,
+    as_json,
+    at,
+    chatgpt,
+    json_object,
+    merged,
+    openai,
+    toml_table,
+)
 from refold.errors import InvalidInput
-from refold.settings import UpstreamSettings
 
 SERVER: Final = "refold"
 """The name of the MCP server with recall's tools, as agents show it."""
 RECALL_TOOLS: Final = ("recall_search", "recall_read", "recall_history")
-_ANTHROPIC: Final = "https://api.anthropic.com"
-_OPENAI: Final = "https://api.openai.com/v1"
-_CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
 _CODEX_PATH: Final = "/backend-api/codex"
-_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-_NEVER: Final = "1000000000"
-"""More tokens than any window has."""
 _CODEX_SETTING: Final = ("-c", "--config")
 _CODEX_SHARE: Final = 0.85
 """Codex compacts its own history at 90% of the window, and no setting changes that."""
-
-Json = Mapping[str, JsonValue]
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where the gateway answers."""
-
-    address: str
-    """Without `/v1`."""
-    recall: bool = True
-    """Whether it has an MCP server with recall's tools."""
-
-    @property
-    def v1(self) -> str:
-        return f"{self.address}/v1"
-
-    @property
-    def mcp(self) -> str:
-        return f"{self.address}/mcp"
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What an agent would find if it were started without Refold."""
-
-    environment: Mapping[str, str]
-    home: Path
-    folder: Path
-    """The current folder."""
-    read: Callable[[Path], str] = lambda _path: ""
-    """The text of a file; empty if there is none."""
-    run: Callable[[Sequence[str]], str] = lambda _arguments: ""
-    """What the agent prints for these arguments; empty if it fails."""
-
-    def variable(self, name: str) -> str:
-        return self.environment.get(name, "").strip()
-
-    def json(self, path: Path) -> Json:
-        """The object in a file; empty if there is none that can be read."""
-        return _object(self.read(path))
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How an agent is started."""
-
-    arguments: tuple[str, ...]
-    """All of them: those of Refold, and the user's."""
-    environment: Mapping[str, str]
-    """The variables that are set; all others stay."""
-    upstreams: tuple[UpstreamSettings, ...]
-    """Where the gateway passes its requests on to."""
-    windows: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Windows of models, in tokens, where the agent itself would act before they are full."""
-    notes: tuple[str, ...] = ()
-    """What the user should know before it starts."""
-
-
-Configure = Callable[[Host, Endpoint, tuple[str, ...]], Launch]
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """A coding agent that Refold knows."""
-
-    name: str
-    """Of its command."""
-    title: str
-    configure: Configure
-    install: str
-    """How it is installed."""
-    resume: tuple[str, ...]
-    """The arguments that continue its newest conversation in this folder."""
-    own_resume: bool = True
-    """Whether it has a flag `--resume` of its own."""
-    detached: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Arguments with which its requests would not come through the gateway, and why."""
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_NEVER: Final = "1000000000"
+"""More tokens than any window has."""
 
 
 def launch(
@@ -167,7 +101,7 @@ def _claude(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launc
                 f"Claude Code is set to {cloud} ({name}), whose requests the gateway cannot read.",
                 f"Unset {name}, or run claude without refold wrap.",
             )
-    base = variables.get("ANTHROPIC_BASE_URL", "").strip() or _ANTHROPIC
+    base = variables.get("ANTHROPIC_BASE_URL", "").strip() or ANTHROPIC
     flags: list[str] = []
     if "ANTHROPIC_BASE_URL" in settings:
         # Its settings override the environment, and flags override its settings.
@@ -177,11 +111,11 @@ def _claude(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launc
                 "--settings, of which Claude Code takes one only.",
                 "Leave --settings out, or set ANTHROPIC_BASE_URL in the environment instead.",
             )
-        flags.append(f"--settings={_json({'env': {'ANTHROPIC_BASE_URL': endpoint.address}})}")
+        flags.append(f"--settings={as_json({'env': {'ANTHROPIC_BASE_URL': endpoint.address}})}")
     if endpoint.recall:
         # Without `alwaysLoad`, the model is told the names of tools only, and must look them up.
         server = {"type": "http", "url": endpoint.mcp, "alwaysLoad": True}
-        flags.append(f"--mcp-config={_json({'mcpServers': {SERVER: server}})}")
+        flags.append(f"--mcp-config={as_json({'mcpServers': {SERVER: server}})}")
         tools = ",".join(f"mcp__{SERVER}__{tool}" for tool in RECALL_TOOLS)
         flags.append(f"--allowedTools={tools}")
     environment = {
@@ -190,7 +124,7 @@ def _claude(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launc
         # Else it sends nothing from some 85% of the window on; the gateway makes it fit.
         "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE": _NEVER,
     }
-    return Launch((*flags, *arguments), environment, (_anthropic(base),))
+    return Launch((*flags, *arguments), environment, (anthropic(base),))
 
 
 def _claude_settings(host: Host) -> dict[str, str]:
@@ -226,24 +160,24 @@ def _codex(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch
     if provider == "openai":
         base = str(config.get("openai_base_url") or "")
         if base:
-            upstream, address = _openai(base), endpoint.v1
+            upstream, address = openai(base), endpoint.v1
         elif _codex_signed_in_with_chatgpt(host, home):
-            upstream, address = _chatgpt(), endpoint.address + _CODEX_PATH
+            upstream, address = chatgpt(), endpoint.address + _CODEX_PATH
             notes.append(
                 "Codex is signed in with ChatGPT: that login passes through, but Codex's cloud "
                 "history and notes may be off while its requests go to another address."
             )
         else:
-            upstream, address = _openai(_OPENAI), endpoint.v1
+            upstream, address = openai(OPENAI), endpoint.v1
         changes["openai_base_url"] = address
     else:
-        upstream = _openai(_codex_provider_url(config, provider))
+        upstream = openai(_codex_provider_url(config, provider))
         changes[f"model_providers.{provider}.base_url"] = endpoint.v1
     if endpoint.recall:
         changes[f"mcp_servers.{SERVER}.url"] = endpoint.mcp
         # Else the model must look for the tools before it can call them.
         changes["features.code_mode.direct_only_tool_namespaces"] = [f"mcp__{SERVER}"]
-    flags = [word for name, value in changes.items() for word in ("-c", f"{name}={_json(value)}")]
+    flags = [word for name, value in changes.items() for word in ("-c", f"{name}={as_json(value)}")]
     own_words = _without_settings(arguments, changes.keys())
     windows = _codex_windows(host.run(("debug", "models")))
     return Launch(("--no-daemon", *flags, *own_words), {}, (upstream,), windows, tuple(notes))
@@ -263,7 +197,7 @@ def _without_settings(arguments: Sequence[str], names: Collection[str]) -> Itera
 
 def _codex_config(host: Host, home: Path, arguments: Sequence[str]) -> Json:
     """The settings that decide where Codex sends its requests."""
-    config = _toml(host.read(home / "config.toml"))
+    config = toml_table(host.read(home / "config.toml"))
     words = iter(arguments)
     for word in words:
         name, equals, value = word.partition("=")
@@ -274,9 +208,9 @@ def _codex_config(host: Host, home: Path, arguments: Sequence[str]) -> Json:
             )
         if name in ("-p", "--profile"):
             profile = value if equals else next(words, "")
-            config = _merged(config, _toml(host.read(home / f"{profile}.config.toml")))
+            config = merged(config, toml_table(host.read(home / f"{profile}.config.toml")))
         elif name in _CODEX_SETTING:
-            config = _merged(config, _toml_setting(value if equals else next(words, "")))
+            config = merged(config, _toml_setting(value if equals else next(words, "")))
     return config
 
 
@@ -304,7 +238,7 @@ def _codex_signed_in_with_chatgpt(host: Host, home: Path) -> bool:
 
 def _codex_windows(catalog: str) -> dict[str, int]:
     """The windows within which Codex does not compact, by its own catalog of models."""
-    models = _object(catalog).get("models")
+    models = json_object(catalog).get("models")
     windows: dict[str, int] = {}
     for model in models if isinstance(models, list) else []:
         if isinstance(model, dict):
@@ -314,19 +248,174 @@ def _codex_windows(catalog: str) -> dict[str, int]:
     return windows
 
 
+def _toml_setting(text: str) -> Json:
+    """A setting as Codex takes it: a dotted name, and a value that may lack its quotes."""
+    name, _, value = text.partition("=")
+    return toml_table(text) or (toml_table(f"{name}={json.dumps(value)}") if name else {})
+
+
+# opencode.
+
+
+def _opencode(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch:
+    given = json_object(host.variable("OPENCODE_CONFIG_CONTENT"))
+    config: Json = {}
+    for file in _opencode_files(host):
+        config = merged(config, host.json(file))
+    config = merged(config, given)
+    usual = {"anthropic": f"{ANTHROPIC}/v1", "openai": OPENAI}
+    bases = {
+        name: str(at(config, "provider", name, "options", "baseURL") or base)
+        for name, base in usual.items()
+    }
+    providers = {name: {"options": {"baseURL": endpoint.v1}} for name in bases}
+    changes: dict[str, JsonValue] = {"provider": providers, "compaction": {"auto": False}}
+    if endpoint.recall:
+        changes["mcp"] = {SERVER: {"type": "remote", "url": endpoint.mcp, "enabled": True}}
+    environment = {"OPENCODE_CONFIG_CONTENT": as_json(merged(given, changes))}
+    upstreams = (anthropic(bases["anthropic"], append_v1=False), openai(bases["openai"]))
+    notes = ("Models of the providers anthropic and openai come through; others do not.",)
+    return Launch(arguments, environment, upstreams, notes=notes)
+
+
+def _opencode_files(host: Host) -> Iterator[Path]:
+    """Its settings; the later files override the earlier ones."""
+    configured = host.variable("XDG_CONFIG_HOME")
+    user = (Path(configured) if configured else host.home / ".config") / "opencode"
+    yield from (user / "config.json", user / "opencode.json", user / "opencode.jsonc")
+    if own := host.variable("OPENCODE_CONFIG"):
+        yield Path(own)
+    for folder in (*reversed(host.folder.parents), host.folder):
+        yield from (folder / "opencode.json", folder / "opencode.jsonc")
+
+
+# Copilot CLI.
+
+
+def _copilot(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch:
+    base = host.variable("COPILOT_PROVIDER_BASE_URL")
+    if not base:
+        raise InvalidInput(
+            "Copilot CLI's own login works at GitHub's address only, so its requests cannot go "
+            "through the gateway.",
+            "To use a provider's key instead, which that provider bills, set "
+            "COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL. Or run copilot "
+            "without refold wrap.",
+        )
+    kind = host.variable("COPILOT_PROVIDER_TYPE") or "openai"
+    if kind not in {"openai", "anthropic"}:
+        raise InvalidInput(
+            f"Copilot CLI is set to a provider of the type {kind!r}, whose requests the gateway "
+            "cannot pass on.",
+            "Use one of the type openai or anthropic, or run copilot without refold wrap.",
+        )
+    is_openai = kind == "openai"
+    environment = {
+        "COPILOT_PROVIDER_BASE_URL": endpoint.v1 if is_openai else endpoint.address,
+        "COPILOT_PROVIDER_TRANSPORT": "http",
+        # It compacts when that is nearly used up, and has no other setting.
+        "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": _NEVER,
+    }
+    flags: tuple[str, ...] = ()
+    if endpoint.recall:
+        server = {"type": "http", "url": endpoint.mcp, "tools": ["*"]}
+        flags = (f"--additional-mcp-config={as_json({'mcpServers': {SERVER: server}})}",)
+    upstream = openai(base) if is_openai else anthropic(base)
+    return Launch((*flags, *arguments), environment, (upstream,))
+
+
+# Qwen Code.
+
+_QWEN_LOGINS: Final = {
+    "qwen-oauth": "its own login",
+    "gemini": "Google's Gemini",
+    "vertex-ai": "Google Vertex AI",
+}
+
+
+def _qwen(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch:
+    settings: Json = {}
+    for folder in (host.home, host.folder):
+        settings = merged(settings, host.json(folder / ".qwen" / "settings.json"))
+    login = _value_of("--auth-type", arguments) or at(settings, "security", "auth", "selectedType")
+    if why := _QWEN_LOGINS.get(str(login)):
+        raise InvalidInput(
+            f"Qwen Code is set to {why} ({login}), whose requests the gateway cannot pass on.",
+            "Choose a key of OpenAI's or Anthropic's format with /auth, or run qwen without refold "
+            "wrap.",
+        )
+    own = str(at(settings, "security", "auth", "baseUrl") or "")
+    bases = {
+        "ANTHROPIC_BASE_URL": host.variable("ANTHROPIC_BASE_URL") or ANTHROPIC,
+        "OPENAI_BASE_URL": host.variable("OPENAI_BASE_URL") or own or OPENAI,
+    }
+    flags: tuple[str, ...] = ()
+    if endpoint.recall:
+        # Else the model must look for the tools before it can call them.
+        server = {"httpUrl": endpoint.mcp, "trust": True, "alwaysLoadTools": True}
+        flags = (f"--mcp-config={as_json({'mcpServers': {SERVER: server}})}",)
+    upstreams = (anthropic(bases["ANTHROPIC_BASE_URL"]), openai(bases["OPENAI_BASE_URL"]))
+    environment = {"ANTHROPIC_BASE_URL": endpoint.address, "OPENAI_BASE_URL": endpoint.v1}
+    notes = ["Qwen Code still compacts by itself, at some 85% of the window."]
+    if "baseUrl" in as_json(at(settings, "modelProviders")):
+        notes.append(
+            "Models that Qwen Code's settings list with a baseUrl of their own do not come through."
+        )
+    return Launch((*flags, *arguments), environment, upstreams, notes=tuple(notes))
+
+
+# pi.
+
+_PI_EXTENSION: Final = Path(__file__).with_name("pi_extension.js")
+_PI_COMMANDS: Final = frozenset(
+    {"install", "remove", "uninstall", "update", "list", "config", "auth"}
+)
+
+
+def _pi(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch:
+    own = host.variable("PI_CODING_AGENT_DIR")
+    folder = Path(own) if own else host.home / ".pi" / "agent"
+    models = host.json(folder / "models.json")
+    bases = {
+        name: str(at(models, "providers", name, "baseUrl") or base)
+        for name, base in {"anthropic": ANTHROPIC, "openai": OPENAI}.items()
+    }
+    flags: tuple[str, ...] = ("--extension", str(_PI_EXTENSION))
+    if arguments[:1] and arguments[0] in _PI_COMMANDS:
+        flags = ()
+    environment = {"REFOLD_GATEWAY": endpoint.address}
+    if endpoint.recall:
+        environment["REFOLD_RECALL"] = endpoint.mcp
+    upstreams = (anthropic(bases["anthropic"]), openai(bases["openai"]))
+    notes = ("Models of the providers anthropic and openai come through; others do not.",)
+    return Launch((*flags, *arguments), environment, upstreams, notes=notes)
+
+
+def _value_of(flag: str, arguments: Sequence[str]) -> str:
+    """The value of a flag, as `--flag value` or `--flag=value`; empty if it is not there."""
+    for index, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == flag:
+            return value if equals else next(iter(arguments[index + 1 :]), "")
+    return ""
+
+
 # Any command.
 
 
 def _any(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch:
     """The usual variables, which most programs read that speak to OpenAI or Anthropic."""
-    anthropic = host.variable("ANTHROPIC_BASE_URL") or _ANTHROPIC
-    openai = host.variable("OPENAI_BASE_URL") or host.variable("OPENAI_API_BASE") or _OPENAI
+    own = host.variable("OPENAI_BASE_URL") or host.variable("OPENAI_API_BASE")
     environment = {
         "ANTHROPIC_BASE_URL": endpoint.address,
         "OPENAI_BASE_URL": endpoint.v1,
         "OPENAI_API_BASE": endpoint.v1,
     }
-    return Launch(arguments, environment, (_anthropic(anthropic), _openai(openai)))
+    upstreams = (
+        anthropic(host.variable("ANTHROPIC_BASE_URL") or ANTHROPIC),
+        openai(own or OPENAI),
+    )
+    return Launch(arguments, environment, upstreams)
 
 
 AGENTS: Final = {
@@ -359,6 +448,26 @@ AGENTS: Final = {
                 "remote-control": "starts a server that outlives it",
             },
         ),
+        Agent(
+            "opencode",
+            "opencode",
+            _opencode,
+            "npm install -g opencode-ai",
+            ("--continue",),
+            own_resume=False,
+            detached={"attach": "is shown the work of another process"},
+        ),
+        Agent(
+            "copilot", "Copilot CLI", _copilot, "npm install -g @github/copilot", ("--continue",)
+        ),
+        Agent("qwen", "Qwen Code", _qwen, "npm install -g @qwen-code/qwen-code", ("--continue",)),
+        Agent(
+            "pi",
+            "pi",
+            _pi,
+            "npm install -g @earendil-works/pi-coding-agent",
+            ("--continue",),
+        ),
     )
 }
 
@@ -367,72 +476,3 @@ def agent_for(command: str) -> Agent:
     """The agent with this command, a path or a name; any other gets the usual variables."""
     name = Path(command).name
     return AGENTS.get(name) or Agent(name, name, _any, "", ())
-
-
-# Where requests are passed on to.
-
-
-def _anthropic(base: str) -> UpstreamSettings:
-    return UpstreamSettings(
-        name="anthropic", base_url=_checked(base), dialects=("anthropic-messages",)
-    )
-
-
-def _openai(base: str) -> UpstreamSettings:
-    """Clients of OpenAI append nothing to its address: `/v1` is a part of it, or it is not."""
-    return UpstreamSettings(
-        name="openai",
-        base_url=_checked(base),
-        dialects=("openai-chat", "openai-responses"),
-        append_v1=False,
-    )
-
-
-def _chatgpt() -> UpstreamSettings:
-    return UpstreamSettings(name="chatgpt", base_url=_CHATGPT, dialects=("openai-responses",))
-
-
-def _checked(base: str) -> str:
-    if not base.startswith(("http://", "https://")):
-        raise InvalidInput(
-            f"The agent's address of its model, {base!r}, is not one of HTTP.",
-            "Set it as https://host/path.",
-        )
-    return base.rstrip("/")
-
-
-# Settings of agents, which may hold anything.
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _object(text: str) -> Json:
-    try:
-        value: object = json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def _toml(text: str) -> Json:
-    try:
-        return cast("Json", tomllib.loads(text))
-    except tomllib.TOMLDecodeError:
-        return {}
-
-
-def _merged(below: Json, above: Json) -> Json:
-    merged = dict(below)
-    for name, value in above.items():
-        inner = merged.get(name)
-        both = isinstance(inner, dict) and isinstance(value, dict)
-        merged[name] = dict(_merged(inner, value)) if both else value
-    return merged
-
-
-def _toml_setting(text: str) -> Json:
-    """A setting as Codex takes it: a dotted name, and a value that may lack its quotes."""
-    name, _, value = text.partition("=")
-    return _toml(text) or (_toml(f"{name}={json.dumps(value)}") if name else {})
