@@ -301,7 +301,7 @@ async def test_the_gateway_ends_with_an_agent_that_nobody_waits_for(wrapped):
         os.kill(agent.pid, 0)  # it is there still
         assert await until(lambda: gateway not in pids())
         for pid in (agent.pid, gateway):
-            os.waitpid(pid, 0)
+            os.waitpid(pid, 0)  # noqa: ASYNC222 - they have ended
     finally:
         become_reaper(on=False)
 

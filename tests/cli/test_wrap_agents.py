@@ -3,11 +3,13 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from refold.cli.wrap.agents import Endpoint, Host, agent_for, launch
 from refold.errors import InvalidInput
+from refold.gateway.upstream import Upstream
 
 HOME, FOLDER = Path("/home/ada"), Path("/work/parcels")
 GATEWAY = Endpoint("http://127.0.0.1:4321/secret")
@@ -30,6 +32,10 @@ def host(files=(), prints=(), **environment):
 
 def started(name, *arguments, on=None, resume=False, endpoint=GATEWAY):
     return launch(agent_for(name), on or host(), endpoint, arguments, resume=resume)
+
+
+def upstream_of(settings):
+    return Upstream(settings.name, settings.base_url, append_v1=settings.append_v1)
 
 
 def settings_of(arguments):
@@ -217,6 +223,124 @@ class TestCodex:
         )
 
 
+class TestOpencode:
+    def given(self, got):
+        return json.loads(got.environment["OPENCODE_CONFIG_CONTENT"])
+
+    def test_its_requests_go_to_the_gateway(self):
+        got = started("opencode", "run", "hi")
+        given = self.given(got)
+        for name in ("anthropic", "openai"):
+            assert given["provider"][name]["options"]["baseURL"] == GATEWAY.v1
+        assert given["compaction"] == {"auto": False}
+        assert given["mcp"]["refold"] == {"type": "remote", "url": GATEWAY.mcp, "enabled": True}
+        assert got.arguments == ("run", "hi")
+        bases = {upstream.name: upstream.v1_url for upstream in map(upstream_of, got.upstreams)}
+        assert bases == {
+            "anthropic": "https://api.anthropic.com/v1",
+            "openai": "https://api.openai.com/v1",
+        }
+
+    def test_what_the_user_has_set_stays(self):
+        own = {"theme": "dark", "mcp": {"time": {"type": "local", "command": ["time"]}}}
+        given = self.given(started("opencode", on=host(OPENCODE_CONFIG_CONTENT=json.dumps(own))))
+        assert given["theme"] == "dark"
+        assert sorted(given["mcp"]) == ["refold", "time"]
+
+    @pytest.mark.parametrize(
+        "file",
+        [".config/opencode/opencode.jsonc", "/work/opencode.json", "/work/parcels/opencode.json"],
+    )
+    def test_an_address_of_the_users_own_is_where_its_requests_go_on_to(self, file):
+        text = """{
+          // ours: "openai" is elsewhere
+          "provider": {"openai": {"options": {"baseURL": "https://a.example//v1",}}}, /* end */
+        }"""
+        got = started("opencode", on=host({file: text}))
+        assert got.upstreams[1].base_url == "https://a.example//v1"
+
+    def test_it_has_no_flag_to_resume(self):
+        assert started("opencode", "--resume").arguments == ("--continue",)
+
+
+class TestCopilot:
+    OWN: ClassVar = {"COPILOT_PROVIDER_BASE_URL": "https://a.example/v1"}
+
+    def test_its_own_login_cannot_pass(self):
+        with pytest.raises(InvalidInput, match="own login works at GitHub's address only") as error:
+            started("copilot")
+        assert "that provider bills" in error.value.fix
+
+    def test_a_key_of_a_provider_can(self):
+        got = started("copilot", "-p", "hi", on=host(**self.OWN))
+        assert got.environment["COPILOT_PROVIDER_BASE_URL"] == GATEWAY.v1
+        assert int(got.environment["COPILOT_PROVIDER_MAX_PROMPT_TOKENS"]) > 10_000_000
+        assert got.upstreams[0].base_url == "https://a.example/v1"
+        flag, *rest = got.arguments
+        name, _, value = flag.partition("=")
+        assert (name, rest) == ("--additional-mcp-config", ["-p", "hi"])
+        assert json.loads(value)["mcpServers"]["refold"]["url"] == GATEWAY.mcp
+
+    def test_a_provider_of_anthropics_format(self):
+        got = started("copilot", on=host(**self.OWN, COPILOT_PROVIDER_TYPE="anthropic"))
+        assert got.environment["COPILOT_PROVIDER_BASE_URL"] == GATEWAY.address
+        assert got.upstreams[0].dialects == ("anthropic-messages",)
+        with pytest.raises(InvalidInput, match="'azure'"):
+            started("copilot", on=host(**self.OWN, COPILOT_PROVIDER_TYPE="azure"))
+
+
+class TestQwen:
+    def test_its_requests_go_to_the_gateway(self):
+        got = started("qwen", "-p", "hi", on=host(OPENAI_BASE_URL="https://a.example/v1"))
+        assert got.environment["OPENAI_BASE_URL"] == GATEWAY.v1
+        assert got.environment["ANTHROPIC_BASE_URL"] == GATEWAY.address
+        assert got.upstreams[1].base_url == "https://a.example/v1"
+        server = json.loads(got.arguments[0].partition("=")[2])["mcpServers"]["refold"]
+        assert server == {"httpUrl": GATEWAY.mcp, "trust": True, "alwaysLoadTools": True}
+        assert got.arguments[1:] == ("-p", "hi")
+
+    def test_an_address_in_its_settings(self):
+        settings = {"security": {"auth": {"baseUrl": "https://a.example/v1"}}}
+        got = started("qwen", on=host({".qwen/settings.json": json.dumps(settings)}))
+        assert got.upstreams[1].base_url == "https://a.example/v1"
+
+    @pytest.mark.parametrize("login", ["qwen-oauth", "gemini", "vertex-ai"])
+    def test_other_logins_cannot_pass(self, login):
+        settings = json.dumps({"security": {"auth": {"selectedType": login}}})
+        own = host({".qwen/settings.json": settings})
+        with pytest.raises(InvalidInput, match=login):
+            started("qwen", on=own)
+        with pytest.raises(InvalidInput, match=login):
+            started("qwen", f"--auth-type={login}")
+        assert started("qwen", "--auth-type", "openai", on=own)
+
+    def test_models_with_addresses_of_their_own_are_spoken_of(self):
+        models = {"modelProviders": {"openai": [{"id": "m", "baseUrl": "https://a.example"}]}}
+        got = started("qwen", on=host({"/work/parcels/.qwen/settings.json": json.dumps(models)}))
+        assert any("do not come through" in note for note in got.notes)
+        assert not any("do not come through" in note for note in started("qwen").notes)
+
+
+class TestPi:
+    def test_it_is_given_an_extension_for_this_process(self):
+        got = started("pi", "-p", "hi")
+        flag, file, *rest = got.arguments
+        assert (flag, rest) == ("--extension", ["-p", "hi"])
+        assert "registerProvider" in Path(file).read_text(encoding="utf-8")
+        assert got.environment == {
+            "REFOLD_GATEWAY": GATEWAY.address,
+            "REFOLD_RECALL": GATEWAY.mcp,
+        }
+
+    def test_its_commands_are_left_as_they_are(self):
+        assert started("pi", "install", "npm:x").arguments == ("install", "npm:x")
+
+    def test_an_address_of_the_users_own_is_where_its_requests_go_on_to(self):
+        models = {"providers": {"openai": {"baseUrl": "https://a.example/v1"}}}
+        got = started("pi", on=host({".pi/agent/models.json": json.dumps(models)}))
+        assert got.upstreams[1].base_url == "https://a.example/v1"
+
+
 class TestOthers:
     def test_any_command_gets_the_usual_variables(self):
         got = started("./bin/my-agent", "--fast")
@@ -247,7 +371,7 @@ class TestOthers:
     def test_a_path_to_an_agent_is_that_agent(self):
         assert agent_for("/opt/node_modules/.bin/claude").title == "Claude Code"
 
-    @pytest.mark.parametrize("name", ["claude", "codex", "x"])
+    @pytest.mark.parametrize("name", ["claude", "codex", "opencode", "qwen", "pi", "x"])
     def test_a_proxy_does_not_stand_between(self, name):
         assert "NO_PROXY" not in started(name).environment
         got = started(name, on=host(https_proxy="http://proxy:3128", NO_PROXY="intranet"))

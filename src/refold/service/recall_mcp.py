@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mcp import types
 from mcp.server import Server, ServerRequestContext
@@ -157,17 +157,15 @@ def _result(text: str, *, failed: bool = False) -> types.CallToolResult:
     )
 
 
-def _meta(params: types.CallToolRequestParams) -> object:
+def _meta(params: types.CallToolRequestParams) -> JsonValue:
     return params.model_dump(mode="json", by_alias=True).get("_meta")
 
 
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """The texts in what an agent says of a call, down to a depth and a number that are usual."""
-    waiting: list[Any] = [value]
+def _strings(value: JsonValue) -> Iterator[str]:
+    """The texts in what an agent says of a call: no more of them than are usual."""
+    waiting = [value]
     for _ in range(_MAX_IDS):
-        if not waiting:
-            return
-        match waiting.pop(0):
+        match waiting.pop(0) if waiting else None:
             case str() as text:
                 yield text
             case dict() as fields:

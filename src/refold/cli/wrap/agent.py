@@ -16,8 +16,9 @@ from refold.settings import UpstreamSettings
 ANTHROPIC: Final = "https://api.anthropic.com"
 OPENAI: Final = "https://api.openai.com/v1"
 CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
-_JSONC: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
-"""A text, which stays, or what JSON lacks: a comment, or a comma before the end."""
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+"""What JSON lacks and some settings have, or a text, which stays."""
 
 Json = Mapping[str, JsonValue]
 
@@ -143,8 +144,10 @@ def as_json(value: object) -> str:
 
 def json_object(text: str) -> Json:
     """The object in a text, which may have comments; empty if there is none."""
+    for lacking in (_COMMENT, _LAST_COMMA):
+        text = lacking.sub(lambda found: found[1] or "", text)
     try:
-        value: object = json.loads(_JSONC.sub(lambda found: found[1] or "", text))
+        value: object = json.loads(text)
     except ValueError:
         return {}
     return cast("Json", value) if isinstance(value, dict) else {}
@@ -170,6 +173,8 @@ def merged(below: Json, above: Json) -> Json:
     values = dict(below)
     for name, value in above.items():
         inner = values.get(name)
-        both = isinstance(inner, dict) and isinstance(value, dict)
-        values[name] = dict(merged(inner, value)) if both else value
+        if isinstance(inner, dict) and isinstance(value, dict):
+            values[name] = dict(merged(inner, value))
+        else:
+            values[name] = value
     return values

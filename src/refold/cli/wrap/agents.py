@@ -268,7 +268,8 @@ def _opencode(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Lau
         name: str(at(config, "provider", name, "options", "baseURL") or base)
         for name, base in usual.items()
     }
-    providers = {name: {"options": {"baseURL": endpoint.v1}} for name in bases}
+    options: JsonValue = {"options": {"baseURL": endpoint.v1}}
+    providers: JsonValue = dict.fromkeys(bases, options)
     changes: dict[str, JsonValue] = {"provider": providers, "compaction": {"auto": False}}
     if endpoint.recall:
         changes["mcp"] = {SERVER: {"type": "remote", "url": endpoint.mcp, "enabled": True}}

@@ -75,7 +75,7 @@ class GatewayKeeper:
         self._ending = False
         self._process: subprocess.Popen[str] | None = None
         self._ready = threading.Event()
-        self._error: list[str] = []
+        self._error: tuple[str, str, str] | None = None
         self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
@@ -96,7 +96,8 @@ class GatewayKeeper:
         if not self._ready.wait(_START) or self.given_up:
             self.end()
             what = f"The gateway did not start.\n{self.last_errors()}".strip()
-            raise failed(*(self._error or ("gateway", what)))
+            code, what, fix = self._error or ("gateway", what, "Correct that and try again.")
+            raise failed(code, what, fix)
 
     def tell_agent(self, pid: int) -> None:
         """Say which process the agent is: the gateway is to end with it."""
@@ -176,7 +177,7 @@ class GatewayKeeper:
         if "ready" in words:
             self._ready.set()
         elif "error" in words:
-            self._error = words["error"]
+            self._error = tuple(words["error"])
         elif "summary" in words:
             self.receipt.summary = words["summary"]
         else:
