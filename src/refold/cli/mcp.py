@@ -1,4 +1,4 @@
-"""`refold mcp`."""
+"""`refold mcp`: recall for any client of MCP."""
 
 import asyncio
 import json

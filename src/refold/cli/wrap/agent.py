@@ -25,7 +25,7 @@ Json = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the gateway answers."""
+    """Where an agent reaches its gateway."""
 
     address: str
     """Without `/v1`."""

@@ -1,4 +1,4 @@
-"""`refold wrap`."""
+"""`refold wrap`: its options, and what it says before the agent starts."""
 
 import json
 import os

@@ -9,7 +9,7 @@ _K: Final = 1_000
 
 @dataclass
 class Receipt:
-    """What the gateway reported."""
+    """What an agent's gateways have reported."""
 
     requests: int = 0
     sessions: dict[str, int] = field(default_factory=dict[str, int])
