@@ -197,7 +197,7 @@ async def work_wrapped(client: Client, programs: Path, folder: Path) -> WrappedR
     rows = [f"parcel {row} stands on shelf {10_000 + row * 37 % 971}" for row in range(_ROWS)]
     rows[41] = f"parcel 41 stands on {SHELF}"
     (project / "notes" / "first.md").write_text("\n".join(rows) + "\n")
-    settings = home / "config" / "refold"
+    settings = home / ".config" / "refold"
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text(
         f'[models."{client.model}"]\nwindow = {client.window}\n', encoding="utf-8"
@@ -265,7 +265,7 @@ async def _wrap(
     environment = {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(home),
-        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_STATE_HOME": str(home / "state"),
         "TERM": "dumb",
