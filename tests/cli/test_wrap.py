@@ -206,6 +206,18 @@ async def test_nothing_is_kept(wrapped):
     assert not (wrapped.home / "state").exists()
 
 
+async def test_it_ends_with_json(wrapped):
+    process, agent = await wrapped.run("--json", "claude")
+    done = await agent.ask("Where is the parcel?")
+    _, said = await wrapped.ended(process, agent)
+    receipt = json.loads(said.splitlines()[-1])
+    assert (receipt["requests"], receipt["failed"]) == (1, 0)
+    assert (receipt["sessions"], receipt["compactions"]) == ([done["session"]], 0)
+    assert receipt["tokens"]["sent"] == 10
+    assert 200 < receipt["tokens"]["recall_tools"] < 1_000
+    assert receipt["cost"] == receipt["cost_of_everything"] > 0
+
+
 async def test_only_who_knows_the_secret_gets_in(wrapped):
     process, agent = await wrapped.run("claude")
     address = agent.environment["ANTHROPIC_BASE_URL"]
@@ -387,6 +399,13 @@ class TestBeforeItStarts:
         assert out.splitlines()[3].startswith("claude '--mcp-config=")
         assert f"go on to {wrapped.environment['ANTHROPIC_BASE_URL']}," in out
         assert wrapped.files() == {"codex/config.toml"}
+
+    async def test_print_as_json(self, wrapped):
+        code, out, _ = await self.said(wrapped, "--print", "--json", "--no-keep", "codex", "exec")
+        printed = json.loads(out)
+        assert (code, printed["command"][0], printed["command"][-1]) == (0, "codex", "exec")
+        assert printed["upstreams"] == [f"{wrapped.environment['ANTHROPIC_BASE_URL']}/v1"]
+        assert printed["store"] is None
 
     async def test_an_agent_that_is_not_installed(self, wrapped):
         path = str(Path(sys.executable).parent)

@@ -138,6 +138,14 @@ def recall_server(log: Log, session_of: Callable[[ToolCall], Awaitable[str | Non
     )
 
 
+def definitions(log: Log) -> list[str]:
+    """The tools as a model is shown them, as JSON, to count them."""
+    return [
+        json.dumps({"name": tool.name, "description": tool.description, "parameters": tool.schema})
+        for tool in _tools(log, "any")
+    ]
+
+
 def _tools(log: Log, session: str) -> tuple[Tool, ...]:
     return recall_tools(log, session, outside=True)
 

@@ -5,8 +5,9 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -18,7 +19,7 @@ from refold.cli.options import STORE, ProfileChoice, StoreOption, where_is
 from refold.cli.outcome import exit_on_error, failed, require_extra
 from refold.cli.wrap.agents import AGENTS, Agent, Endpoint, Host, Launch, agent_for, launch
 from refold.cli.wrap.processes import MEMORY, GatewayKeeper, run_agent
-from refold.cli.wrap.receipt import closing_lines
+from refold.cli.wrap.receipt import closing_lines, receipt_json
 from refold.settings import Settings, load_settings
 from refold.stores.sql import without_password
 from refold.user_files import state_folder, write_whole
@@ -26,6 +27,7 @@ from refold.user_files import state_folder, write_whole
 _PLACEHOLDER: Final = "http://127.0.0.1:PORT/SECRET"
 _PATIENCE: Final = 10.0
 """Seconds that an agent may take to say something about itself."""
+_SQLITE: Final = "sqlite:///"
 _MAX_STORES: Final = 100
 _NOT_FOUND: Final = 127
 
@@ -35,7 +37,7 @@ def wrap(  # noqa: PLR0913 - an option each
     command: Annotated[
         list[str],
         typer.Argument(
-            metavar="AGENT [ARGUMENTS]...",
+            metavar="AGENT",
             help=f"{', '.join(AGENTS)}, or any command; then its own arguments.",
             show_default=False,
         ),
@@ -50,6 +52,13 @@ def wrap(  # noqa: PLR0913 - an option each
     show: Annotated[
         bool, typer.Option("--print", help="Show what the agent would be given, and start nothing.")
     ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="With --print, print it as JSON; else end with JSON on standard error.",
+        ),
+    ] = False,
     store: StoreOption = STORE,
     profile: ProfileChoice = None,
 ) -> None:
@@ -62,23 +71,23 @@ def wrap(  # noqa: PLR0913 - an option each
     Example: refold wrap claude
     """
     with exit_on_error(), require_extra("wrap"):
-        agent = agent_for(command[0])
-        program = shutil.which(command[0])
+        import uvicorn  # noqa: F401, PLC0415 - the gateway's process needs it, and others with it
+
+        name, *arguments = command
+        agent = agent_for(name)
+        program = shutil.which(name)
         if program is None:
-            raise _not_found(agent, command[0])
+            raise _not_found(agent, name)
         settings = load_settings(profile)
-        recall = find_spec("mcp") is not None
-        host = _host(program)
+        where = _Where(store, profile, keep)
+        start = partial(launch, agent, _host(program), arguments=arguments, resume=resume)
         if show:
-            started = launch(
-                agent, host, Endpoint(_PLACEHOLDER, recall), command[1:], resume=resume
-            )
-            typer.echo("\n".join(_shown(command[0], started, where_is(store), keep=keep)))
+            started = start(Endpoint(_PLACEHOLDER, _has_recall()))
+            shown = _launch_json if as_json else _launch_text
+            typer.echo(shown(name, started, without_password(where.address)))
             return
         print_left_out(settings)
-        raise typer.Exit(
-            _run(agent, program, host, command, settings, _Where(store, profile, keep), resume)
-        )
+        raise typer.Exit(_run([name, program], start, settings, where, as_json=as_json))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,43 +100,53 @@ class _Where:
 
     @property
     def address(self) -> str:
-        return _whole(where_is(self.store)) if self.keep else MEMORY
+        """Of the store, from any folder."""
+        address = where_is(self.store) if self.keep else MEMORY
+        path = address.removeprefix(_SQLITE)
+        return address if path == address else _SQLITE + str(Path(path).absolute())
 
 
-def _run(  # noqa: PLR0913, PLR0917 - made in one place
-    agent: Agent,
-    program: str,
-    host: Host,
-    command: Sequence[str],
+def _run(
+    named: Sequence[str],
+    start: Callable[[Endpoint], Launch],
     settings: Settings,
     where: _Where,
-    resume: bool,  # noqa: FBT001
+    *,
+    as_json: bool,
 ) -> int:
-    keeper = GatewayKeeper(where.address, where.profile, host.folder)
-    endpoint = Endpoint(keeper.address, recall=find_spec("mcp") is not None)
-    started = launch(agent, host, endpoint, command[1:], resume=resume)
+    name, program = named
+    keeper = GatewayKeeper(where.address, where.profile, Path.cwd())
+    endpoint = Endpoint(keeper.address, _has_recall())
+    started = start(endpoint)
     if where.keep:
         _announce(where.address, settings)
-    for note in started.notes:
-        typer.echo(f"refold: {note}", err=True)
+    notes = [*started.notes]
     if not endpoint.recall:
-        typer.echo(
-            "refold: The model cannot search what was compacted: pip install 'refold[wrap]'",
-            err=True,
-        )
+        notes.append("The model cannot search what was compacted: pip install 'refold[wrap]'")
+    _say(notes)
     upstreams = [upstream.model_dump(mode="json") for upstream in started.upstreams]
     keeper.start(upstreams, started.windows)
     try:
         code = run_agent([program, *started.arguments], started.environment, keeper)
     finally:
         keeper.end()
-    for line in closing_lines(keeper.receipt, keep=where.keep):
-        typer.echo(f"refold: {line}", err=True)
+    if as_json:
+        typer.echo(json.dumps(receipt_json(keeper.receipt)), err=True)
+    else:
+        _say(closing_lines(keeper.receipt, keep=where.keep))
     if keeper.given_up:
-        again = shlex.join(["refold", "wrap", "--resume", command[0]])
-        typer.echo(f"refold: The gateway failed: {keeper.last_errors()[-500:]}", err=True)
-        typer.echo(f"refold: Continue with: {again}", err=True)
+        again = shlex.join(["refold", "wrap", "--resume", name])
+        _say([f"The gateway failed: {keeper.last_errors()}", f"Continue with: {again}"])
     return code
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(f"refold: {line}", err=True)
+
+
+def _has_recall() -> bool:
+    return find_spec("mcp") is not None
 
 
 def _host(program: str) -> Host:
@@ -164,25 +183,30 @@ def _not_found(agent: Agent, name: str) -> typer.Exit:
     return failed("not-found", f"There is no command {name!r}.", fix, _NOT_FOUND)
 
 
-def _whole(address: str) -> str:
-    """The store's address, which holds from any folder."""
-    sqlite = "sqlite:///"
-    if address.startswith(sqlite):
-        return sqlite + str(Path(address.removeprefix(sqlite)).absolute())
-    return address
+def _launch_text(name: str, started: Launch, kept: str) -> str:
+    lines = [
+        *(f"export {key}={shlex.quote(value)}" for key, value in started.environment.items()),
+        shlex.join([name, *started.arguments]),
+        "",
+        *(
+            f"# Its requests go on to {upstream.base_url}, with the agent's own login."
+            for upstream in started.upstreams
+        ),
+        "# Nothing is kept." if kept == MEMORY else f"# The conversation is kept in {kept}.",
+        *(f"# {note}" for note in started.notes),
+    ]
+    return "\n".join(lines)
 
 
-def _shown(name: str, started: Launch, address: str, *, keep: bool) -> Iterator[str]:
-    for variable, value in started.environment.items():
-        yield f"export {variable}={shlex.quote(value)}"
-    yield shlex.join([name, *started.arguments])
-    yield ""
-    for upstream in started.upstreams:
-        yield f"# Its requests go on to {upstream.base_url}, with the agent's own login."
-    kept = without_password(address) if keep else "nowhere: nothing is kept"
-    yield f"# The conversation is kept in {kept}."
-    for note in started.notes:
-        yield f"# {note}"
+def _launch_json(name: str, started: Launch, kept: str) -> str:
+    value = {
+        "command": [name, *started.arguments],
+        "environment": dict(started.environment),
+        "upstreams": [upstream.base_url for upstream in started.upstreams],
+        "store": None if kept == MEMORY else kept,
+        "notes": started.notes,
+    }
+    return json.dumps(value, indent=2)
 
 
 def _announce(address: str, settings: Settings) -> None:
@@ -195,8 +219,7 @@ def _announce(address: str, settings: Settings) -> None:
     subject = [address, settings.profile.retention.days]
     if subject in seen:
         return
-    for line in first_notice(address, settings):
-        typer.echo(f"refold: {line}", err=True)
+    _say(first_notice(address, settings))
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(path, json.dumps([*seen, subject][-_MAX_STORES:]).encode())

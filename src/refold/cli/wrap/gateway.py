@@ -33,7 +33,7 @@ from refold.errors import RefoldError
 from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
 from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Span
-from refold.models import ModelSettings
+from refold.models import ModelSettings, counter_for, family_of
 from refold.models.catalog import cost_of, facts_of
 from refold.service import server
 from refold.service.callers import ANYBODY
@@ -43,6 +43,7 @@ from refold.service.service import Service
 from refold.session.explain import SessionCost, session_cost
 from refold.settings import Settings, UpstreamSettings, load_settings
 from refold.stores import MemoryStore
+from refold.view.tokens import tools_tokens
 
 _DRAIN: Final = 5.0
 """Seconds for what is under way when the agent has ended."""
@@ -78,6 +79,8 @@ class Door:
     def __init__(self, order: Order, settings: Settings, report: Report) -> None:
         self.mcp: asyncio.Future[ASGIApp | None] = asyncio.get_running_loop().create_future()
         """Answers at `/mcp`, once it is there; None if it never is."""
+        self.recall_tokens = 0
+        """What the definitions of recall's tools take in each request."""
         self._prefix = f"/{order.secret}"
         self._models = settings.models
         self._report = report
@@ -256,7 +259,8 @@ async def _serve(order: Order) -> None:
     async def summarize(names: list[str]) -> None:
         await service.traffic.wait_until_idle(_DRAIN)
         log = service.store.log(DEFAULT_TENANT)
-        _report({"summary": await summary_of(log, names, order.since, settings)})
+        summary = await summary_of(log, names, order.since, settings)
+        _report({"summary": {**summary, "recall_tokens": door.recall_tokens}})
 
     async def end_with_agent() -> None:
         try:
@@ -285,9 +289,14 @@ async def _offer_recall(service: Service, door: Door) -> None:
         door.mcp.set_result(None)
         return
     # It is imported while the agent starts, which takes as long.
-    from refold.service.recall_mcp import Conversations, recall_server  # noqa: PLC0415 - optional
+    from refold.service.recall_mcp import (  # noqa: PLC0415 - optional
+        Conversations,
+        definitions,
+        recall_server,
+    )
 
     log = service.store.log(DEFAULT_TENANT)
+    door.recall_tokens = tools_tokens(counter_for(""), definitions(log), family_of("").marks)
     recall = recall_server(log, Conversations(log, door.recent).calling)
     app = recall.streamable_http_app(stateless_http=True, json_response=True)
     async with recall.session_manager.run():

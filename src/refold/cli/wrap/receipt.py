@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _K: Final = 1_000
+_IN_CENTS: Final = 0.1
+"""Dollars from which on cents say enough."""
 
 
 @dataclass
@@ -36,37 +38,63 @@ class Receipt:
         cost = request["cost"]
         self.cost = None if self.cost is None or cost is None else self.cost + cost
 
+    @property
+    def by_use(self) -> list[str]:
+        """The sessions, the one with the most requests first."""
+        return sorted(self.sessions, key=lambda name: -self.sessions[name])
+
 
 def closing_lines(receipt: Receipt, *, keep: bool) -> Iterator[str]:
     """What came through the gateway, in three lines."""
     if not receipt.requests:
         yield "No request came through the gateway, so nothing was kept or compacted."
         return
-    summary = receipt.summary
-    names = sorted(receipt.sessions, key=lambda name: -receipt.sessions[name])
-    others = len(names) - 1
-    more = f", and {others} more for its side requests" if others > 0 else ""
+    summary, names = receipt.summary, receipt.by_use
+    more = f", and {len(names) - 1} more for its side requests" if len(names) > 1 else ""
     where = f"session {names[0]}{more}" if names and keep else "nothing was kept"
-    failed_ = f" ({receipt.failed} failed)" if receipt.failed else ""
-    yield f"{_counted(receipt.requests, 'request')}{failed_}; {where}."
+    failures = f" ({receipt.failed} failed)" if receipt.failed else ""
+    yield f"{_counted(receipt.requests, 'request')}{failures}; {where}."
     share = receipt.cached / receipt.sent if receipt.sent else 0.0
     folds = _counted(int(summary["folds"]), "compaction") if summary else "compactions unknown"
+    tools = summary.get("recall_tokens")
+    recall = f", {_tokens(tools)} per request for the recall tools" if tools else ""
     yield (
-        f"{folds}; {_tokens(receipt.sent)} tokens sent, {share:.0%} of them from the provider's "
-        f"cache, and {_tokens(receipt.answered)} answered."
+        f"{folds}; {_tokens(receipt.sent)} tokens sent ({share:.0%} from the provider's cache"
+        f"{recall}), {_tokens(receipt.answered)} answered."
     )
-    yield _dollars(receipt.cost, summary)
+    yield _cost(receipt)
 
 
-def _dollars(cost: float | None, summary: Mapping[str, Any]) -> str:
-    cost = summary.get("cost", cost) if summary else cost
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
+    """The same as values; what is unknown is null."""
+    return {
+        "requests": receipt.requests,
+        "failed": receipt.failed,
+        "sessions": receipt.by_use,
+        "compactions": receipt.summary.get("folds"),
+        "tokens": {
+            "sent": receipt.sent,
+            "cached": receipt.cached,
+            "answered": receipt.answered,
+            "recall_tools": receipt.summary.get("recall_tokens"),
+        },
+        "cost": receipt.summary.get("cost", receipt.cost),
+        "cost_of_everything": receipt.summary.get("unmanaged"),
+    }
+
+
+def _cost(receipt: Receipt) -> str:
+    cost = receipt.summary.get("cost", receipt.cost)
+    instead = receipt.summary.get("unmanaged")
     if cost is None:
         return "What it cost is unknown: the model has no list price here."
-    line = f"${cost:.2f} at list prices"
-    instead = summary.get("unmanaged") if summary else None
-    if not summary.get("folds") or instead is None:
-        return f"{line}; a subscription may bill otherwise."
-    return f"{line}; sending everything each time: about ${instead:.2f}."
+    if instead is None or not receipt.summary["folds"]:
+        return f"{_dollars(cost)} at list prices; a subscription may bill otherwise."
+    return f"{_dollars(cost)} at list prices; sending everything each time: {_dollars(instead)}."
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= _IN_CENTS or not amount else f"${amount:.4f}"
 
 
 def _counted(count: int, thing: str) -> str:
