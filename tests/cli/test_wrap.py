@@ -250,6 +250,29 @@ async def test_a_killed_gateway_is_there_again_at_its_address(wrapped, name):
     assert len(await wrapped.log(first["session"])) == 4
 
 
+async def test_a_gateway_that_is_killed_while_it_answers(tmp_path):
+    came = asyncio.Event()
+
+    async def reply(_got):
+        if not came.is_set():
+            came.set()
+            await asyncio.sleep(60)
+        return Reply("It is at the depot.")
+
+    async with wrapping(tmp_path, reply) as wrapped:
+        process, agent = await wrapped.run("claude")
+        asking = asyncio.create_task(agent.ask("Where is the parcel?"))
+        await came.wait()
+        os.kill(wrapped.gateway(process, agent), signal.SIGKILL)
+        assert (await asyncio.wait_for(asking, 30))["status"] == 0
+        again = await agent.tell(again=True)
+        assert (again["status"], again["text"]) == (200, "It is at the depot.")
+        _, said = await wrapped.ended(process, agent)
+        # What was asked first is in the log; asked again, it is the same request.
+        assert f"1 request; session {again['session']}." in said
+        assert len(await wrapped.log(again["session"])) == 2
+
+
 async def test_a_gateway_that_dies_again_and_again_is_given_up(wrapped):
     process, agent = await wrapped.run("claude")
     first = await agent.ask("Where is the parcel?")

@@ -47,7 +47,8 @@ class Agent:
     def ask(self, text, file="", rounds=8):
         """Ask the model, and do what it asks for; what came of it. `file` is what it reads."""
         self._file = file
-        self.messages.append({"role": "user", "content": text})
+        if text:  # else it asks the same again
+            self.messages.append({"role": "user", "content": text})
         results = []
         for _ in range(rounds):
             status, body, headers = self._send()
@@ -166,7 +167,7 @@ def main():
                 child = subprocess.Popen(told["spawn"], close_fds=False)
                 done = {"pid": child.pid}
             else:
-                done = agent.ask(told["ask"], told.get("file", ""))
+                done = agent.ask(told.get("ask"), told.get("file", ""))
             print(json.dumps(done), file=stream, flush=True)
 
 

@@ -159,7 +159,8 @@ class GatewayKeeper:
                     self._say({"agent": self._agent})
             assert process.stdout is not None  # noqa: S101 - it is a pipe
             for line in process.stdout:
-                self._hear(json.loads(line))
+                with suppress(ValueError):  # it was killed within a line
+                    self._take(json.loads(line))
             # The end of its output is its end, or it is about to end.
             with suppress(OSError, ValueError):
                 assert process.stdin is not None  # noqa: S101 - it is a pipe
@@ -173,7 +174,7 @@ class GatewayKeeper:
                     process.stdin.write(json.dumps(words) + "\n")
                     process.stdin.flush()
 
-    def _hear(self, words: Mapping[str, Any]) -> None:
+    def _take(self, words: Mapping[str, Any]) -> None:
         if "ready" in words:
             self._ready.set()
         elif "error" in words:
