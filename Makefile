@@ -132,8 +132,9 @@ coverage: ## which branches the tests reach
 mutants: ## small changes of the pure core that some test must notice; ARGS="fit pair"; takes hours
 	$(PYTHON) tools/mutation.py $(ARGS)
 
-docs: ## the documentation, in docs/_build/html; a warning is an error
+docs: ## the documentation, in docs/_build/html; a warning or a dead link is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(PYTHON) tools/links.py docs/_build/html
 
 seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	mkdir -p $(dir $(REPORT))
@@ -162,13 +163,14 @@ release: ## a version: checked, built, tagged, and nothing sent anywhere; VERSIO
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
-readme-check: ## follow the README in an empty venv, to the letter
+readme-check: ## follow the README and the examples in an empty venv, to the letter
 	.ci/readme $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) $(EXTRAS) -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+	$(COMPILE) -c requirements/dev.txt -o requirements/examples.txt requirements/examples.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in

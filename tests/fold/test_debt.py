@@ -265,6 +265,11 @@ SAY = ("request", 1_000, 1, 10, 0, False)
 FOLD = ("fold", 0, 60, 10, 0, 1, False, 0)
 
 
+SHORT = ("request", 1, 1, 0, 0, False)
+TWO_FOLDS = [("fold", 0, 0, 0, summary, 1, False, 0) for summary in (0, 1)]
+THEN_IN_VAIN = [("fold", 0, 0, 3, 0, 1, False, 0), ("fold", 0, 0, 0, 1, 1, True, 0)]
+
+
 def reread(tokens):
     return ("request", 10, 1, 10, tokens, True)
 
@@ -272,6 +277,8 @@ def reread(tokens):
 @settings(max_examples=EXAMPLES)
 @given(RATES, st.integers(0, 20_000), STEPS)
 @example(Rates(2, 25), 500, [SAY] * 8 + [FOLD] + [reread(3_000)] * 30)
+@example(Rates(2, 25), 0, [SHORT] * 7 + TWO_FOLDS + [SAY])
+@example(Rates(2, 25), 0, [("request", 34, 1, 0, 0, False), *[SHORT] * 3, *THEN_IN_VAIN, SAY])
 def test_debt_is_never_more_than_promised(rates, fixed, steps):
     play(rates, fixed, steps)
 

@@ -5,10 +5,11 @@ rereads included. *Whole* is what the full history would have cost: read from th
 pause was within its lifetime, else written. *Debt* is paid less whole.
 
 The rule: whatever moves the prefix and is dearer than the next request without it waits until debt
-is at most 0. What is not dearer, because the cache is cold or has no discount, may go on at any
-time, if its summary fits under the stated price. Where rereads have cost as much as writing
-everything from the oldest fold on, the folds are undone, what was reread leaves the request with
-them, and nothing is folded while there is debt.
+is at most 0, counting what a fold since the last request was stated to cost. What is not dearer,
+because the cache is cold or has no discount, may go on at any time, if its summary fits under the
+stated price. Where rereads have cost as much as writing everything from the oldest fold on, the
+folds are undone, what was reread leaves the request with them, and nothing is folded while there
+is debt.
 
 The promise: at every request debt is at most P + 2Q + one reread, and at most P without rereads. P
 is the stated price of the open fold, retries included, and Q the most that undoing it would have
@@ -87,6 +88,8 @@ class OpenFold:
     """Paid less whole."""
     price: float = 0.0
     """P: stated when it was begun; 0 where there is no debt."""
+    unpaid: float = 0.0
+    """Of what was stated since the last request, what is not in the debt yet."""
     rereads: float = 0.0
     """What was paid for rereads since debt was last at most 0."""
     unfolding: float = 0.0
@@ -107,19 +110,20 @@ class OpenFold:
         """Whether this move may be made before the next request."""
         price = move.price(request, rates)
         stated = max(price, move.summary)
+        owed = self.debt + self.unpaid
         if self.unfolded:
             return Verdict(allowed=False, why="unfolded", price=stated)
         if move.size > request.whole:  # every later request would cost more than the whole one
             return Verdict(allowed=False, why="not smaller", price=stated)
         if price <= 0:
             limit = 0.0 if strict else self.price
-            if self.debt - self.rereads + move.summary <= limit:
-                at_once = self.debt > 0 or strict
+            if owed - self.rereads + move.summary <= limit:
+                at_once = owed > 0 or strict
                 return Verdict(allowed=True, why="not dearer", price=stated, at_once=at_once)
         if strict:
-            gains = self.debt + stated <= 0
+            gains = owed + stated <= 0
             return Verdict(gains, "gains" if gains else "debt", stated)
-        return Verdict(self.debt <= 0, "no debt" if self.debt <= 0 else "debt", stated)
+        return Verdict(owed <= 0, "no debt" if owed <= 0 else "debt", stated)
 
     def must_unfold(self, unfolding: float) -> bool:
         """Whether rereads have cost as much as undoing the folds: `unfolding` is its price now."""
@@ -127,7 +131,8 @@ class OpenFold:
 
     def stating(self, price: float) -> "OpenFold":
         """A fold begins, or takes effect later and for more than was stated when it began."""
-        return replace(self, price=max(self.price, price))
+        unpaid = self.unpaid + max(0.0, price)
+        return replace(self, price=max(self.price, price), unpaid=unpaid)
 
     def without_folds(self, unfolding: float) -> "OpenFold":
         """All folds are undone before the next request."""
@@ -135,7 +140,7 @@ class OpenFold:
 
     def with_summary(self, cost: float) -> "OpenFold":
         """The state after a call for a summary, used or not; the fold's price still stands."""
-        return replace(self, debt=self.debt + cost)
+        return replace(self, debt=self.debt + cost, unpaid=max(0.0, self.unpaid - cost))
 
     def after(
         self, paid: float, whole: float, *, reread: float = 0.0, unfolding: float = 0.0
@@ -155,6 +160,7 @@ class OpenFold:
         return replace(
             self,
             debt=debt,
+            unpaid=0.0,
             rereads=self.rereads + reread,
             unfolding=max(self.unfolding, unfolding),
             reread=max(self.reread, reread),

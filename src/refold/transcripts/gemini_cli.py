@@ -70,6 +70,7 @@ def parse_gemini(records: Iterable[Json], name: str) -> Recording:
 
 
 def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
+    """The session that a list of contents holds, as the API takes it and as older files have it."""
     builder = TranscriptBuilder()
     calls = _OpenCalls()
     for turn in contents:
