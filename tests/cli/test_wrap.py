@@ -188,7 +188,7 @@ async def test_nothing_is_left_when_the_agent_ends(wrapped, name):
 async def test_what_is_kept_is_said_the_first_time(wrapped):
     process, agent = await wrapped.run("claude")
     _, said = await wrapped.ended(process, agent)
-    assert f"is kept in sqlite:///{wrapped.home}/data/refold/refold.db" in said
+    assert f"is kept in sqlite:///{wrapped.home}/data/refold/refold.db\n" in said
     assert "refold config retention.days" in said
     assert "refold wrap --no-keep" in said
     process, agent = await wrapped.run("claude")

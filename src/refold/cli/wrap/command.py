@@ -230,7 +230,7 @@ def _announce(address: str, settings: Settings) -> None:
 def first_notice(address: str, settings: Settings) -> Iterator[str]:
     """What a user should know before the first conversation is kept."""
     days = settings.profile.retention.days
-    yield f"All that this agent and its model say is kept in {without_password(address)},"
+    yield f"The whole conversation, keys in it included, is kept in {without_password(address)}"
     until = f"nobody has used it for {days} days" if days else "you erase it"
     other = "0" if days else "30"
     yield f"until {until}. To change that: refold config retention.days {other}"
