@@ -12,7 +12,8 @@ IMPORTS ?= 2000
 TIMES ?= 20
 SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
-EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai --extra serve
+EXTRAS = --extra chat --extra cli --extra dbos --extra mcp --extra metrics --extra pydantic-ai \
+	--extra serve --extra wrap
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"

@@ -46,6 +46,7 @@ STIFF = {
 REWRITTEN = (
     "examples/README.md",
     "docs/index.md",
+    "docs/coding-agents/wrap.md",
     "docs/concepts",
     "docs/memory/board.md",
     "docs/memory/recall.md",

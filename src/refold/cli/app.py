@@ -26,6 +26,8 @@ class _Command(NamedTuple):
     module: str
     attribute: str
     summary: str
+    options_first: bool = False
+    """Whether what follows the first argument is another program's, options included."""
 
 
 _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
@@ -33,6 +35,9 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
+        "wrap": _Command(
+            "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
+        ),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
@@ -55,6 +60,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
     },
     "Run": {
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
+        "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
         "keys": _Command("keys", "keys", "Manage who may use the service."),
         "store": _Command("store", "store", "Prepare and maintain a store."),
@@ -114,7 +120,8 @@ def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
     if isinstance(function, typer.Typer):
         group.add_typer(function, name=name)
     else:
-        group.command(name)(function)
+        settings = {"allow_interspersed_args": not command.options_first}
+        group.command(name, context_settings=settings)(function)
     return typer.main.get_group(group).commands[name]
 
 
