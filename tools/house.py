@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 359,
-    "files without testing": 326,
-    "lines": 82_200,
-    "lines without testing": 76_200,
+    "files": 372,
+    "files without testing": 339,
+    "lines": 84_900,
+    "lines without testing": 78_900,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -71,7 +71,8 @@ def wrap(  # noqa: PLR0913 - an option each
     Example: refold wrap claude
     """
     with exit_on_error(), require_extra("wrap"):
-        import uvicorn  # noqa: F401, PLC0415 - the gateway's process needs it, and others with it
+        # The gateway's process needs it, and all that comes with it.
+        import uvicorn  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
 
         name, *arguments = command
         agent = agent_for(name)
