@@ -12,8 +12,7 @@ IMPORTS ?= 2000
 TIMES ?= 20
 SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
-EXTRAS = --extra chat --extra cli --extra dbos --extra mcp --extra metrics --extra pydantic-ai \
-	--extra serve --extra wrap
+EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai --extra serve
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
@@ -132,9 +131,8 @@ coverage: ## which branches the tests reach
 mutants: ## small changes of the pure core that some test must notice; ARGS="fit pair"; takes hours
 	$(PYTHON) tools/mutation.py $(ARGS)
 
-docs: ## the documentation, in docs/_build/html; a warning or a dead link is an error
+docs: ## the documentation, in docs/_build/html; a warning is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
-	$(PYTHON) tools/links.py docs/_build/html
 
 seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	mkdir -p $(dir $(REPORT))
@@ -163,14 +161,13 @@ release: ## a version: checked, built, tagged, and nothing sent anywhere; VERSIO
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
-readme-check: ## follow the README and the examples in an empty venv, to the letter
+readme-check: ## follow the README in an empty venv, to the letter
 	.ci/readme $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) $(EXTRAS) -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
-	$(COMPILE) -c requirements/dev.txt -o requirements/examples.txt requirements/examples.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in

@@ -1,4 +1,4 @@
-"""Follows a README to the letter, as a reader does who has installed what it says.
+"""Follows the README to the letter, as a reader does who has installed what it says.
 
 python tools/follow_readme.py [--page README.md] [--extras] BIN
 
@@ -7,8 +7,7 @@ BIN is the folder of an environment's programs. In an empty folder, and with an 
 - a ```python block that begins with `# name.py` is saved under that name;
 - a ```console block is typed into a shell, one command after the other, and what each prints is
   compared: `…` stands for any text, and on a line of its own for any lines;
-- a command that ends with `&` goes on; what it is expected to print is waited for;
-- beside a README that is not the project's, the other files of its folder are there too.
+- a command that ends with `&` goes on; what it is expected to print is waited for.
 
 Blocks of `pip install` are not typed: --extras prints the extras that they name, for whoever
 installs. A port that is taken on this machine is replaced by a free one, in all that is typed.
@@ -224,13 +223,11 @@ def main() -> int:
             print(extras_of(options.page))
             return 0
         with TemporaryDirectory() as folder:
-            if options.page.resolve().parent != README.parent:
-                shutil.copytree(options.page.parent, folder, dirs_exist_ok=True)
             done = follow(to_follow(options.page), options.programs.resolve(), Path(folder))
     except Differs as error:
-        print(f"{options.page}: {error}", file=sys.stderr)
+        print(f"{options.page.name}: {error}", file=sys.stderr)
         return 1
-    print(f"{options.page}: followed, {done} steps")
+    print(f"{options.page.name}: followed, {done} steps")
     return 0
 
 

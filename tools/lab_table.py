@@ -1,4 +1,4 @@
-"""Writes what `refold lab` measures on recorded sessions into the README and the comparison.
+"""Writes what `refold lab` measures on recorded sessions into the README and how-it-compares.md.
 
 python tools/lab_table.py FILE …
 
@@ -16,7 +16,7 @@ from typing import Any
 from reference import table
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"README.md": True, "docs/start/how-it-compares.md": False}
+PAGES = {"README.md": True, "docs/how-it-compares.md": False}
 """The pages, and whether they have only the rows that matter most."""
 BEGIN, END = "<!-- measured by tools/lab_table.py -->\n", "<!-- end of measured -->"
 NAMES = {

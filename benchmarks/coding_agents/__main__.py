@@ -17,7 +17,6 @@ from pathlib import Path
 from benchmarks.coding_agents.clients import CLIENTS
 from benchmarks.coding_agents.recording import shortened
 from benchmarks.coding_agents.run import Run, work
-from benchmarks.coding_agents.wrapped import report_wrapped, work_wrapped
 
 BUILD = Path(".ci/build/agents").resolve()
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "refold" / "agents"
@@ -33,11 +32,6 @@ def main() -> int:
     parser.add_argument(
         "--small", action="store_true", help="a dozen calls, through the gateway only; no folds"
     )
-    parser.add_argument(
-        "--wrap",
-        action="store_true",
-        help="under refold wrap: a long task that needs a fact from before the first fold",
-    )
     parser.add_argument("--record", type=Path, help="write what each agent sent here, shortened")
     options = parser.parse_args()
     names: list[str] = options.names or [*CLIENTS]
@@ -45,10 +39,7 @@ def main() -> int:
         parser.error(f"no such agent: {', '.join(sorted(unknown))}")
     programs = install([CLIENTS[name].package for name in names])
     held = True
-    for name in names if options.wrap else ():
-        folder = BUILD / "work" / f"{name}-wrapped"
-        held = report_wrapped(asyncio.run(work_wrapped(CLIENTS[name], programs, folder))) and held
-    for name in () if options.wrap else names:
+    for name in names:
         through = worked(name, programs, small=options.small, through_gateway=True)
         alone = None
         if not options.small:

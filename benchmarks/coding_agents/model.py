@@ -17,10 +17,10 @@ TASK: Final = "Tidy up the parcel project"
 """Is in the prompts of the conversation, and in no other request of an agent."""
 SUBTASK: Final = "Count the words of the parcel notes and report the longest one"
 _SUMMARY: Final = re.compile(r"(?i)(detailed|handoff|structured|comprehensive|new) .{0,80}summar")
-_SHELLS: Final = (*("Bash", "bash", "shell", "shell_command", "exec_command", "run_shell_command"),)
-_READS: Final = ("Read", "read", "view", "read_file")
+_SHELLS: Final = ("Bash", "bash", "shell", "shell_command", "exec_command")
+_READS: Final = ("Read", "read", "view")
 _EDITS: Final = ("Edit", "edit", "str_replace")
-_WRITES: Final = ("Write", "write", "create", "write_file")
+_WRITES: Final = ("Write", "write", "create")
 _DELEGATES: Final = ("Agent", "Task", "task")
 _PATHS: Final = ("file_path", "filePath", "path")
 _OLD: Final = ("old_string", "oldString", "old_str", "oldText")
@@ -192,15 +192,7 @@ def _tools(body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _listed(kinds: object) -> list[object]:
-    return kinds if isinstance(kinds, list) else [kinds]
-
-
 def _filler(schema: dict[str, Any]) -> object:
-    kinds = schema.get("type")
-    choices = schema.get("anyOf") or [{**schema, "type": kind} for kind in _listed(kinds)]
-    if any(choice.get("type") == "null" for choice in choices):
-        return None
     if "enum" in schema:
         return schema["enum"][0]
     plain = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}

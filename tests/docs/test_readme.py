@@ -75,7 +75,7 @@ def test_its_figures_are_those_of_the_whole_table(readme):
         made, _, _ = rest.partition(lab_table.END)
         return [line for line in made.splitlines() if line.startswith("|")]
 
-    whole = rows((ROOT / "docs" / "start" / "how-it-compares.md").read_text(encoding="utf-8"))
+    whole = rows((ROOT / "docs" / "how-it-compares.md").read_text(encoding="utf-8"))
     assert len(rows(readme)) == 2 + len(lab_table.SHORT)
     assert set(rows(readme)) <= set(whole)
     assert len(whole) == 2 + len(lab_table.NAMES)
@@ -87,7 +87,7 @@ def cells(text, name):
 
 
 def test_what_it_says_of_others_is_what_the_dated_page_says(readme):
-    page = (ROOT / "docs" / "start" / "how-it-compares.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-it-compares.md").read_text(encoding="utf-8")
     theirs = ["Refold", "Pydantic AI harness", "LangChain, deepagents", "Letta", "OpenHands SDK"]
     columns = re.search(r"^\| \| (Refold \| Pydantic.+) \|$", page, re.MULTILINE)
     assert columns

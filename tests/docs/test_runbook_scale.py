@@ -5,7 +5,7 @@ import sys
 import pytest
 from project_paths import ROOT
 
-PAGE = ROOT / "docs" / "gateway" / "scale.md"
+PAGE = ROOT / "docs" / "scale.md"
 
 
 @pytest.fixture

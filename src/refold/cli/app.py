@@ -26,8 +26,6 @@ class _Command(NamedTuple):
     module: str
     attribute: str
     summary: str
-    options_first: bool = False
-    """Whether what follows the first argument is another program's, options included."""
 
 
 _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
@@ -35,18 +33,12 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
-        "wrap": _Command(
-            "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
-        ),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
         "show": _Command("sessions", "show", "Read a session."),
         "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
-        "receipt": _Command(
-            "receipt", "receipt", "Compare what was billed with sending everything."
-        ),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
     },
@@ -54,13 +46,12 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "config": _Command("config", "config", "Show the settings and their origin, or set one."),
         "trust": _Command("trust", "trust", "Let a folder's project files set more."),
         "export": _Command("transfer", "export", "Write a session to a file."),
-        "import": _Command("transfer", "import_", "Read sessions: a file, or other programs'."),
+        "import": _Command("transfer", "import_", "Read a session from a file."),
         "forget": _Command("store", "forget", "Erase a session, or entries of it, for good."),
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },
     "Run": {
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
-        "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
         "keys": _Command("keys", "keys", "Manage who may use the service."),
         "store": _Command("store", "store", "Prepare and maintain a store."),
@@ -120,8 +111,7 @@ def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
     if isinstance(function, typer.Typer):
         group.add_typer(function, name=name)
     else:
-        settings = {"allow_interspersed_args": not command.options_first}
-        group.command(name, context_settings=settings)(function)
+        group.command(name)(function)
     return typer.main.get_group(group).commands[name]
 
 

@@ -174,8 +174,7 @@ def _upstream(address: str, key: str | None) -> "UpstreamSettings":
 async def _serve(  # noqa: PLR0913 - made in one place
     settings: "Settings", address: str, host: str, port: int, *, worker: bool, as_json: bool
 ) -> None:
-    from refold.service import server as service  # noqa: PLC0415 - optional
-    from refold.service.app import app as application  # noqa: PLC0415 - optional
+    from refold.service import app as service  # noqa: PLC0415 - optional
 
     service.log_to_standard_error(json_access_log=settings.serve.access_log == "json")
     service.raise_file_limit()
@@ -184,7 +183,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
         keys = await service.check_keys(store_at(address, create=True), sock)
         local = service.is_local(sock)
         store = store_at(address, create=True, connect=settings.serve.times.store)
-        app = application(settings, store=store, address=address, local=local, worker=worker)
+        app = service.app(settings, store=store, address=address, local=local, worker=worker)
         where = service.address_of(sock)
 
         def on_start() -> None:

@@ -235,8 +235,7 @@ class LoggedSteps:
 
     def _draft(self, name: str, result: JsonValue) -> Draft:
         try:
-            spent = result.get("spent") if isinstance(result, dict) else None
-            draft = self._author.draft(FoldStepped(self._job.fold, name, result, spent))
+            draft = self._author.draft(FoldStepped(self._job.fold, name, result))
         except PydanticSerializationError as error:
             raise InvalidInput(
                 f"What step {name!r} gave is no JSON.", "Return JSON values and sound text."

@@ -20,7 +20,7 @@ from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
 from refold.models.catalog import ModelSettings, Overrides
-from refold.models.experience import Experiences, Setup, recall_names
+from refold.models.experience import Experiences, Setup
 from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
@@ -204,11 +204,7 @@ class GatewaySessions:
 
         def host() -> dict[str, JsonValue]:
             """How the client shows its model recall's tools, if it has them."""
-            names = [*(opened.session.setup if opened else setup).recall]
-            if not names and opened is not None:  # Codex defines tools in messages for some models
-                rows = opened.session.inputs.rows
-                fixed = (row.payload for row in rows if any(part.fixed for part in row.parts))
-                names = [name for payload in fixed for name in recall_names(payload.decode())]
+            names = (opened.session.setup if opened else setup).recall
             return {RECALL: list[JsonValue](names)} if names else {}
 
         opened: GatewaySession | None = None

@@ -10,7 +10,6 @@ from refold.memory.board import (
     ContextBoard,
     Fact,
     branch_of,
-    checked_out,
     is_internal,
 )
 from refold.memory.consolidation import Consolidated, Rem, consolidate
@@ -33,7 +32,6 @@ __all__ = [
     "Rem",
     "Remembered",
     "branch_of",
-    "checked_out",
     "consolidate",
     "daily_files",
     "daily_notes",

@@ -33,7 +33,6 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Copilot CLI"
-PROGRAM = "copilot"
 
 _KINDS = (
     "session.",
@@ -63,7 +62,7 @@ def parse_copilot_cli(records: Iterable[Json], name: str) -> Recording:
 
 class _Parser:
     def __init__(self) -> None:
-        self.builder = TranscriptBuilder(PROGRAM)
+        self.builder = TranscriptBuilder()
         self._model = ""
         self._answers: dict[str, DraftMessage] = {}
         self._last: DraftMessage | None = None
@@ -81,7 +80,8 @@ class _Parser:
             return
         match kind:
             case "session.start" | "session.model_change" | "session.resume":
-                self._session(data)
+                named = (name_of(data, name) for name in ("newModel", "selectedModel"))
+                self._model = next(filter(None, named), self._model)
             case "user.message":
                 self.builder.prompt(
                     string(data, "transformedContent") or string(data, "content"), at
@@ -98,16 +98,6 @@ class _Parser:
                 self._result(data, at)
             case _:
                 self.builder.skipped[kind or "unknown"] += 1
-
-    def _session(self, data: Json) -> None:
-        named = (name_of(data, name) for name in ("newModel", "selectedModel"))
-        self._model = next(filter(None, named), self._model)
-        context = child(data, "context")
-        self.builder.note_origin(
-            id=string(data, "sessionId"),
-            folder=string(context, "cwd"),
-            branch=string(context, "branch"),
-        )
 
     def _answer(self, data: Json, at: int | None) -> None:
         parts = list(_answer_parts(data))
