@@ -32,7 +32,7 @@ _Handler = Callable[[Request], Awaitable[Response]]
 
 def add_console(app: FastAPI, access: Access) -> None:
     """Let an application of the service show the console, to whom `access` lets in."""
-    app.state.console = access
+    app.state.console, app.state.totals = access, sessions.Totals()
     plain: tuple[tuple[str, _Handler, str], ...] = (
         (f"{HOME}/assets/{{name}}", _asset, "GET"),
         (OPEN, _open, "GET"),

@@ -118,7 +118,7 @@ def session_url(session: str, rest: str = "") -> str:
 
 def dollars(amount: float | None) -> str:
     if amount is None:
-        return "–"
+        return "—"
     if 0 < abs(amount) < 0.01:  # noqa: PLR2004 - a cent
         return f"${amount:.4f}"
     return f"${amount:,.2f}"
@@ -174,6 +174,10 @@ def _environment() -> Environment:
 def access_of(request: Request) -> Access:
     access: Access = request.app.state.console
     return access
+
+
+def render(template: str, **context: object) -> str:
+    return _environment().get_template(template).render(context)
 
 
 def page(request: Request, template: str, status: int = 200, **context: object) -> Response:
