@@ -22,6 +22,7 @@ from refold.log import DEFAULT_TENANT
 from refold.service.api.routing import Route
 from refold.service.callers import Caller
 from refold.service.problem import log_error, note_failure, status_of, words_of
+from refold.view.timeline import SYMBOLS
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -53,6 +54,8 @@ _INVISIBLE: Final = re.compile(
 )
 """Controls, and what changes the direction of writing or cannot be seen: each is shown by name."""
 _SESSION_FIX: Final = "The list of sessions shows those that there are."
+_LINE: Final = 160
+_LINE: Final = 160
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
@@ -140,6 +143,15 @@ def exact(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def clock(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def one_line(text: str) -> str:
+    """The beginning of a text, as one line."""
+    return visible(" ".join(text[:_LINE].split())) + ("…" if len(text) > _LINE else "")
+
+
 def ago(moment: datetime) -> str:
     """How long ago, in one word or two; a date where that says more."""
     seconds = max(0.0, time.time() - moment.timestamp())
@@ -161,13 +173,20 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "ago": ago,
+        "clock": clock,
         "dollars": dollars,
         "exact": exact,
         "iso": iso,
+        "one_line": one_line,
         "short": short,
         "visible": visible,
     }
-    environment.globals |= {"asset": asset_url, "home": HOME, "session_url": session_url}
+    environment.globals |= {
+        "asset": asset_url,
+        "home": HOME,
+        "session_url": session_url,
+        "symbols": {**SYMBOLS, "new": "·"},
+    }
     return environment
 
 
