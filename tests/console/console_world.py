@@ -1,8 +1,10 @@
 """The console of a service over a store in memory, and browsers that look at it."""
 
+import asyncio
 import re
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import httpx2
 from api_serving import Serving
@@ -75,3 +77,37 @@ def cookie(answer):
     name, _, rest = answer.headers["set-cookie"].partition("=")
     value, *flags = rest.split("; ")
     return SimpleNamespace(name=name, value=value, flags={flag.lower() for flag in flags})
+
+
+async def events_of(world, browser, where, count):
+    """The first events of a stream, read from the application itself."""
+    found, done = [], asyncio.Event()
+    path, _, query = where.replace("&amp;", "&").partition("?")
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"host", b"127.0.0.1:8790"), (b"cookie", cookie.encode())],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8790),
+    }
+
+    async def receive():
+        await done.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        if body := message.get("body"):
+            if body.startswith(b"data:"):
+                found.append(body.decode())
+            if len(found) == count:
+                done.set()
+
+    await world.app(scope, receive, send)
+    return found

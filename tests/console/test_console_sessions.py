@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from api_serving import FORMAT, raw, said, talked
-from console_world import CONSOLE, console
+from console_world import CONSOLE, console, events_of
 
 from refold.console import sessions
 from refold.log import Author, FoldStarted, Message, Note, Opened, PartRef, Pinned, Span, Titled
@@ -141,46 +141,13 @@ async def test_the_list_follows_what_is_said():
         await world.opened()
         browser = await world.opened()
         await opened(world, "first")
-        events = asyncio.create_task(next_events(world, browser, 2))
+        events = asyncio.create_task(events_of(world, browser, f"{CONSOLE}/live", 2))
         await asyncio.sleep(0.3)
         await opened(world, "second")
         first, second = await asyncio.wait_for(events, 20)
         assert "first" in first
         assert "second" not in first
         assert "second" in second
-
-
-async def next_events(world, browser, count):
-    """The first events of the list's stream, read from the application itself."""
-    found, done = [], asyncio.Event()
-    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": f"{CONSOLE}/live",
-        "raw_path": f"{CONSOLE}/live".encode(),
-        "query_string": b"",
-        "headers": [(b"host", b"127.0.0.1:8790"), (b"cookie", cookie.encode())],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 8790),
-    }
-
-    async def receive():
-        await done.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message):
-        if body := message.get("body"):
-            if body.startswith(b"data:"):
-                found.append(body.decode())
-            if len(found) == count:
-                done.set()
-
-    await world.app(scope, receive, send)
-    return found
 
 
 @pytest.mark.parametrize("tenant", ["acme", "beta"])
