@@ -278,6 +278,11 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
     )
 
 
+def layout_after(before: Layout, value: Requested, texts: Mapping[str, str]) -> Layout:
+    """The layout that this record holds, from that of the record it is a difference to."""
+    return patched(before if value.chain else Layout(), _applied(value).layout, texts)
+
+
 def hashes_of(chain: Iterable[Requested]) -> set[str]:
     """The artifacts whose texts `planned` needs."""
     return {name for value in chain for name in _applied(value).layout.hashes()}
