@@ -51,8 +51,8 @@ def render(
     request: Request,
     *,
     drop_orphans: bool = False,
-) -> tuple[bytes, set[int]]:
-    """The body of a request, and the entries that the client sends in another form than logged.
+) -> tuple[bytes, set[int], Sequence[bytes]]:
+    """The body of a request, the entries that the client sends in another form, and its messages.
 
     With `drop_orphans`, results without their call go even if nothing else is changed, unless
     nothing would be left to answer then.
@@ -80,7 +80,7 @@ def render(
         if index not in paired
     )
     if untouched and not (drop_orphans and reasons >= _ORPHAN):
-        return parsed_request.raw, rewritten
+        return parsed_request.raw, rewritten, messages
     edited = {ref.seq for ref in layout.changes}
     rows = [
         _in_clients_form(inputs.wire, row, messages[indexes[row.seq]], edited)
@@ -90,13 +90,14 @@ def render(
     edits: Edits = {}
     assembled = [*assemble(inputs.wire, rows, layout, edits)]
     if untouched and not (assembled and inputs.wire.describe(assembled[-1]).role != "assistant"):
-        return parsed_request.raw, rewritten
+        return parsed_request.raw, rewritten, messages
     sources: dict[int, int] = {}
     for row in rows:
         message = edits[row.seq].message if row.seq in edits else row.payload
         sources[id(message)] = indexes[row.seq]
     sent = [(sources.get(id(message)), message) for message in assembled]
-    return dialect.body(parsed_request, restore_marks(messages, sent)), rewritten
+    rendered = restore_marks(messages, sent)
+    return dialect.body(parsed_request, rendered), rewritten, rendered
 
 
 def match_rows(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -> dict[int, int]:
