@@ -3,12 +3,12 @@
 import gzip
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,6 +22,7 @@ from refold.log import DEFAULT_TENANT
 from refold.service.api.routing import Route
 from refold.service.callers import Caller
 from refold.service.problem import log_error, note_failure, status_of, words_of
+from refold.view.explanation import sentence
 from refold.view.timeline import SYMBOLS
 
 POLICY: Final = (
@@ -127,6 +128,10 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}"
 
 
+def number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
 def short(number: int) -> str:
     """A number as it fits in a column: 950, 12.3k, 4.5M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
@@ -177,7 +182,9 @@ def _environment() -> Environment:
         "dollars": dollars,
         "exact": exact,
         "iso": iso,
+        "number": number,
         "one_line": one_line,
+        "reason": sentence,
         "short": short,
         "visible": visible,
     }
@@ -240,6 +247,18 @@ class Page(Route):
     """A route whose caller is who signed in with the browser, and whose errors are pages."""
 
     headers = HEADERS
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """Like the API's, but a bug is a page, too."""
+        handle: Callable[[Request], Awaitable[Response]] = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Exception as error:  # noqa: BLE001 - it is logged
+                return error_page(request, error)
+
+        return handler
 
     async def authenticate(self, request: Request) -> Caller:
         """Who signed in with this browser."""

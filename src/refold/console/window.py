@@ -116,9 +116,9 @@ async def history(log: Log, session: str, last: int | None = None) -> History:
     after, entries = first - 1, list[Entry]()
     while after < last:
         batch = await read_page(
-            log, session, after=after, limit=last - after, kinds=_KINDS, whole=False
+            *(log, session), after=after, limit=last - after, kinds=_KINDS, whole=False, last=last
         )
-        entries += (entry for entry in batch.entries if entry.seq <= last)
+        entries += batch.entries
         if batch.next is None:
             break
         after = batch.next

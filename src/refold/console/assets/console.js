@@ -29,6 +29,18 @@
     event.preventDefault();
   });
 
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const told = button.parentElement.querySelector("[role=status]");
+    try {
+      await navigator.clipboard.writeText(button.parentElement.nextElementSibling.textContent);
+      told.textContent = "Copied.";
+    } catch {
+      told.textContent = "The browser does not allow it here: select the text below.";
+    }
+  });
+
   // A session opens at its end, where it goes on; what is put above leaves the page where it is.
   let height = 0;
   document.addEventListener("htmx:before:swap", (event) => {
