@@ -111,7 +111,8 @@ class PastRequest(NamedTuple):
 
     @property
     def cause(self) -> str:
-        return causes(self.explanation.cause)
+        """Why it changed what had been sent before; empty if it only added to it."""
+        return causes(self.explanation.cause) if self.explanation.cause else ""
 
 
 def insert_items(inserts: Iterable[Insert], request: PastRequest) -> list[InsertItem]:
