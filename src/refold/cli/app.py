@@ -39,6 +39,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "show": _Command("sessions", "show", "Read a session."),
         "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
+        "console": _Command("console", "console", "Look at sessions in a browser."),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
     },
