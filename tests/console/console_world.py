@@ -11,6 +11,7 @@ from api_serving import Serving
 
 from refold.console.access import Access
 from refold.console.app import add_console, open_address
+from refold.service.keys import TENANT
 
 LOCAL = "http://127.0.0.1:8790"
 TEAM = "https://refold.example"
@@ -25,7 +26,8 @@ class ConsoleWorld(Serving):
         self.state.local = local
         self.tokens_used = 0
         timing = {"clock": clock} if clock else {}
-        self.access = Access(self.state, token_used=self._token_used, **timing)
+        sessions = self.store.log(TENANT)
+        self.access = Access(self.state, sessions=sessions, token_used=self._token_used, **timing)
         add_console(self.app, self.access)
 
     def _token_used(self):

@@ -1,11 +1,14 @@
 """Who gets into the console, and what another site may do with the browser of who did."""
 
+import re
+
 import pytest
 from api_serving import talked
 from console_world import CONSOLE, LOCAL, TEAM, console, cookie, form_token, sign_in
 
 from refold.console.access import MAX_AGE
 from refold.console.app import open_address
+from refold.service.keys import TENANT
 
 EVIL = "http://evil.example"
 
@@ -249,3 +252,58 @@ async def test_old_tokens_are_dropped_and_new_ones_work():
         first, *_, last = [world.access.new_token() for _ in range(40)]
         assert (await world.browser(LOCAL).get(open_address(LOCAL, first))).status_code == 401
         assert (await world.browser(LOCAL).get(open_address(LOCAL, last))).status_code == 303
+
+
+# Several processes that serve one store.
+
+
+async def test_every_process_that_serves_the_store_knows_who_signed_in():
+    now = [1_000_000.0]
+    async with (
+        console(clock=lambda: now[0]) as one,
+        console(store=one.store, clock=lambda: now[0]) as other,
+    ):
+        browser = one.browser()
+        await sign_in(browser, await one.key("acme", "read"))
+        there = other.browser()
+        there.cookies.update(browser.cookies)
+        assert (await there.get(CONSOLE)).status_code == 200
+        data = {"form_token": form_token(await there.get(CONSOLE))}
+        await there.post(f"{CONSOLE}/sign-out", data=data, headers={"origin": TEAM})
+        now[0] += 1.5  # what others did is seen within a second
+        assert (await browser.get(CONSOLE)).status_code == 303
+
+
+async def test_what_is_stored_opens_nothing():
+    async with console() as world:
+        secret, browser = await world.key("acme", "read"), world.browser()
+        given = cookie(await sign_in(browser, secret))
+        log = world.store.log(TENANT)
+        names = [each.session for each in (await log.sessions()).sessions]
+        (name,) = [each for each in names if each.startswith("console-")]
+        stored = b"".join(entry.body for entry in await log.read(name)).decode()
+        assert given.value not in stored
+        assert secret not in stored
+        for taken in re.findall(r'"([0-9a-f]{64})"', stored):
+            thief = world.browser()
+            thief.cookies.set("refold-console-0", taken)
+            assert (await thief.get(CONSOLE)).status_code == 303
+
+
+async def test_sign_ins_of_days_that_are_over_are_forgotten():
+    now, day = [1_000_000.0], 86_400
+    async with console(clock=lambda: now[0]) as world:
+        log = world.store.log(TENANT)
+        for _ in range(4):
+            await world.signed_in()
+            now[0] += day
+        names = [each.session for each in (await log.sessions()).sessions]
+        assert len([each for each in names if each.startswith("console-")]) == 2
+
+
+async def test_a_session_goes_on_over_midnight():
+    now = [10 * 86_400 - 60.0]
+    async with console(clock=lambda: now[0]) as world:
+        browser = await world.signed_in()
+        now[0] += 3_600
+        assert (await browser.get(CONSOLE)).status_code == 200

@@ -177,6 +177,7 @@ async def _serve(  # noqa: PLR0913 - made in one place
     from refold.console.access import HOME, Access  # noqa: PLC0415 - optional
     from refold.console.app import add_console, open_address  # noqa: PLC0415 - optional
     from refold.service import app as service  # noqa: PLC0415 - optional
+    from refold.service.keys import TENANT as SERVICE  # noqa: PLC0415 - optional
 
     service.log_to_standard_error(json_access_log=settings.serve.access_log == "json")
     service.raise_file_limit()
@@ -187,7 +188,11 @@ async def _serve(  # noqa: PLR0913 - made in one place
         store = store_at(address, create=True, connect=settings.serve.times.store)
         app = service.app(settings, store=store, address=address, local=local, worker=worker)
         where = service.address_of(sock)
-        access = Access(app.state.service, token_used=lambda: _offer_another(console()))
+        access = Access(
+            app.state.service,
+            sessions=store.log(SERVICE),
+            token_used=lambda: _offer_another(console()),
+        )
         add_console(app, access)
 
         def console() -> str:

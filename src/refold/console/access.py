@@ -1,43 +1,45 @@
 """Who may look: browsers sign in with a key, or with a token that works once.
 
-A browser gets the id of a session that is kept here, never a key: a stolen page or log holds no
-secret, and a key that is revoked, rotated or expired ends the sessions that began with it. Where no
-keys exist, only this machine may look, through an address with a token that the terminal printed.
+A browser gets the id of a session, never a key: a stolen page or log holds no secret, and a key
+that is revoked, rotated or expired ends the sessions that began with it. Every process that serves
+the store knows these sessions, by a hash. Where no keys exist, only this machine may look, through
+an address with a token that the terminal printed.
 """
 
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from refold.errors import KeyNeeded, NotLocal
+from refold.errors import KeyNeeded, NotLocal, SessionForgotten, SessionNotFound
+from refold.log import Log
 from refold.service.callers import ANYBODY, Caller, Limits, check_local
-from refold.service.keys import Keyring, hash_of
+from refold.service.keys import Journal, JournalNote, Keyring, event_note, hash_of
 
 HOME: Final = "/console"
 MAX_AGE: Final = 12 * 60 * 60.0
 """Seconds that a browser stays signed in."""
-_MAX_SESSIONS: Final = 10_000
+_FRESH: Final = 1.0
+"""Seconds that what was read of other processes counts as up to date."""
+_OLD_DAYS: Final = 7
+"""Days back that are looked through for sign-ins to forget."""
 _MAX_TOKENS: Final = 16
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserSession:
+class SignedIn(NamedTuple):
     """What is known of a browser that has signed in."""
 
     secret_hash: str
     """Of the secret it signed in with, as the keyring knows it; empty: with a token."""
-    form_token: str
-    """What each form of its pages must send along; another site cannot read it."""
     until: float
 
 
@@ -56,30 +58,120 @@ class Gatekeeper(Protocol):
     def limits(self) -> Limits: ...
 
 
+@dataclass(slots=True)
+class _Day:
+    """The sign-ins of one day, as notes in the log of the service's own tenant."""
+
+    journal: Journal
+    sessions: dict[str, SignedIn] = field(default_factory=dict[str, SignedIn])
+
+    async def refresh(self) -> None:
+        for note in await self.journal.news():
+            self._take(note)
+
+    def _take(self, note: JournalNote) -> None:
+        match note.data:
+            case {
+                "event": "console.signed-in",
+                "id": str(name),
+                "secret": str(secret),
+                "until": int() | float() as until,
+            }:
+                self.sessions[name] = SignedIn(secret, float(until))
+            case {"event": "console.signed-out", "id": str(name)}:
+                self.sessions.pop(name, None)
+            case _:
+                pass
+
+
+class SharedSessions:
+    """The browsers that signed in with a key, known to all processes that serve the store."""
+
+    def __init__(self, log: Log, clock: Callable[[], float]) -> None:
+        self._log = log
+        self._clock = clock
+        self._days: dict[str, _Day] = {}
+        self._refreshed = float("-inf")
+
+    async def add(self, name: str, secret_hash: str) -> None:
+        """Remember a sign-in, and forget those of days that are over."""
+        until = self._clock() + MAX_AGE
+        words = "A browser signed in to the console."
+        note = event_note(words, "console.signed-in", id=name, secret=secret_hash, until=until)
+        day = self._day(0)
+        await day.journal.begin()
+        await day.journal.add([note], exactly=False)
+        await day.refresh()
+        for back in range(2, 2 + _OLD_DAYS):
+            await self._forget(back)
+
+    async def find(self, name: str) -> SignedIn | None:
+        if self._clock() - self._refreshed >= _FRESH or self._find(name) is None:
+            for back in (1, 0):
+                await self._day(back).refresh()
+            self._refreshed = self._clock()
+        return self._find(name)
+
+    async def end(self, name: str) -> None:
+        for back in (1, 0):
+            day = self._day(back)
+            if name in day.sessions:
+                words = "A browser signed out of the console."
+                note = event_note(words, "console.signed-out", id=name)
+                await day.journal.add([note], exactly=False)
+                await day.refresh()
+
+    def _find(self, name: str) -> SignedIn | None:
+        days = (self._day(back).sessions.get(name) for back in (0, 1))
+        found = next((each for each in days if each is not None), None)
+        return None if found is None or self._clock() >= found.until else found
+
+    def _day(self, back: int) -> _Day:
+        name = self._name(back)
+        if name not in self._days:
+            self._days = {each: self._days[each] for each in [*self._days][-1:]}
+            self._days[name] = _Day(Journal(self._log, name))
+        return self._days[name]
+
+    def _name(self, back: int) -> str:
+        day = datetime.fromtimestamp(self._clock(), UTC) - timedelta(days=back)
+        return f"console-{day:%Y-%m-%d}"
+
+    async def _forget(self, back: int) -> None:
+        try:
+            await self._log.head(self._name(back))
+            await self._log.forget(self._name(back))
+        except (SessionNotFound, SessionForgotten):
+            pass
+
+
 class Access:
-    """The browsers that are signed in, in this process."""
+    """Lets browsers in, and says for whom they act."""
 
     def __init__(
         self,
         gatekeeper: Gatekeeper,
         tenant: str = ANYBODY.tenant,
         *,
+        sessions: Log | None = None,
         token_used: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Let browsers in.
 
         Args:
             gatekeeper: The keys, and whether only this machine reaches the service.
             tenant: Whose sessions are seen by who has no key.
+            sessions: The log of the service's own tenant, for those who sign in with a key.
             token_used: Called when a token was used, so that a new one can be offered.
-            clock: Seconds; tests give another.
+            clock: Seconds since 1970; tests give another.
         """
         self._gatekeeper = gatekeeper
         self._anybody = replace(ANYBODY, tenant=tenant)
         self._token_used = token_used
         self._clock = clock
-        self._sessions: OrderedDict[str, BrowserSession] = OrderedDict()
+        self._shared = None if sessions is None else SharedSessions(sessions, clock)
+        self._by_token: dict[str, SignedIn] = {}
         self._tokens: list[str] = []
 
     @property
@@ -113,28 +205,31 @@ class Access:
 
     async def sign_in(self, secret: str) -> str | None:
         """The id of a new session, if that is a valid secret of a key."""
-        keyring = self._gatekeeper.keyring
-        if keyring is None or await keyring.find(secret) is None:
+        keyring, shared = self._gatekeeper.keyring, self._shared
+        if keyring is None or shared is None or await keyring.find(secret) is None:
             return None
-        return self._begin(hash_of(secret))
+        name = secrets.token_urlsafe(32)
+        await shared.add(_hashed(name), hash_of(secret))
+        return name
 
     def exchange(self, token: str) -> str | None:
         """The id of a new session for a token, which then works no more."""
-        if self.by_key:
-            return None
         match = next((each for each in self._tokens if _same(each, token)), None)
-        if match is None:
+        if match is None or self.by_key:
             return None
         self._tokens.remove(match)
         self._token_used()
-        return self._begin("")
+        name = secrets.token_urlsafe(32)
+        self._by_token[_hashed(name)] = SignedIn("", self._clock() + MAX_AGE)
+        return name
 
-    def session_of(self, request: HTTPConnection) -> BrowserSession | None:
+    async def session_of(self, request: HTTPConnection) -> SignedIn | None:
         """The session of the browser that sends this, whether or not its key is still valid."""
-        session = self._sessions.get(_hashed(request.cookies.get(cookie_name(request), "")))
-        if session is None or self._clock() >= session.until:
-            return None
-        return None if not session.secret_hash and self.by_key else session
+        name = _hashed(_cookie(request))
+        if not self.by_key:
+            found = self._by_token.get(name)
+            return None if found is None or self._clock() >= found.until else found
+        return None if self._shared is None else await self._shared.find(name)
 
     async def caller_of(self, request: Request) -> Caller:
         """The caller that a browser acts for, counted once for each request.
@@ -150,7 +245,7 @@ class Access:
 
     async def admit(self, request: HTTPConnection) -> Caller:
         """The caller as long as the session and its key are valid, without counting."""
-        session = self.session_of(request)
+        session = await self.session_of(request) if _cookie(request) else None
         if session is None:
             raise KeyNeeded("Nobody has signed in to the console.")
         if not session.secret_hash:
@@ -161,29 +256,29 @@ class Access:
             raise KeyNeeded("The key of this session is no longer valid.")
         return Caller(key.tenant, key.id, key.roles)
 
-    def check_form(self, request: HTTPConnection, token: str) -> None:
-        """Refuse a form that is none of ours.
+    async def sign_out(self, request: HTTPConnection) -> None:
+        """End the browser's session, for all processes."""
+        name = _hashed(_cookie(request))
+        self._by_token.pop(name, None)
+        if self._shared is not None and await self._shared.find(name) is not None:
+            await self._shared.end(name)
 
-        Raises:
-            NotLocal: Its token is not that of the browser's session.
-        """
-        session = self.session_of(request)
-        if session is None or not _same(session.form_token, token):
-            raise NotLocal("The form is not of this session.")
 
-    def sign_out(self, request: HTTPConnection) -> None:
-        """End the browser's session."""
-        self._sessions.pop(_hashed(request.cookies.get(cookie_name(request), "")), None)
+def form_token(request: HTTPConnection) -> str:
+    """What each form of a browser's pages must send along; another site cannot know it."""
+    session = _cookie(request)
+    return _hashed(f"form {session}") if session else ""
 
-    def _begin(self, secret_hash: str) -> str:
-        name = secrets.token_urlsafe(32)
-        until = self._clock() + MAX_AGE
-        self._sessions[_hashed(name)] = BrowserSession(
-            secret_hash, secrets.token_urlsafe(32), until
-        )
-        while len(self._sessions) > _MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return name
+
+def check_form(request: HTTPConnection, token: str) -> None:
+    """Refuse a form that is none of ours.
+
+    Raises:
+        NotLocal: Its token is not that of the browser's session.
+    """
+    expected = form_token(request)
+    if not expected or not _same(expected, token):
+        raise NotLocal("The form is not of this session.")
 
 
 def set_cookie(request: HTTPConnection, response: Response, session: str) -> None:
@@ -211,6 +306,10 @@ def cookie_name(request: HTTPConnection) -> str:
     except ValueError:
         port = None
     return f"refold-console-{port or 0}"
+
+
+def _cookie(request: HTTPConnection) -> str:
+    return request.cookies.get(cookie_name(request), "")
 
 
 def _origin(request: HTTPConnection) -> SplitResult:

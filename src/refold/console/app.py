@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from refold.console import difference, requests, sessions, timeline, window
-from refold.console.access import HOME, Access, forget_cookie, set_cookie
+from refold.console.access import HOME, Access, check_form, forget_cookie, set_cookie
 from refold.console.pages import (
     HEADERS,
     SEE_OTHER,
@@ -86,7 +86,7 @@ async def _open(request: Request) -> Response:
     access = access_of(request)
     session = access.exchange(request.query_params.get("token", ""))
     where = _inside(request.query_params.get("next", ""))
-    if session is None and access.session_of(request) is None:
+    if session is None and await access.session_of(request) is None:
         return page(request, "sign_in.html", _UNAUTHORIZED, **_form(access, where, used=True))
     response = RedirectResponse(where, SEE_OTHER)
     if session is not None:
@@ -114,8 +114,8 @@ async def _sign_in(request: Request) -> Response:
 
 async def _sign_out(request: Request) -> Response:
     access = access_of(request)
-    access.check_form(request, (await _fields(request)).get("form_token", ""))
-    access.sign_out(request)
+    check_form(request, (await _fields(request)).get("form_token", ""))
+    await access.sign_out(request)
     response = RedirectResponse(SIGN_IN, SEE_OTHER)
     forget_cookie(request, response)
     return response

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from refold.console.access import HOME, Access
+from refold.console.access import HOME, Access, form_token
 from refold.errors import KeyNeeded, SessionForgotten, SessionNotFound
 from refold.gateway.outcome import Outcome
 from refold.log import DEFAULT_TENANT
@@ -209,14 +209,13 @@ def render(template: str, **context: object) -> str:
 def page(request: Request, template: str, status: int = 200, **context: object) -> Response:
     """A page or a part of one, for who is signed in."""
     caller: Caller | None = getattr(request.state, "caller", None)
-    session = access_of(request).session_of(request)
     html = (
         _environment()
         .get_template(template)
         .render(
             caller=caller,
             tenant=caller.tenant if caller and caller.tenant != DEFAULT_TENANT else "",
-            form_token=session.form_token if session else "",
+            form_token=form_token(request) if caller else "",
             **context,
         )
     )
