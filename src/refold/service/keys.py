@@ -393,19 +393,16 @@ class Keyring:
 
     async def find(self, secret: str) -> Key | None:
         """The key that this is a valid secret of."""
-        if not is_secret(secret):
-            return None
-        hashed = hash_of(secret)
-        key = await self.find_by_hash(hashed)
+        return await self.find_by_hash(hash_of(secret)) if is_secret(secret) else None
+
+    async def find_by_hash(self, hashed: str) -> Key | None:
+        """The key with a valid secret of this hash."""
+        await self.refresh_if_stale()
+        key = self._valid(hashed)
         if key is None:
             await self.refresh()  # another process may have made it a moment ago
             key = self._valid(hashed)
         return key
-
-    async def find_by_hash(self, hashed: str) -> Key | None:
-        """The key with a valid secret of this hash, as far as was read within the last second."""
-        await self.refresh_if_stale()
-        return self._valid(hashed)
 
     def find_cached(self, secret: str) -> Key | None:
         """The same, by what was read before."""
