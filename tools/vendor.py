@@ -99,7 +99,7 @@ def _pin(pins: Path, file: File, found: str) -> None:
 
 def main() -> int:
     """Check, or fetch and check."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Check what others wrote.")
     parser.add_argument("--fetch", action="store_true", help="take the files from npm")
     if parser.parse_args().fetch:
         for package in packages():

@@ -87,7 +87,7 @@ async def _open(request: Request) -> Response:
     session = access.exchange(request.query_params.get("token", ""))
     where = _inside(request.query_params.get("next", ""))
     if session is None and await access.session_of(request) is None:
-        return page(request, "sign_in.html", _UNAUTHORIZED, **_form(access, where, used=True))
+        return page(request, "sign_in.html", _UNAUTHORIZED, form=_form(access, where, used=True))
     response = RedirectResponse(where, SEE_OTHER)
     if session is not None:
         set_cookie(request, response, session)
@@ -96,7 +96,7 @@ async def _open(request: Request) -> Response:
 
 async def _sign_in_page(request: Request) -> Response:
     where = _inside(request.query_params.get("next", ""))
-    return page(request, "sign_in.html", **_form(access_of(request), where))
+    return page(request, "sign_in.html", form=_form(access_of(request), where))
 
 
 async def _sign_in(request: Request) -> Response:
@@ -106,7 +106,7 @@ async def _sign_in(request: Request) -> Response:
     session = await access.sign_in(fields.get("key", "").strip())
     if session is None:
         form = _form(access, where, wrong=True)
-        return page(request, "sign_in.html", _UNAUTHORIZED, **form)
+        return page(request, "sign_in.html", _UNAUTHORIZED, form=form)
     response = RedirectResponse(where, SEE_OTHER)
     set_cookie(request, response, session)
     return response

@@ -9,9 +9,10 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Request, Response
+from pydantic import JsonValue
 
 from refold.console.pages import Page, page
 from refold.console.requests import PastRequest, past_request
@@ -285,15 +286,15 @@ def _fields(old: bytes | None, new: bytes | None) -> Iterator[Beside]:
             yield Beside(name, *_around(*texts))
 
 
-def _object(raw: bytes | None) -> dict[str, Any]:
-    value: Any = json.loads(raw or b"{}")
+def _object(raw: bytes | None) -> dict[str, JsonValue]:
+    value: JsonValue = json.loads(raw or b"{}")
     return value if isinstance(value, dict) else {}
 
 
 def _readable(raw: bytes | None) -> str:
     if raw is None:
         return ""
-    value: Any = json.loads(raw)
+    value: JsonValue = json.loads(raw)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 

@@ -408,39 +408,48 @@ def _mark(entry: Entry) -> MarkItem | None:
     place = entry.seq, moment(entry.at)
     if entry.forgotten:
         return MarkItem(*place, "forgotten", f"An entry ({entry.kind}) was forgotten for good.")
-    told = _MARKS.get(entry.kind)
-    if told is None or isinstance(value := CODEC.decode(entry), Unknown):
+    describe = _EVENTS.get(entry.kind)
+    if describe is None or isinstance(value := CODEC.decode(entry), Unknown):
         return None
-    return MarkItem(*place, *told(value))
+    event = describe(value)
+    return MarkItem(*place, event.name, event.text, event.words, event.other)
 
 
-_Mark = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, int | None]
-_MARKS: Final[dict[str, Callable[[Any], _Mark]]] = {
-    Opened.KIND: lambda x: (
+class _Event(NamedTuple):
+    name: str
+    text: str
+    words: str = ""
+    other: int | None = None
+
+
+_EVENTS: Final[dict[str, Callable[[Any], _Event]]] = {
+    Opened.KIND: lambda x: _Event(
         "opened",
         f"The session began: {x.format}, profile {x.profile}.",
         x.title or "",
     ),
-    Titled.KIND: lambda x: ("title", "It got a title:", x.title),
-    Note.KIND: lambda x: ("note", "Note, which no model sees:", x.text[:MAX_TEXT]),
-    FoldStarted.KIND: lambda x: ("fold", f"A compaction began ({x.trigger})."),
-    FoldCompleted.KIND: lambda _: ("fold", "A compaction was completed."),
-    FoldFailed.KIND: lambda x: ("fold", "A compaction failed, and nothing changed:", x.reason),
-    FoldUndone.KIND: lambda _: ("fold", "A compaction was taken back."),
-    Findings.KIND: lambda _: ("fold", "The findings of a delegated agent were written down."),
-    Rewound.KIND: lambda x: ("branch", f"Rewound to entry {x.to}.", "", x.to),
-    Cleared.KIND: lambda _: ("branch", "Cleared: the context begins anew here."),
-    Forgot.KIND: lambda x: (
+    Titled.KIND: lambda x: _Event("title", "It got a title:", x.title),
+    Note.KIND: lambda x: _Event("note", "Note, which no model sees:", x.text[:MAX_TEXT]),
+    FoldStarted.KIND: lambda x: _Event("fold", f"A compaction began ({x.trigger})."),
+    FoldCompleted.KIND: lambda _: _Event("fold", "A compaction was completed."),
+    FoldFailed.KIND: lambda x: _Event(
+        "fold", "A compaction failed, and nothing changed:", x.reason
+    ),
+    FoldUndone.KIND: lambda _: _Event("fold", "A compaction was taken back."),
+    Findings.KIND: lambda _: _Event("fold", "The findings of a delegated agent were written down."),
+    Rewound.KIND: lambda x: _Event("branch", f"Rewound to entry {x.to}.", "", x.to),
+    Cleared.KIND: lambda _: _Event("branch", "Cleared: the context begins anew here."),
+    Forgot.KIND: lambda x: _Event(
         "forgotten",
         f"Entries {x.span.first} to {x.span.last} were forgotten for good.",
     ),
-    Pinned.KIND: lambda x: (
+    Pinned.KIND: lambda x: _Event(
         "pin",
         f"{'Read again, so the session pinned' if x.watched else 'Pinned'}: {_names(x.parts)}",
         "",
         x.parts[0].seq if x.parts else None,
     ),
-    Unpinned.KIND: lambda x: ("pin", f"No longer pinned: {_names(x.parts)}"),
+    Unpinned.KIND: lambda x: _Event("pin", f"No longer pinned: {_names(x.parts)}"),
 }
 
 

@@ -56,7 +56,6 @@ _INVISIBLE: Final = re.compile(
 """Controls, and what changes the direction of writing or cannot be seen: each is shown by name."""
 _SESSION_FIX: Final = "The list of sessions shows those that there are."
 _LINE: Final = 160
-_LINE: Final = 160
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
@@ -176,7 +175,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    filters: dict[str, Any] = {
         "ago": ago,
         "clock": clock,
         "dollars": dollars,
@@ -188,12 +187,14 @@ def _environment() -> Environment:
         "short": short,
         "visible": visible,
     }
-    environment.globals |= {
+    names: dict[str, Any] = {
         "asset": asset_url,
         "home": HOME,
         "session_url": session_url,
         "symbols": {**SYMBOLS, "new": "·"},
     }
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType] - of its values
+    environment.globals.update(names)  # pyright: ignore[reportUnknownMemberType] - of its values
     return environment
 
 

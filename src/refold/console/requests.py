@@ -4,9 +4,10 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple, cast
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import JsonValue
 
 from refold.console.items import MAX_TEXT, Lens, MessageItem, Run, items_of, oldest
 from refold.console.pages import Page, page
@@ -22,7 +23,7 @@ from refold.service.api.sessions import INERT, json_list, read_page, state_of
 from refold.session.explain import explain_past
 from refold.view.explain import Explanation, causes
 from refold.view.explanation import Line, sentence
-from refold.view.plan import Omission
+from refold.view.plan import Omission, Reason
 from refold.wire import Insert
 
 router = APIRouter(prefix="/sessions/{session}/requests", route_class=Page)
@@ -106,7 +107,8 @@ class PastRequest(NamedTuple):
     def left_out(self) -> list[Omission]:
         """What was not sent, in runs, with the reason of each."""
         runs = [*self.explanation.unlisted]
-        runs += [Omission(Span(x.seq, x.seq), x.reason) for x in self.explanation.lines if x.reason]
+        absent = (line for line in self.explanation.lines if line.reason)
+        runs += [Omission(Span(x.seq, x.seq), cast("Reason", x.reason)) for x in absent]
         return merged(runs)
 
     @property
@@ -309,16 +311,16 @@ def _instructions(sent: SentBody) -> str:
     raw = sent.extras.get("instructions")
     if raw is None:
         return ""
-    value: Any = json.loads(raw)
+    value: JsonValue = json.loads(raw)
     return value[:_MAX_BESIDE] if isinstance(value, str) else _pretty(raw)
 
 
 def _tools(sent: SentBody) -> list[tuple[str, str]]:
     """The tools that were defined, each with its definition."""
-    value: Any = json.loads(sent.extras.get("tools", b"[]"))
+    value: JsonValue = json.loads(sent.extras.get("tools", b"[]"))
     found: list[tuple[str, str]] = []
     for tool in value if isinstance(value, list) else ():
-        about = tool if isinstance(tool, dict) else {}
+        about: dict[str, JsonValue] = tool if isinstance(tool, dict) else {}
         function = about.get("function")
         name = function.get("name") if isinstance(function, dict) else about.get("name")
         text = json.dumps(tool, ensure_ascii=False, indent=2)[:_MAX_BESIDE]
