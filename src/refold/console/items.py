@@ -5,6 +5,7 @@ the entries that it shows and no others, however long the session is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Literal, NamedTuple
@@ -47,6 +48,7 @@ from refold.service.api.schemas import moment
 from refold.service.api.sessions import read_page
 from refold.view import Plan
 from refold.view.explanation import Disposition
+from refold.view.record import recorded
 from refold.view.timeline import SYMBOLS, fate_of
 from refold.wire import Drop, Kind, Replace, Shape
 
@@ -125,6 +127,8 @@ class RequestItem:
     seq: int
     at: datetime
     record: schemas.RequestRecord
+    sent: int
+    """Its tokens, with instructions and tools."""
     used: Used | None
 
     @property
@@ -368,9 +372,20 @@ def _items(lens: Lens, entries: Sequence[Entry], region: Region | None) -> Itera
             yield message_item(lens, entry, region, tools)
         elif entry.kind == Requested.KIND:
             at, record = moment(entry.at), record_of(entry)
-            yield RequestItem(entry.seq, at, record, used.get(entry.seq))
+            yield RequestItem(entry.seq, at, record, sent_tokens(entry), used.get(entry.seq))
         elif (mark := _mark(entry)) is not None:
             yield mark
+
+
+def sent_tokens(entry: Entry) -> int:
+    """The tokens of everything that a request sent; 0 if its record cannot be read."""
+    match CODEC.decode(entry):
+        case Requested() as value:
+            with suppress(Unrebuildable):
+                return recorded(value).account.sent
+        case _:
+            pass
+    return 0
 
 
 def message_item(

@@ -122,9 +122,10 @@ def session_url(session: str, rest: str = "") -> str:
 def dollars(amount: float | None) -> str:
     if amount is None:
         return "—"
+    sign = "−" if amount < 0 else ""  # noqa: RUF001 - a minus
     if 0 < abs(amount) < 0.01:  # noqa: PLR2004 - a cent
-        return f"${amount:.4f}"
-    return f"${amount:,.2f}"
+        return f"{sign}${abs(amount):.4f}"
+    return f"{sign}${abs(amount):,.2f}"
 
 
 def number(value: object) -> str:

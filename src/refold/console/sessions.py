@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from refold.console.items import sent_tokens
 from refold.console.pages import Page, access_of, page, render
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, Message, Span
@@ -87,6 +88,8 @@ class Row(NamedTuple):
     """Its newest request."""
     totals: Tally | None
     """None: not counted yet."""
+    sent: int = 0
+    """The tokens of the newest request, with instructions and tools."""
 
     @property
     def model(self) -> str:
@@ -95,10 +98,8 @@ class Row(NamedTuple):
     @property
     def share(self) -> float | None:
         """How full the newest request made what it could hold."""
-        record = self.record
-        if record is None or not record.limit or record.tokens is None:
-            return None
-        return min(1.0, record.tokens / record.limit)
+        limit = self.record.limit if self.record else None
+        return min(1.0, self.sent / limit) if limit else None
 
 
 class Listing(NamedTuple):
@@ -175,14 +176,15 @@ async def _row(log: Log, session: schemas.Session) -> Row | None:
     name = session.name
     try:
         state = await state_of(log, name)
-        record = None
+        record, sent = None, 0
         if state.last_request is not None:
             seq = state.last_request
-            record = next(iter(map(record_of, await log.read(name, Span(seq, seq)))), None)
+            for entry in await log.read(name, Span(seq, seq)):
+                record, sent = record_of(entry), sent_tokens(entry)
         title = state.title or await _opening(log, state)
     except (SessionForgotten, SessionNotFound):
         return None
-    return Row(state, title, record, None)
+    return Row(state, title, record, None, sent)
 
 
 async def _count(

@@ -40,7 +40,7 @@ WIDTH, LEFT, RIGHT = 1_200, 58, 12
 TOP, HEIGHT, GAP, CACHE_HEIGHT, BOTTOM = 16, 300, 34, 96, 26
 _LINES: Final = 4
 """Horizontal lines of a scale, without its zero."""
-_MAX_WIDE: Final = 28.0
+_MAX_WIDE: Final = 44.0
 """How wide one request may be: few do not fill the picture."""
 _NEAR: Final = 3
 """How many times the largest request a limit may be to be in the picture."""
