@@ -119,6 +119,15 @@ def test_what_others_wrote_is_unchanged_and_licensed(tmp_path):
     ]
 
 
+def test_scripts_run_in_order_before_htmx_begins():
+    """Deferred, htmx may begin before its extension is there: then nothing is followed."""
+    page = (TEMPLATES / "base.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script [^>]*asset\('([^']+)'\)[^>]*>", page)
+    assert scripts == ["htmx.min.js", "hx-sse.min.js", "console.js"]
+    assert not re.search(r"<script[^>]*(defer|async|module)", page)
+    assert page.index("<script") > page.index("</main>")
+
+
 def test_templates_use_htmx_4_without_eval():
     check = ROOT / "tests" / "console" / "htmx-upgrade-check.txt"
     done = subprocess.run(

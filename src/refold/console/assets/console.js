@@ -41,15 +41,28 @@
     }
   });
 
-  // A session opens at its end, where it goes on; what is put above leaves the page where it is.
-  let height = 0;
+  // What is put above leaves the page where it is: the browser's own way would keep the heading.
+  const root = document.documentElement;
+  let anchor = null;
+  let top = 0;
   document.addEventListener("htmx:before:swap", (event) => {
-    height = event.target.closest(".earlier") ? document.documentElement.scrollHeight : 0;
+    anchor = event.target.closest(".earlier") && document.querySelector(".items > [data-item]");
+    if (!anchor) return;
+    top = anchor.getBoundingClientRect().top;
+    root.style.overflowAnchor = "none";
   });
   document.addEventListener("htmx:after:swap", () => {
-    if (height) window.scrollBy(0, document.documentElement.scrollHeight - height);
-    height = 0;
+    const held = anchor;
+    anchor = null;
+    let frames = held ? 6 : 0; // until what came has its real heights
+    const hold = () => {
+      window.scrollBy(0, held.getBoundingClientRect().top - top);
+      if (frames--) requestAnimationFrame(hold);
+      else root.style.overflowAnchor = "";
+    };
+    if (held) hold();
   });
+  // A session opens at its end, where it goes on.
   window.addEventListener("load", () => {
     const end = document.getElementById("end");
     if (end && !location.hash && document.querySelector("#items[hx-sse\\:connect]")) {
