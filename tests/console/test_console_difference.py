@@ -60,7 +60,7 @@ async def test_a_fold_drops_adds_and_breaks_the_prefix_where_it_stands():
         assert found.steps[5].why == "summary: stands for what was folded"
         assert (found.broken.place, found.broken.same) == ("message", 2)
         page = await browser.get(at("talk", facts.seq, 15))
-        assert "The prefix broke after 2 of the same messages" in text_of(page)
+        assert "The prefix broke after 2 messages" in text_of(page)
 
 
 async def test_the_byte_of_the_break_is_the_first_that_differs():

@@ -188,7 +188,7 @@ async def changed_events(world, browser, stream, name, words):
     await world.store.log("default").append(
         name, [Author().draft(Message(raw(said("user", words))))], expected=None
     )
-    (event,) = await asyncio.wait_for(reading, 20)
+    (event,) = await asyncio.wait_for(reading, 90)
     return event
 
 

@@ -106,7 +106,7 @@ def test_what_others_wrote_is_unchanged_and_licensed(tmp_path):
     pinned = vendor.packages()
     assert [*vendor.problems(pinned)] == []
     named = {file.path for package in pinned for file in package.files}
-    ours = {"console.css", "console.js", "icon.svg"}
+    ours = {"charts.js", "console.css", "console.js", "icon.svg"}
     assert {path.name for path in ASSETS.iterdir() if path not in named} == ours
     for package in pinned:
         assert any(file.path.name.endswith("LICENSE.txt") for file in package.files)

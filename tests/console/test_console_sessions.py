@@ -144,7 +144,7 @@ async def test_the_list_follows_what_is_said():
         events = asyncio.create_task(events_of(world, browser, f"{CONSOLE}/live", 2))
         await asyncio.sleep(0.3)
         await opened(world, "second")
-        first, second = await asyncio.wait_for(events, 20)
+        first, second = await asyncio.wait_for(events, 90)
         assert "first" in first
         assert "second" not in first
         assert "second" in second

@@ -24,7 +24,7 @@ async def addresses(world):
     found = await crawl(await world.signed_in("acme"))
     # What no link of this session leads to.
     more = ["/entries/2/parts/0", "/entries/2/body", f"/requests/{facts.seq}/curl"]
-    more += [f"/requests/{facts.seq}/inserts/0", "/before/3"]
+    more += [f"/requests/{facts.seq}/inserts/0", "/before/3", "/cost.json", "/window.svg"]
     return [each.removeprefix("part ") for each in found] + [SESSION + x for x in more] + STREAMS
 
 

@@ -1,6 +1,7 @@
 """The window over time: what each request was made of, the limit, folds, and the cache."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,6 +12,7 @@ from refold.console import window
 from refold.console.window import chart, history
 from refold.gateway.sessions import Opening
 from refold.log import Span
+from refold.models.catalog import Prices
 from refold.session import Usage
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -82,6 +84,23 @@ async def test_the_picture_is_a_file_of_its_own():
         assert list(root.iter(f"{SVG}a")) == []
         assert "class=" not in answer.text
         assert "Instructions" in answer.text
+
+
+async def test_what_was_paid_adds_up():
+    async with console(local=True) as world:
+        browser, prices = await world.opened(), Prices(input=1e6, output=0, cache_read=1e5)
+        setup = replace(SETUP, prices=prices)
+        async with world.state.sessions.lease("default", "s", Opening(FORMAT, setup)) as kept:
+            for usage in (Usage(3), Usage(4, 0, 2)):
+                await kept.session.say(raw(said("user", "hm")))
+                await kept.session.request()
+                await kept.session.answer(raw(said("assistant", "yes")), usage=usage)
+        found = await history(world.store.log("default"), "s")
+        assert [each.cost for each in found.requests] == pytest.approx([3, 2.2])
+        costs = (await browser.get("/console/sessions/s/cost.json")).json()
+        assert costs["seq"] == [each.seq for each in found.requests]
+        assert costs["paid"] == pytest.approx([3, 5.2])
+        assert len(costs["everything"]) == 2
 
 
 async def test_a_long_history_has_pages_that_read_a_bounded_number_of_entries(monkeypatch):

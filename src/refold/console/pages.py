@@ -132,6 +132,10 @@ def number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
+def signed(value: int) -> str:
+    return f"{value:+,}".replace("-", "−")  # noqa: RUF001 - a minus
+
+
 def short(number: int) -> str:
     """A number as it fits in a column: 950, 12.3k, 4.5M."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
@@ -186,6 +190,7 @@ def _environment() -> Environment:
         "one_line": one_line,
         "reason": sentence,
         "short": short,
+        "signed": signed,
         "visible": visible,
     }
     names: dict[str, Any] = {

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Annotated, Final, NamedTuple
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse
 
 from refold.console.pages import HEADERS, Page, page, render, short
 from refold.errors import RefoldError
@@ -348,3 +350,18 @@ async def export_window(
         "Content-Disposition": 'attachment; filename="window.svg"',
     }
     return Response(svg.encode(errors="replace"), headers=headers, media_type="image/svg+xml")
+
+
+@router.get("/cost.json")
+async def window_costs(
+    _: Reader, log: CallerLog, session: SessionName, last: Place = None
+) -> Response:
+    """What the requests of the picture have cost so far, beside sending everything."""
+    found = await history(log, session, last)
+    priced = [x for x in found.requests if x.cost is not None and x.unmanaged is not None]
+    costs = {
+        "seq": [each.seq for each in priced],
+        "paid": [*accumulate(each.cost or 0.0 for each in priced)],
+        "everything": [*accumulate(each.unmanaged or 0.0 for each in priced)],
+    }
+    return JSONResponse(costs, headers=dict(HEADERS))
