@@ -12,6 +12,7 @@
     box.hidden = false;
     const plot = box.querySelector(".plot");
     const axis = { stroke: color("--faint"), grid: { stroke: color("--line") }, ticks: { show: false } };
+    const line = { width: 2, value: dollars, points: { show: false } };
     const chart = new uPlot(
       {
         width: plot.clientWidth,
@@ -24,8 +25,8 @@
         ],
         series: [
           { label: "Request", value: (_, at) => seq[at] ?? "" },
-          { label: "Paid", stroke: color("--kept"), width: 2, value: dollars },
-          { label: "Sending everything", stroke: color("--dropped"), width: 2, dash: [6, 4], value: dollars },
+          { ...line, label: "Paid", stroke: color("--kept") },
+          { ...line, label: "Sending everything", stroke: color("--dropped"), dash: [6, 4] },
         ],
       },
       [seq.map((_, index) => index), paid, everything],
