@@ -1,7 +1,7 @@
-"""The body of a managed request beside its messages: what is kept of it, and the whole made again.
+"""The body of a past request beside its messages: what is kept of it, and the whole made again.
 
 A record rebuilds the messages. What else was sent is kept once under its hash: instructions, tools
-and parameters, the order of the fields, where the client had its cache marks, and some headers. So
+and parameters, the order of the fields, some headers, and the client's own forms of messages. So
 the whole body can be made again, and its hash says whether it is the one that was sent.
 """
 
@@ -17,10 +17,11 @@ from pydantic_core import from_json
 
 from refold.errors import ArtifactNotFound, InvalidInput
 from refold.gateway.dialects import DIALECTS
-from refold.gateway.dialects.cache_marks import Spot, marks_of, with_marks, without_marks
+from refold.gateway.dialects.cache_marks import Spot, with_marks, without_marks
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
+from refold.gateway.sent_forms import AS_LOGGED, MAX_DEPTH
 from refold.log import CODEC, Log, Requested, Span
-from refold.recall.text import rebuilt
+from refold.recall.text import rebuilt_with_sources
 from refold.wire.splice import array, compact_json
 
 KEPT_HEADERS: Final = frozenset(
@@ -42,7 +43,8 @@ KEPT_HEADERS: Final = frozenset(
 """The headers that are kept: none of them is a credential, and none changes with each request."""
 _MAX_HEADER: Final = 1_000
 _EMPTY: Final = b"[]"
-_EXTRAS: Final = ("instructions", "tools", "settings", "fields", "headers", "marks")
+_SHOWN: Final = ("instructions", "tools", "settings")
+_EXTRAS: Final = (*_SHOWN, "fields", "headers", "marks")
 
 State = Literal["exact", "respelled", "incomplete"]
 
@@ -61,16 +63,6 @@ def extras_of(parsed: ParsedRequest, headers: Iterable[tuple[bytes, bytes]]) -> 
         "fields": compact_json(fields),
         "headers": compact_json({name: kept[name] for name in sorted(kept)}),
     }
-
-
-def dump_marks(messages: Sequence[bytes]) -> bytes:
-    """Where the messages have cache marks, and which, as JSON."""
-    marks: list[JsonValue] = [
-        [nth, [*mark.spot], from_json(mark.mark)]
-        for nth, payload in enumerate(messages)
-        for mark in marks_of(payload)
-    ]
-    return compact_json(marks) if marks else _EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,36 +84,47 @@ class SentBody:
 
 async def sent_body(log: Log, session: str, seq: int) -> SentBody:
     """What a past request sent. Raises Unrebuildable if its messages cannot be made again."""
-    messages = await rebuilt(log, session, seq)
-    [entry] = await log.read(session, Span(seq, seq))
-    hashes = _hashes_in(CODEC.decode(entry))
-    extras = {name: data async for name, data in _stored(log, hashes)}
+    sent = await rebuilt_with_sources(log, session, seq)
+    messages = tuple(payload for payload, _ in sent)
+    hashes = await _hashes_of(log, session, seq)
+    extras = {name: data async for name, data in _stored(log, hashes, _EXTRAS)}
     dialect = _dialect_of((await log.info(session)).format)
-    kept = {name: extras[name] for name in ("instructions", "tools", "settings") if name in extras}
+    shown = {name: extras[name] for name in _SHOWN if name in extras}
     headers = _strings(extras.get("headers"))
     if dialect is None or "settings" not in extras:
-        return SentBody(messages, kept, headers)
-    marked = _marked(messages, extras.get("marks"))
-    body = _assembled(dialect, marked, extras)
-    exact = next(
-        (each for each in _spellings(body) if sha256(each).hexdigest() == hashes.get("sent")), None
-    )
-    state: State = "respelled" if exact is None else "exact"
-    return SentBody(marked, kept, headers, dialect.path, exact or body, state)
+        return SentBody(messages, shown, headers)
+    as_sent = {source: payload for payload, source in sent if source is not None}
+    marks = extras.get("marks")
+    candidates = [_marked(messages, marks)]
+    ordered = await _ordered(log, session, seq, as_sent)
+    if ordered is not None:
+        candidates.insert(0, _marked(ordered, marks))
+    for each in candidates:
+        body = _assembled(dialect, each, extras)
+        for spelled in _spellings(body):
+            if sha256(spelled).hexdigest() == hashes.get("sent"):
+                return SentBody(each, shown, headers, dialect.path, spelled, "exact")
+    body = _assembled(dialect, candidates[0], extras)
+    return SentBody(candidates[0], shown, headers, dialect.path, body, "respelled")
 
 
-def _hashes_in(value: object) -> Mapping[str, str]:
-    match value:
-        case Requested(plan={"settings": dict(hashes)}):
-            return {name: x for name, x in hashes.items() if isinstance(x, str)}
-        case Requested():
-            return {}
-        case _:
-            raise InvalidInput("That is no request record.")
+async def _hashes_of(log: Log, session: str, seq: int) -> Mapping[str, str]:
+    """The artifacts of a request record, by their names."""
+    for entry in await log.read(session, Span(seq, seq)):
+        match CODEC.decode(entry):
+            case Requested(plan={"settings": dict(hashes)}):
+                return {name: x for name, x in hashes.items() if isinstance(x, str)}
+            case Requested():
+                return {}
+            case _:
+                pass
+    raise InvalidInput("That is no request record.")
 
 
-async def _stored(log: Log, hashes: Mapping[str, str]) -> AsyncIterator[tuple[str, bytes]]:
-    for name in _EXTRAS:
+async def _stored(
+    log: Log, hashes: Mapping[str, str], names: Iterable[str]
+) -> AsyncIterator[tuple[str, bytes]]:
+    for name in names:
         if name in hashes:
             with suppress(ArtifactNotFound):  # its hash alone was kept
                 yield name, (await log.artifact(hashes[name])).data
@@ -129,6 +132,92 @@ async def _stored(log: Log, hashes: Mapping[str, str]) -> AsyncIterator[tuple[st
 
 def _dialect_of(form: str) -> Dialect | None:
     return next((dialect for dialect in DIALECTS.values() if dialect.name == form), None)
+
+
+# The client's forms of messages.
+
+
+class _Form(NamedTuple):
+    seq: int
+    form: bytes | None
+    """None: as the log has it."""
+
+
+class _Order(NamedTuple):
+    """What one record says of the messages of its request."""
+
+    base: int
+    same: int
+    edited: bool
+    then: list[_Form]
+
+
+async def _ordered(
+    log: Log, session: str, seq: int, as_sent: Mapping[int, bytes]
+) -> list[bytes] | None:
+    """The messages in the client's forms, without marks; None if these were not kept."""
+    forms = await _forms(log, session, seq)
+    if forms is None:
+        return None
+    edited, items = forms
+    messages: list[bytes] = []
+    for source, form in items:
+        if form is not None:
+            messages.append(form)
+        elif edited and source in as_sent:
+            messages.append(as_sent[source])
+        else:
+            entries = await log.read(session, Span(source, source))
+            if not entries or entries[0].forgotten:
+                return None
+            messages.append(entries[0].body)
+    return messages
+
+
+async def _forms(log: Log, session: str, seq: int) -> tuple[bool, list[_Form]] | None:
+    """Which entry each message is of, and its form: from this record, and those it builds on."""
+    found: list[_Form] = []
+    order = last = await _order(log, session, seq)
+    if order is None or last is None:
+        return None
+    need = order.same
+    found = [*order.then]
+    for _ in range(MAX_DEPTH):
+        if not need:
+            return last.edited, found
+        order = await _order(log, session, order.base)
+        if order is None:
+            return None
+        own = order.then[: max(0, need - order.same)]
+        found = [*own, *found]
+        need = min(need, order.same)
+    return None
+
+
+async def _order(log: Log, session: str, seq: int) -> _Order | None:
+    try:
+        hashes = await _hashes_of(log, session, seq) if seq else {}
+    except InvalidInput:  # forgotten
+        return None
+    stored = {name: data async for name, data in _stored(log, hashes, ("order", "forms"))}
+    if len(stored) < 2:  # noqa: PLR2004 - both
+        return None
+    forms: JsonValue = from_json(stored["forms"])
+    payloads = [compact_json(form) for form in forms] if isinstance(forms, list) else []
+    match from_json(stored["order"]):
+        case {"base": int(base), "same": int(same), "edited": bool(edited), "then": list(then)}:
+            return _Order(base, same, edited, [*_then(then, payloads)])
+        case _:
+            return None
+
+
+def _then(items: list[JsonValue], forms: Sequence[bytes]) -> Iterator[_Form]:
+    for item in items:
+        match item:
+            case [int(seq), int(nth)]:
+                yield _Form(seq, None if nth == AS_LOGGED else forms[nth])
+            case _:
+                pass
 
 
 class _Mark(NamedTuple):
@@ -159,6 +248,9 @@ def _marks_in(dumped: bytes) -> Iterator[_Mark]:
                 yield _Mark(nth, places, compact_json(mark))
             case _:
                 pass
+
+
+# The whole body.
 
 
 def _assembled(dialect: Dialect, messages: Sequence[bytes], extras: Mapping[str, bytes]) -> bytes:
