@@ -65,7 +65,7 @@ class SentForms:
             edited: Whether the plan's edits were made.
         """
         keys = [hash(without_marks(message.payload)) for message in messages]
-        known = before == self._record and 0 < before and self._depth < MAX_DEPTH
+        known = before == self._record and before > 0 and self._depth < MAX_DEPTH
         same = _common(self._keys, keys) if known else 0
         order, forms = _difference(messages[same:], logged)
         kept = {"marks": _marks(messages)}
