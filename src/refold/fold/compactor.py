@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from refold.errors import FoldNotMade
 from refold.fold.extractive import extractive_summary, with_results
-from refold.fold.identifiers import identifiers
+from refold.fold.identifiers import names
 from refold.fold.job import Job, Steps
 from refold.fold.material import (
     Boundary,
@@ -276,7 +276,7 @@ def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter
 ) -> Preview:
     """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
-    shown_names = {*identifiers(summary.text)}
+    shown_names = {*names(summary.text)}
     lost = [name.name for name in summary.ledger if name.name not in shown_names]
     return Preview(
         boundary.spans,

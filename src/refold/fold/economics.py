@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from refold.fold.debt import Move, NextRequest, Rates
+from refold.view import Pace
 
 READ, WRITE, OUTPUT = 0.1, 1.25, 5.0
 """Of a token of input, in the prices of models whose prices are unknown: the commonest ones."""
@@ -51,22 +52,6 @@ class Tariff(NamedTuple):
         write = price if cache_write is None else cache_write
         answer = OUTPUT * price if output is None else output
         return cls(Rates(read / _MILLION, write / _MILLION), answer / _MILLION)
-
-
-class Pace(NamedTuple):
-    """What has been sent since a fold; of a session without one, from its first request on."""
-
-    fold: int = 0
-    """The newest fold's entry; 0 if there is none."""
-    requests: int = 0
-    tokens: int = 0
-    """Of all these requests together."""
-
-    def after(self, fold: int, tokens: int) -> "Pace":
-        """With one more request, while this fold was the newest one."""
-        if fold != self.fold:
-            return Pace(fold, 1, tokens)
-        return Pace(fold, self.requests + 1, self.tokens + tokens)
 
 
 class Outlook(NamedTuple):

@@ -144,7 +144,7 @@ class _BlockMaker:
             "user": user + self._heading if user else 0,
             "facts": total_tokens(self._facts),
             "account": total_tokens(self._account) + _count(self._texts, counter),
-            "names": counter.text("\n".join(name.name for name in self._ledger)),
+            "names": counter.text(" ".join(name.name for name in self._ledger)),
         }
         self.complete = False
         """Whether the last blocks left nothing out."""
@@ -167,10 +167,10 @@ class _BlockMaker:
         left = min(self._values.ledger_tokens, limit - counter.text(text) - _SPARE)
         names = fitting(self._ledger, counter, left, text)
         self.complete = sum(given.values()) == sum(wants.values())
-        wants["names"] = counter.text("\n".join(name.name for name in names)) if names else 0
-        # A name has no space and no line break: see `identifiers`.
+        wants["names"] = counter.text(" ".join(name.name for name in names)) if names else 0
+        # A name has no space and no line break: see `identifiers.names`.
         for heading, by_tools in ((_NAMES, False), (_TOOL_NAMES, True)):
-            blocks += block(heading, [", ".join(n.name for n in names if n.by_tools is by_tools)])
+            blocks += block(heading, [" ".join(n.name for n in names if n.by_tools is by_tools)])
         return blocks
 
 
