@@ -26,7 +26,7 @@ MAX_NAME = 120
 _MIN_NAME = 4
 _HALF_LIFE = 300  # messages
 _FADED = 10 * _HALF_LIFE
-_SAID_WEIGHT, _RETURNED_WEIGHT = 4.0, 1.0
+_SAID_WEIGHT, _RETURNED_WEIGHT, _OPAQUE_WEIGHT = 4.0, 1.0, 0.2
 
 # Which words count as identifiers was chosen so that LR-UIR reproduces the shares that were
 # measured earlier for the comparison policies. Use it to compare policies; its absolute value
@@ -58,10 +58,12 @@ def identifiers(text: str) -> list[str]:
 _WIDER = (
     re.compile(r"(?<![\w-])--[A-Za-z][\w-]*\w"),  # --no-verify
     re.compile(r"(?<![\w.])v?\d+(?:\.\d+)+(?:[-+]\w[\w.]*)?"),  # 1.26.0-rc.1
-    re.compile(r"(?<![\w@$.-])[@$]?[A-Za-z_]\w*(?:[.:@+#~-]+\w+)+"),  # os.path, step-7, main.go
+    re.compile(r"(?<![\w@$.-])[@$]?[A-Za-z_]\w*(?:[.@+#~-]+\w+)+"),  # os.path, step-7, main.go
 )
 _COMPOUND = re.compile(r"[a-z]+-[a-z]+")
 """A word of prose, mostly: well-known."""
+_OPAQUE = re.compile(r"v?\d+(?:\.\d+)*\S*|[0-9a-f]{7,40}|[\w.]+(?:-[\w.]+)+")
+"""Numbers, versions, hashes and ids. Results are full of them, and few are ever named again."""
 
 
 def names(text: str) -> list[str]:
@@ -115,7 +117,7 @@ def ledger(passages: Sequence[Passage], earlier: Sequence[Earlier] = ()) -> tupl
             break  # older names weigh next to nothing
         factor = fade(newer, passage.seq)
         for name, weight in _weights(passage).items():
-            add(name, weight * factor, passage.seq, by_tools=weight == _RETURNED_WEIGHT)
+            add(name, weight * factor, passage.seq, by_tools=weight < _SAID_WEIGHT)
     rounded = (name._replace(weight=round(name.weight, 4)) for name in found.values())
     return tuple(sorted(rounded, key=lambda name: (-name.weight, name.name))[:MAX_NAMES])
 
@@ -124,9 +126,11 @@ def _weights(passage: Passage) -> dict[str, float]:
     weights: dict[str, float] = {}
 
     def add(text: str, *, said: bool) -> None:
-        weight = _SAID_WEIGHT if said and not passage.delegated else _RETURNED_WEIGHT
+        own = said and not passage.delegated
         for name in names(text):
             if len(name) <= MAX_NAME:
+                returned = _OPAQUE_WEIGHT if _OPAQUE.fullmatch(name) else _RETURNED_WEIGHT
+                weight = _SAID_WEIGHT if own else returned
                 weights[name] = max(weight, weights.get(name, 0))
 
     for shape in passage.shapes:
@@ -144,6 +148,11 @@ def _weights(passage: Passage) -> dict[str, float]:
             case _:
                 add(text, said=False)
     return weights
+
+
+def all_names(passages: Iterable[Passage]) -> frozenset[str]:
+    """Every name that these messages show."""
+    return frozenset(name for passage in passages for name in _weights(passage))
 
 
 def _call_text(arguments: str) -> str:

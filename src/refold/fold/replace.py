@@ -6,7 +6,8 @@ words, the facts of the log, the model's account and the names in use: what one 
 others get.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import JsonValue
@@ -64,16 +65,19 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
     dropped: int | None = None,
     manual: bool = False,
     host: Mapping[str, JsonValue] | None = None,
+    kept: Container[str] = (),
     marker: str = MARKER,
 ) -> Summary:
     """The summary, with the messages that show it as the profile says.
 
     `dropped` is how many messages it takes out of the next request, including earlier summaries;
-    by default, all that it replaces. `marker` is for a summary in a message of its own.
+    by default, all that it replaces. `marker` is for a summary in a message of its own. The names
+    in `kept` are shown elsewhere in requests.
     """
+    new = replace(summary, ledger=tuple(name for name in summary.ledger if name.name not in kept))
     if values.placement == "replacement":
         opening = _OPENING.format(count=summary.messages, hint=_recall_hint(host or {}))
-        blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
+        blocks = [opening, *_blocks(new, values, counter, opening, host or {})]
         return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
     form = COMPACTED if paired else marker
@@ -86,7 +90,7 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
         blocks = _within([summary.words, *results], counter, room)
         blocks += [hint.strip()] if hint else []
     else:
-        blocks = [_RECORD + hint, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
+        blocks = [_RECORD + hint, *_blocks(new, values, counter, f"{opening}{_RECORD}", {})]
     text = plain(form.format(count=count, text="\n\n".join(blocks)))
     prompt = SummaryMessage("prompt", text)
     if paired:
