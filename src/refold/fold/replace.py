@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from refold.fold.facts import EARLIER
-from refold.fold.identifiers import fitting
+from refold.fold.identifiers import fitting, names
 from refold.fold.lines import (
     account_lines,
     block,
@@ -22,6 +22,7 @@ from refold.fold.lines import (
     result_block,
     total_tokens,
 )
+from refold.fold.regions import region_block
 from refold.fold.summary import Summary, SummaryMessage, clipped, fair_clip, quoted, sound
 from refold.fold.user_words import UserLines
 from refold.view import Counter, Fold
@@ -74,10 +75,14 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
     by default, all that it replaces. `marker` is for a summary in a message of its own. The names
     in `kept` are shown elsewhere in requests.
     """
-    new = replace(summary, ledger=tuple(name for name in summary.ledger if name.name not in kept))
+    regions = region_block(summary.regions, counter, values.region_tokens)
+    elsewhere = {*names(regions)}
+    listed = (one for one in summary.ledger if not (one.name in kept or one.name in elsewhere))
+    new = replace(summary, ledger=tuple(listed))
     if values.placement == "replacement":
         opening = _OPENING.format(count=summary.messages, hint=_recall_hint(host or {}))
         blocks = [opening, *_blocks(new, values, counter, opening, host or {})]
+        blocks += [regions] if regions else []
         return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
     form = COMPACTED if paired else marker
@@ -91,6 +96,7 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
         blocks += [hint.strip()] if hint else []
     else:
         blocks = [_RECORD + hint, *_blocks(new, values, counter, f"{opening}{_RECORD}", {})]
+    blocks += [regions] if regions else []
     text = plain(form.format(count=count, text="\n\n".join(blocks)))
     prompt = SummaryMessage("prompt", text)
     if paired:
@@ -169,12 +175,12 @@ class _BlockMaker:
         blocks[:0] = block(_USER, lines)
         text = "\n\n".join([self._opening, *blocks])
         left = min(self._values.ledger_tokens, limit - counter.text(text) - _SPARE)
-        names = fitting(self._ledger, counter, left, text)
+        listed = fitting(self._ledger, counter, left, text)
         self.complete = sum(given.values()) == sum(wants.values())
-        wants["names"] = counter.text(" ".join(name.name for name in names)) if names else 0
+        wants["names"] = counter.text(" ".join(name.name for name in listed)) if listed else 0
         # A name has no space and no line break: see `identifiers.names`.
         for heading, by_tools in ((_NAMES, False), (_TOOL_NAMES, True)):
-            blocks += block(heading, [" ".join(n.name for n in names if n.by_tools is by_tools)])
+            blocks += block(heading, [" ".join(n.name for n in listed if n.by_tools is by_tools)])
         return blocks
 
 

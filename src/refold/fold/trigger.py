@@ -199,6 +199,7 @@ def sized(profile: Profile, room: int) -> Fold:
             "keep": keep,
             "max_tokens": max(_MIN_TOKENS, int(values.max_tokens * share)),
             "ledger_tokens": int(values.ledger_tokens * share),
+            "region_tokens": int(values.region_tokens * share),
             "user_chars": int(values.user_chars * share),
         }
     )
@@ -214,7 +215,9 @@ def smaller_than(values: Fold, replaced: int) -> Fold:
     if values.ground == "report" or replaced <= 0:
         return values
     most = max(_MIN_TOKENS, int(_MAX_SHOWN * replaced))
-    return values.model_copy(update={"max_tokens": min(values.max_tokens, most)})
+    shown = min(values.max_tokens, most)
+    regions = min(values.region_tokens, most - shown)
+    return values.model_copy(update={"max_tokens": shown, "region_tokens": regions})
 
 
 def while_folding(profile: Profile) -> Profile:

@@ -202,6 +202,11 @@ class Fold(Values):
     ledger_tokens: Policy[int] = Field(
         default=4_500, ge=0, description="Of that, for names of what was folded."
     )
+    region_tokens: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Beside that, for regions of files that are being worked on, letter by letter.",
+    )
     user_chars: Policy[int] = Field(
         default=12_000,
         ge=0,
@@ -586,6 +591,7 @@ BALANCED = Profile(
         # Only `max_tokens` limits the user's words: what names and facts leave of it is theirs.
         max_tokens=12_000,
         ledger_tokens=8_000,
+        region_tokens=20_000,
         user_chars=40_000,
         user_messages=1_000,
         user_clip=40_000,
