@@ -48,8 +48,7 @@ REWRITTEN = (
     "docs/index.md",
     "docs/coding-agents/wrap.md",
     "docs/concepts",
-    "docs/memory/board.md",
-    "docs/memory/recall.md",
+    "docs/memory",
     "docs/pydantic-ai",
     *(
         f"docs/gateway/{name}.md"
