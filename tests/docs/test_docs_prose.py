@@ -48,6 +48,7 @@ REWRITTEN = (
     "docs/index.md",
     "docs/coding-agents/wrap.md",
     "docs/concepts",
+    "docs/help",
     "docs/memory",
     "docs/pydantic-ai",
     *(
