@@ -51,6 +51,8 @@ REWRITTEN = (
     "docs/help",
     "docs/memory",
     "docs/pydantic-ai",
+    "docs/start/tutorial.md",
+    "docs/start/when-you-dont-need-it.md",
     *(
         f"docs/gateway/{name}.md"
         for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")
