@@ -44,11 +44,14 @@ STIFF = {
     r"normalis|serialis|cancell(?:ed|ing)|analys(?:e[sd]?|ing))\w*\b",
 }
 REWRITTEN = (
+    "GLOSSARY.md",
+    "PACKAGE.md",
     "examples/README.md",
     "docs/index.md",
     "docs/coding-agents/wrap.md",
     "docs/concepts",
     "docs/help",
+    "docs/library",
     "docs/memory",
     "docs/pydantic-ai",
     "docs/start/tutorial.md",
