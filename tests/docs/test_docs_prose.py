@@ -51,11 +51,7 @@ REWRITTEN = (
     "docs/memory/board.md",
     "docs/memory/recall.md",
     "docs/pydantic-ai",
-    *(
-        f"docs/gateway/{name}.md"
-        for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")
-    ),
-    *("docs/gateway/outages.md", "docs/gateway/security.md"),
+    "docs/gateway",
 )
 """Pages and folders whose prose is held to the list."""
 
