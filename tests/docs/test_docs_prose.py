@@ -51,6 +51,7 @@ REWRITTEN = (
     "docs/memory/board.md",
     "docs/memory/recall.md",
     "docs/pydantic-ai",
+    "docs/chat",
     "docs/gateway",
 )
 """Pages and folders whose prose is held to the list."""
