@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Final
@@ -88,11 +89,11 @@ async def _serve(store: str, tenant: str, session: str | None, port: int | None)
         import uvicorn  # noqa: PLC0415 - optional
 
         app = server.streamable_http_app(stateless_http=True, json_response=True)
-        config = uvicorn.Config(app, port=port, log_level="error", access_log=False, ws="none")
-        sock = config.bind_socket()
-        where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-        typer.echo(json.dumps({"address": where}))
-        await uvicorn.Server(config).serve(sockets=[sock])
+        config = uvicorn.Config(app, log_level="error", access_log=False, ws="none")
+        with socket.create_server(("127.0.0.1", port)) as sock:
+            where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+            typer.echo(json.dumps({"address": where}))
+            await uvicorn.Server(config).serve(sockets=[sock])
 
 
 async def _recent(log: Log) -> Sequence[str]:
