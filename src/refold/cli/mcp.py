@@ -17,7 +17,7 @@ from refold.cli.options import (
     session_names,
 )
 from refold.cli.outcome import exit_on_error, require_extra
-from refold.errors import SessionNotFound
+from refold.errors import InvalidInput, SessionNotFound
 from refold.log import DEFAULT_TENANT, Log
 
 _MAX_RECENT: Final = 16
@@ -90,10 +90,19 @@ async def _serve(store: str, tenant: str, session: str | None, port: int | None)
 
         app = server.streamable_http_app(stateless_http=True, json_response=True)
         config = uvicorn.Config(app, log_level="error", access_log=False, ws="none")
-        with socket.create_server(("127.0.0.1", port)) as sock:
+        with _listening(port) as sock:
             where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
             typer.echo(json.dumps({"address": where}))
             await uvicorn.Server(config).serve(sockets=[sock])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise InvalidInput(
+            f"The port {port} cannot be used: {error.strerror}.", "Choose another with --port."
+        ) from error
 
 
 async def _recent(log: Log) -> Sequence[str]:
