@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
@@ -101,7 +102,8 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise InvalidInput(
-            f"The port {port} cannot be used: {error.strerror}.", "Choose another with --port."
+            f"Port {port} cannot be used: {os.strerror(error.errno or 0)}.",
+            "Choose another with --port.",
         ) from error
 
 
