@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -71,8 +72,7 @@ def wrap(  # noqa: PLR0913 - an option each
     Example: refold wrap claude
     """
     with exit_on_error(), require_extra("wrap"):
-        import uvicorn  # noqa: F401, PLC0415 - the gateway's process needs it, and others with it
-
+        import_module("uvicorn")  # the gateway's process needs it, and what comes with it
         name, *arguments = command
         agent = agent_for(name)
         program = shutil.which(name)
