@@ -44,6 +44,9 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "show": _Command("sessions", "show", "Read a session."),
         "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
+        "receipt": _Command(
+            "receipt", "receipt", "Compare what was billed with sending everything."
+        ),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
     },
@@ -51,7 +54,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "config": _Command("config", "config", "Show the settings and their origin, or set one."),
         "trust": _Command("trust", "trust", "Let a folder's project files set more."),
         "export": _Command("transfer", "export", "Write a session to a file."),
-        "import": _Command("transfer", "import_", "Read a session from a file."),
+        "import": _Command("transfer", "import_", "Read sessions: a file, or other programs'."),
         "forget": _Command("store", "forget", "Erase a session, or entries of it, for good."),
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },

@@ -186,6 +186,12 @@ def setting_values(ctx: typer.Context, incomplete: str) -> list[str]:
     return _matches((value for value in values if isinstance(value, str)), incomplete)
 
 
+def programs(incomplete: str) -> list[str]:
+    from refold.transcripts.programs import PROGRAMS  # noqa: PLC0415 - slow
+
+    return _matches((*PROGRAMS, "all"), incomplete)
+
+
 def forms(incomplete: str) -> list[str]:
     return _matches(_FORMS, incomplete)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Annotated, Final, NamedTuple
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, Protocol
 
 import typer
 
@@ -30,7 +31,17 @@ from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
 from refold.exports.moments import MessageMoment, Moment, day_and_time, moments
 from refold.fold.checkpoints import checkpoints
-from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
+from refold.log import (
+    CODEC,
+    DEFAULT_TENANT,
+    Log,
+    Message,
+    Origin,
+    Requested,
+    SessionInfo,
+    SessionPage,
+    Span,
+)
 from refold.log.entry import check_name
 from refold.log.text import placed_words
 from refold.memory.board import conversations
@@ -40,6 +51,7 @@ from refold.session.explain import explanation
 from refold.terminal_text import Piece, columns, counted, first_words, padded, wrapped
 
 _MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
+_PAGE = 200
 _FIRST_ENTRIES = 6  # that are searched for the opening
 _PREVIEW = 200
 _EXCERPT_LINES = 3
@@ -60,6 +72,12 @@ class Listed:
     """The first prompt, where the session has no title."""
 
 
+class _List(Protocol):
+    """Lists sessions, a page at a time."""
+
+    async def __call__(self, *, limit: int, page: str | None = None) -> SessionPage: ...
+
+
 class _Column(NamedTuple):
     head: str
     width: int
@@ -72,6 +90,14 @@ def sessions(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option(
             "--search", "-s", metavar="TEXT", help="Only those with these words, or so named."
+        ),
+    ] = None,
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            metavar="DIR",
+            help="Only those that worked in this folder, or below it, in any program.",
         ),
     ] = None,
     limit: Annotated[
@@ -92,14 +118,21 @@ def sessions(  # noqa: PLR0913 - an option each
     with instructions, tools and the newest answer. Folds are those that `/unfold` can open. Model
     and profile are those of the last request.
 
+    With --cwd, the program and the branch are shown, too: of sessions from `refold chat` and of
+    those that `refold import --from` brought.
+
     Example: refold sessions --search parcel
+
+    Example: refold sessions --cwd .
     """
+    folder = cwd and cwd.resolve()
 
     async def list_() -> tuple[list[Listed], bool]:
         try:
             async with log_to_read(store, tenant, gone="It is gone for good.") as log:
                 listed = log.sessions if internal else partial(conversations, log)
-                page = await listed(search=search, limit=limit)
+                listed = partial(listed, search=search)
+                page = await (_within(folder, listed, limit) if folder else listed(limit=limit))
                 found = [await _listed(log, info) for info in page.sessions]
         except SessionNotFound:  # your own store is not there yet
             return [], False
@@ -110,13 +143,44 @@ def sessions(  # noqa: PLR0913 - an option each
         if as_json:
             _print_json([_session_json(session) for session in found])
         elif not found:
-            typer.echo(f"No session has {search!r} in it." if search else "No sessions yet.")
-            if not search and tenant == DEFAULT_TENANT:
+            typer.echo(_nothing(search, cwd))
+            if not search and cwd is None and tenant == DEFAULT_TENANT:
                 typer.echo(BEGIN, err=True)
         else:
-            print_lines(table(found, terminal_width(), int(time.time() * 1000)))
+            now = int(time.time() * 1000)
+            print_lines(table(found, terminal_width(), now, origins=cwd is not None))
             if more:
                 typer.echo(f"\nThere are more: refold sessions --limit {2 * limit}", err=True)
+
+
+def _nothing(search: str | None, cwd: Path | None) -> str:
+    what = f" has {search!r} in it" if search else ""
+    if cwd is None:
+        return f"No session{what}." if what else "No sessions yet."
+    where = f"No session that worked in {str(cwd.resolve())!r}"
+    return f"{where}{what}." if what else f"{where} is known."
+
+
+async def _within(folder: Path, listed: _List, limit: int) -> SessionPage:
+    """The newest sessions that worked in the folder or below it."""
+    found: list[SessionInfo] = []
+    page: str | None = None
+    while True:
+        each = await listed(limit=_PAGE, page=page)
+        for info in each.sessions:
+            worked = info.origin.folder if info.origin else None
+            if worked and Path(worked).is_absolute() and _is_in(Path(worked), folder):
+                found.append(info)
+        page = each.next
+        if page is None or len(found) > limit:
+            return SessionPage(
+                tuple(found[:limit]), page or (str(limit) if found[limit:] else None)
+            )
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    """Whether a folder, which may be gone by now or a link, is the other or lies below it."""
+    return path.is_relative_to(folder) or path.resolve().is_relative_to(folder)
 
 
 def _print_json(value: object) -> None:
@@ -170,17 +234,20 @@ _COLUMNS: Final = (
     _Column("model", 28),
     _Column("profile", 8),
 )
-_DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens")
+_ORIGINS: Final = (_Column("program", 8), _Column("branch", 24))
+_DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens", "branch")
 
 
-def table(found: Sequence[Listed], width: int, now: int) -> list[list[Piece]]:
+def table(
+    found: Sequence[Listed], width: int, now: int, *, origins: bool = False
+) -> list[list[Piece]]:
     """The sessions as lines with columns, as many as there is room for."""
     rows = [_cells(session, now) for session in found]
     widest = {name: max(columns(row[name]) for row in rows) for name in rows[0]}
     name = _Column("session", max(7, min(_MAX_NAME, widest["session"])))
     shown = [
         column._replace(width=max(len(column.head), min(column.width, widest[column.head])))
-        for column in _COLUMNS
+        for column in ((*_ORIGINS, *_COLUMNS) if origins else _COLUMNS)
     ]
     for dropped in _DROPPED_FIRST:
         if _room(width, [name, *shown]) >= min(widest["title"], _MIN_TITLE):
@@ -209,7 +276,10 @@ def _line(shown: Sequence[_Column], row: dict[str, str]) -> str:
 
 def _cells(session: Listed, now: int) -> dict[str, str]:
     info, model = session.info, session.model or NOTHING
+    origin = info.origin or Origin(NOTHING)
     return {
+        "program": first_words(origin.program, 8),
+        "branch": first_words(origin.branch or NOTHING, 24),
         "session": first_words(info.session, _MAX_NAME),
         "title": first_words(info.title or session.opening, _MAX_TITLE),
         "last used": ago(info.updated_at, now),
@@ -359,11 +429,18 @@ def _transcript(
     lines: list[Line] = [
         [Piece(first_words(info.title or info.session, width), "strong")],
         [Piece(first_words(" · ".join(facts), width), "faint")],
-        [],
     ]
+    if info.origin is not None:
+        lines.append([Piece(first_words(_origin(info.origin), width), "faint")])
+    lines.append([])
     if not complete:
         messages = counted(sum(isinstance(one, MessageMoment) for one in found), "message")
         notice = f"… earlier ones are left out; there are {messages} in all"
         lines += [[Piece(notice, "faint")], []]
     lines += lines_of(shown, found, width, lambda at: ago(at, now))
     return lines
+
+
+def _origin(origin: Origin) -> str:
+    branch = origin.branch and f"branch {origin.branch}"
+    return " · ".join(filter(None, (f"from {origin.program}", origin.folder, branch)))

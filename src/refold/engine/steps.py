@@ -235,7 +235,8 @@ class LoggedSteps:
 
     def _draft(self, name: str, result: JsonValue) -> Draft:
         try:
-            draft = self._author.draft(FoldStepped(self._job.fold, name, result))
+            spent = result.get("spent") if isinstance(result, dict) else None
+            draft = self._author.draft(FoldStepped(self._job.fold, name, result, spent))
         except PydanticSerializationError as error:
             raise InvalidInput(
                 f"What step {name!r} gave is no JSON.", "Return JSON values and sound text."

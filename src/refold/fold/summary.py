@@ -217,6 +217,8 @@ class Summary:
     """The result of the check, if a model was asked for the summary."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     """Tokens that writing it used, as its provider counts them, and the number of calls."""
+    cost: float | None = None
+    """Dollars that writing it cost, if a model was asked and its prices were known."""
     request: str = ""
     """The provider's id of the newest answer that it was written with."""
     shown: tuple[SummaryMessage, ...] = ()

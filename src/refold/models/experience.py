@@ -34,6 +34,8 @@ _LESS: Final = 0.9
 _MAX_MODELS: Final = 256  # their names come from clients
 
 
+_ADDED: Final = re.compile(r'\["(?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+"')
+"""How such a definition begins where it is the list that Pydantic AI's tools are counted as."""
 _RECALL: Final = re.compile(r'"name"\s*:\s*"((?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+)"')
 
 
@@ -93,6 +95,8 @@ class Setup:
     """The model's instructions, as text."""
     recall: tuple[str, ...] = ()
     """The names of recall's tools, as the model is shown them."""
+    added: int = 0
+    """Tokens of the definitions of recall's tools, which the agent has because of Refold."""
 
     @classmethod
     def of(
@@ -122,7 +126,10 @@ class Setup:
         }
         prices = facts_of(model, models).prices
         recall = tuple(name for text in definitions for name in recall_names(text))
-        return cls(model, counter, budget, profile, prices, hashes, instructions, recall)
+        own = [text for text in definitions if _RECALL.search(text) or _ADDED.match(text)]
+        marks = family_of(model).marks
+        added = tools_tokens(counter, own, marks) - (marks.tools if own else 0)
+        return cls(model, counter, budget, profile, prices, hashes, instructions, recall, added)
 
     def within(self, learned: int) -> "Setup":
         return replace(self, budget=self.budget._replace(learned=learned))

@@ -375,6 +375,8 @@ def summary_cost(body: JsonValue, models: Overrides) -> float | None:
     summary = parse(body)
     if not summary.usage:
         return 0.0
+    if summary.cost is not None:
+        return summary.cost
     usage = summary.usage
     reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
     return cost_of(reported, facts_of(summary.by, models).prices)

@@ -21,6 +21,7 @@ from refold.log import (
     Log,
     Mark,
     Opened,
+    Origin,
     Requested,
     Running,
     SessionInfo,
@@ -52,6 +53,7 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
     author: Author,
     title: str | Title | None = None,
     owner: str | None = None,
+    origin: Origin | None = None,
 ) -> SessionInfo:
     """The session of that name; a new one where there is none and a format is given."""
     try:
@@ -61,7 +63,7 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
             raise
         wire_for(format)  # a session has its format for life, so an unknown one is refused
         with suppress(Conflict):  # another process began it at this moment
-            entry = opening_entry(format, profile, title, owner)
+            entry = opening_entry(format, profile, title, owner, origin)
             await log.append(name, [author.draft(entry)], expected=0)
         info = await log.info(name)
     check_format(name, info.format, format)
@@ -73,12 +75,13 @@ def opening_entry(
     profile: str,
     title: str | Title | None,
     owner: str | None = None,
+    origin: Origin | None = None,
 ) -> Opened:
     match title:
         case Title(text, source):
-            return Opened(format, profile, text, source, owner)
+            return Opened(format, profile, text, source, owner, origin)
         case _:
-            return Opened(format, profile, title, owner=owner)
+            return Opened(format, profile, title, owner=owner, origin=origin)
 
 
 def check_format(name: str, actual: str, expected: str | None) -> None:

@@ -33,6 +33,7 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Gemini CLI"
+PROGRAM = "gemini"
 
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _ROLES = frozenset({"user", "model"})
@@ -63,7 +64,7 @@ def contents_of(value: JsonValue) -> list[Json] | None:
 
 def parse_gemini(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    builder = TranscriptBuilder()
+    builder = TranscriptBuilder(PROGRAM)
     for record in _latest(records, builder):
         _take(record, builder)
     return builder.recording(name)
@@ -71,7 +72,7 @@ def parse_gemini(records: Iterable[Json], name: str) -> Recording:
 
 def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
     """The session that a list of contents holds, as the API takes it and as older files have it."""
-    builder = TranscriptBuilder()
+    builder = TranscriptBuilder(PROGRAM)
     calls = _OpenCalls()
     for turn in contents:
         parts = [part for part in items(turn, "parts") if isinstance(part, dict)]
@@ -107,6 +108,7 @@ def _latest(records: Iterable[Json], builder: TranscriptBuilder) -> list[Json]:
         elif "type" in record:
             messages[string(record, "id") or f"#{number}"] = record
         else:
+            builder.note_origin(id=string(record, "sessionId"))
             builder.skipped["metadata"] += 1
     return [*messages.values()]
 

@@ -40,8 +40,8 @@ from refold.cli.chat.tools.files import file_tools
 from refold.cli.left_out import left_out_notice
 from refold.cli.options import store_at, where_is
 from refold.errors import InvalidInput, NoModel, RefoldError, SessionNotFound
-from refold.log import DEFAULT_TENANT, Log, SessionInfo
-from refold.memory import branch_of
+from refold.log import DEFAULT_TENANT, Log, Origin, SessionInfo
+from refold.memory import branch_of, checked_out
 from refold.memory.consolidation import is_worth_reading
 from refold.models import ModelSettings
 from refold.settings import Settings, Source, load_settings
@@ -114,6 +114,7 @@ async def chat_setup(
             toolsets=[*toolsets, *mcp_tools],
             own=own,
             tenant=options.tenant,
+            origin=await asyncio.to_thread(_origin),
             branch=await asyncio.to_thread(branch_of, Path.cwd()) if options.board else None,
             notify=notify,
         )
@@ -123,6 +124,12 @@ async def chat_setup(
         if stored is not None and not now.same(stored):
             change = answers_here(now, stored)
         yield ChatSetup(parts, choice, name, change)
+
+
+def _origin() -> Origin:
+    """Where a new session is begun, for `refold sessions --cwd`."""
+    folder = Path.cwd()
+    return Origin("refold", folder=str(folder), branch=checked_out(folder) or None)
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.exports.moments import counted
 from refold.fold.events import CompactionComplete, CompactionStart, CompactionWait
 from refold.integrations.pydantic_ai import Refold
-from refold.log import Log, Store
+from refold.log import Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
 from refold.session import AnyEvent, Compacted, Filled, Session, SessionCost, session_cost
@@ -97,6 +97,7 @@ class Parts:
     toolsets: Sequence[AbstractToolset[Any]] = field(default_factory=tuple)
     own: Refold | None = None  # the memory that the agent has already
     tenant: str = DEFAULT_TENANT
+    origin: Origin | None = None
     branch: Branch | None = None  # whose board new sessions receive
     notify: Callable[[str], None] = lambda _: None  # shows the person a sentence
     resume: Callable[[str], str] | None = None  # a session's command, where none are typed
@@ -425,6 +426,7 @@ class Conversation:
             models=settings.models,
             tenant=parts.tenant,
             board=parts.branch,
+            origin=parts.origin,
             late_prompts=self._take_late,
             watch=self._watch,
             permit=self._not_permitted,

@@ -28,7 +28,7 @@ from refold.integrations.pydantic_ai.sessions import (
     ModelUse,
     NewEngine,
 )
-from refold.log import MAIN_SCOPE, Log, Store
+from refold.log import MAIN_SCOPE, Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import (
     Board,
@@ -79,6 +79,7 @@ class Refold(AbstractCapability[Any]):
         wait: float = 300.0,
         before: Hook | None = None,
         host: Host = dict,
+        origin: Origin | None = None,
         late_prompts: LatePrompts | None = None,
         watch: Watch | None = None,
         permit: Permit | None = None,
@@ -101,6 +102,7 @@ class Refold(AbstractCapability[Any]):
             wait: Seconds that a run waits for another run of its conversation to end.
             before: Runs before each fold and may refuse it.
             host: What your program knows about the current work, for the summaries.
+            origin: The name of your program and where it works, kept with new conversations.
             late_prompts: Given a conversation's id, returns prompts that came during a fold.
             watch: Called with each event of any conversation, between runs too.
             permit: Finds the user's message that permits a call of a tool that needs permission.
@@ -128,6 +130,7 @@ class Refold(AbstractCapability[Any]):
             wait=wait,
             before=before,
             host=host,
+            origin=origin,
             write=self._by_model() if by_model else None,
             remember=remembering(sink) if (sink := memory or daily) is not None else None,
             watch=watch,
