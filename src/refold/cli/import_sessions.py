@@ -24,14 +24,13 @@ from refold.log import Log
 from refold.settings import load_settings
 from refold.terminal_text import counted
 from refold.transcripts.log_import import import_recording, without_last_answer
-from refold.transcripts.programs import PROGRAMS, files_in, read_session
+from refold.transcripts.programs import PROGRAMS, SessionFile, files_in, read_sessions
 
 ALL: Final = "all"
 _QUIET_SECONDS: Final = 10
 """A file that was written less long ago may have an answer that is not whole."""
-_MAX_REPORTED: Final = 5
 _MB: Final = 1_000_000
-_SUFFIXES: Final = frozenset({".json", ".jsonl"})
+_SUFFIXES: Final = frozenset({".json", ".jsonl", ".db"})
 
 
 @dataclass
@@ -140,47 +139,51 @@ async def import_all(found: Sequence[Source], address: str, tenant: str) -> list
 
 async def _import(log: Log, source: Source, profile: str) -> ImportReport:
     report = ImportReport(source.program)
-    for path in _with_progress(source):
-        modified = _modified(path)
-        file = read_session(path)
-        report.broken += file.broken
-        recording, why = file.recording, file.why
-        if recording is None or recording.origin is None or why:
-            report.unread.append({"file": str(path), "why": why})
-            continue
-        if recording.origin.program != source.program:
-            why = f"it is of {PROGRAMS[recording.origin.program].name}"
-            report.unread.append({"file": str(path), "why": why})
-            continue
-        if time.time() - modified < _QUIET_SECONDS:
-            report.active += 1
-            recording = without_last_answer(recording)
-            if not recording.messages:
-                continue
-        try:
-            outcome = await import_recording(
-                log, recording, profile=profile, modified=int(modified * 1000)
-            )
-        except SessionForgotten:
-            report.forgotten += 1
-            continue
-        except SessionExists as error:
-            report.unread.append({"file": str(path), "why": error.what})
-            continue
-        report.messages += outcome.messages
-        report.new += outcome.new
-        report.grown += bool(outcome.messages) and not outcome.new
-        report.unchanged += not outcome.messages and not outcome.new
+    for file in _with_progress(source):
+        await _import_file(log, file, profile, report)
     return report
 
 
-def _with_progress(source: Source) -> Iterator[Path]:
-    """The files; a terminal shows how many of them are done."""
+async def _import_file(log: Log, file: SessionFile, profile: str, report: ImportReport) -> None:
+    report.broken += file.broken
+    recording, why = file.recording, file.why
+    if recording is None or recording.origin is None or why:
+        report.unread.append({"file": str(file.path), "why": why})
+        return
+    if recording.origin.program != report.program:
+        why = f"it is of {PROGRAMS[recording.origin.program].name}"
+        report.unread.append({"file": str(file.path), "why": why})
+        return
+    if time.time() - file.modified < _QUIET_SECONDS:
+        report.active += 1
+        recording = without_last_answer(recording)
+        if not recording.messages:
+            return
+    try:
+        modified = int(file.modified * 1000)
+        outcome = await import_recording(log, recording, profile=profile, modified=modified)
+    except SessionForgotten:
+        report.forgotten += 1
+        return
+    except SessionExists as error:
+        report.unread.append({"file": str(file.path), "why": error.what})
+        return
+    report.messages += outcome.messages
+    report.new += outcome.new
+    report.grown += bool(outcome.messages) and not outcome.new
+    report.unchanged += not outcome.messages and not outcome.new
+
+
+def _with_progress(source: Source) -> Iterator[SessionFile]:
+    """The sessions; a terminal shows how much is done."""
     name, total = PROGRAMS[source.program].name, len(source.files)
     for number, path in enumerate(source.files, 1):
-        if sys.stderr.isatty():
-            typer.echo(f"\r{name}: {number:,} of {total:,}", err=True, nl=False)
-        yield path
+        for nth, file in enumerate(read_sessions(path), 1):
+            if sys.stderr.isatty():
+                sessions = f", session {nth:,}" if nth > 1 else ""
+                line = f"\r\x1b[K{name}: file {number:,} of {total:,}{sessions}"
+                typer.echo(line, err=True, nl=False)
+            yield file
     if sys.stderr.isatty():
         typer.echo("\r\x1b[K", err=True, nl=False)
 
@@ -192,12 +195,6 @@ def _short(path: Path) -> str:
 def _size(path: Path) -> int:
     with suppress(OSError, ValueError):
         return path.stat().st_size
-    return 0
-
-
-def _modified(path: Path) -> float:
-    with suppress(OSError, ValueError):
-        return max(0, path.stat().st_mtime)
     return 0
 
 
@@ -239,8 +236,6 @@ def problems(report: ImportReport) -> Iterator[str]:
     """What could not be read."""
     if report.broken:
         yield f"Passed over: {counted(report.broken, 'line')} that hold no JSON object."
-    for unread in report.unread[:_MAX_REPORTED]:
-        yield f"Not imported: {unread['file']}: {unread['why']}."
-    more = len(report.unread) - _MAX_REPORTED
-    if more > 0:
-        yield f"Not imported: {counted(more, 'file')} more; --json lists all."
+    if report.unread:
+        files = counted(len(report.unread), "file")
+        yield f"Skipped {files} without a session of this program; --json says why."
