@@ -203,7 +203,8 @@ def lab(  # noqa: PLR0913 - the choices that there are
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
     Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
-    OpenAI chats, and what `refold export` wrote; finds the format by itself. Nothing is sent anywhere, no model is asked.
+    OpenAI chats, and what `refold export` wrote; finds the format by itself. Nothing is sent
+    anywhere, no model is asked.
 
     Example: refold lab ~/.claude/projects
     """
