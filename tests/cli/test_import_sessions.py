@@ -290,7 +290,7 @@ def test_an_imported_session_is_continued_in_a_chat(terminal, home):
         named = ("--base-url", server.url, "-m", "local")
         done = terminal.run("chat", "--resume", "claude-s", *named, "-p", "Which one?")
         assert done.returncode == 0, done
-        sent = json.dumps(server.received[-1])
+        sent = json.dumps(server.received[-1].body)
         assert "Question 1." in sent
         assert "No. 1" in sent
         terminal.run("chat", "mine", *named, "-p", "Hi")

@@ -18,6 +18,7 @@ from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
 from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
 from refold.log.kinds import Forgotten
+from refold.log.kinds import Origin as ProgramOrigin
 from refold.memory import daily_notes
 from refold.models.catalog import ModelSettings, Overrides
 from refold.models.experience import Experiences, Setup, recall_names
@@ -134,7 +135,7 @@ _MUST_EXIST: Final = Opening()
 class GatewaySessions:
     """The sessions of all tenants in one store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last three have a default
         self,
         store: Store,
         profile: Profile,
@@ -142,11 +143,14 @@ class GatewaySessions:
         *,
         max_idle: int = MAX_IDLE,
         author: Author | None = None,
+        origin: ProgramOrigin | None = None,
     ) -> None:
+        """`origin` is kept with new sessions, where one program begins them all."""
         self._store = store
         self.profile = profile
         self._new_engine = engine
         self._author = author or Author()
+        self._origin = origin
         self.pool: SessionPool[GatewaySession] = SessionPool(max_idle=max_idle)
 
     def log(self, tenant: str) -> Log:
@@ -223,6 +227,7 @@ class GatewaySessions:
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,
+            origin=self._origin,
             new=opening.new,
         )
         opened = GatewaySession(session)
@@ -256,7 +261,13 @@ class GatewaySessions:
         except SessionForgotten:
             if opening.format is None:
                 raise
-            first = opening_entry(opening.format, self.profile.name, opening.title(), opening.owner)
+            first = opening_entry(
+                opening.format,
+                self.profile.name,
+                opening.title(),
+                opening.owner,
+                self._origin,
+            )
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)
         return True
