@@ -162,3 +162,50 @@ async def test_what_was_forgotten_is_not_made_again(world):
     await w.log.forget(session, Span(2, 2))
     with pytest.raises(Unrebuildable):
         await sent_body(w.log, session, seq)
+
+
+async def test_an_answer_that_comes_back_in_another_form_is_kept_once(world):
+    w, said, bodies = world(), ["hi"], []
+    for nth in range(6):
+        body = body_of(MESSAGES, *said)  # answers come back as texts, not as they were given
+        session, seq = await send(w, MESSAGES, body)
+        bodies.append((seq, body))
+        said += ["Hello there.", f"on {nth}"]
+    for seq, body in bodies:
+        made = await sent_body(w.log, session, seq)
+        assert (made.state, json.loads(made.body)) == ("exact", body)
+    records = [x for x in await w.log.read(session) if x.kind == "request"]
+    assert [len(each.attached) for each in records[1:]] == [1, 0, 0, 0, 0]  # all have the same form
+
+
+async def test_the_forms_go_on_after_a_restart_and_over_many_requests(world):
+    store, said, bodies = None, ["hi"], []
+    for _ in range(3):
+        w = world(store=store)
+        store = w.store
+        for nth in range(30):
+            body = body_of(MESSAGES, *said)
+            session, seq = await send(w, MESSAGES, body)
+            bodies.append((seq, body))
+            said += ["Hello there.", f"on {nth}"]
+        await w.aclose()
+    for seq, body in bodies:
+        made = await sent_body(store.log(), session, seq)
+        assert (made.state, len(json.loads(made.body)["messages"])) == (
+            "exact",
+            len(body["messages"]),
+        )
+
+
+async def test_with_a_form_forgotten_the_rest_is_respelled_and_says_so(world):
+    w, said = world(), ["hi"]
+    for nth in range(3):
+        session, seq = await send(w, MESSAGES, body_of(MESSAGES, *said))
+        said += ["Hello there.", f"secret-word {nth}"]
+    await w.log.forget(session, Span(2, 2))
+    stored = [await w.log.read(session)]
+    hashes = {name for entries in stored for entry in entries for name in entry.attached}
+    texts = b"".join([(await w.log.artifact(name)).data for name in hashes])
+    assert b"Hello there." not in texts
+    with pytest.raises(Unrebuildable):
+        await sent_body(w.log, session, seq)

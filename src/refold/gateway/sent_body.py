@@ -125,7 +125,7 @@ async def _stored(
     log: Log, hashes: Mapping[str, str], names: Iterable[str]
 ) -> AsyncIterator[tuple[str, bytes]]:
     for name in names:
-        if name in hashes:
+        if name in hashes and not hashes[name].startswith("{"):
             with suppress(ArtifactNotFound):  # its hash alone was kept
                 yield name, (await log.artifact(hashes[name])).data
 
@@ -200,6 +200,9 @@ async def _order(log: Log, session: str, seq: int) -> _Order | None:
     except InvalidInput:  # forgotten
         return None
     stored = {name: data async for name, data in _stored(log, hashes, ("order", "forms"))}
+    inline = hashes.get("order", "")
+    if inline.startswith("{"):  # it was short
+        stored["order"] = inline.encode()
     if len(stored) < 2:  # noqa: PLR2004 - both
         return None
     forms: JsonValue = from_json(stored["forms"])

@@ -20,6 +20,7 @@ MAX_DEPTH: Final = 64
 """Records that are a difference to one another; then one is whole."""
 _MAX_WHOLE: Final = 64 * 1024
 """Bytes of forms that a whole record may have, if the process does not know the record before."""
+_MAX_INLINE: Final = 1_000
 AS_LOGGED: Final = -1
 NOT_LOGGED: Final = 0
 """In the place of an entry: the log does not have the message."""
@@ -55,8 +56,10 @@ class SentForms:
         logged: Callable[[int], bytes],
         *,
         edited: bool,
-    ) -> dict[str, bytes]:
+    ) -> dict[str, str | bytes]:
         """What the record of a request keeps of the form of its messages, as JSON by name.
+
+        A short text is for the record itself, bytes are kept beside it.
 
         Args:
             before: The record before it; 0 if there is none.
@@ -65,10 +68,10 @@ class SentForms:
             edited: Whether the plan's edits were made.
         """
         keys = [hash(without_marks(message.payload)) for message in messages]
-        known = before == self._record and 0 < before and self._depth < MAX_DEPTH
+        known = before == self._record and before > 0 and self._depth < MAX_DEPTH
         same = _common(self._keys, keys) if known else 0
         order, forms = _difference(messages[same:], logged)
-        kept = {"marks": _marks(messages)}
+        kept: dict[str, str | bytes] = {"marks": _marks(messages)}
         size = sum(map(len, forms))
         self._next = None
         if not known and size > _MAX_WHOLE and self._skipped % MAX_DEPTH:
@@ -82,7 +85,9 @@ class SentForms:
             "edited": edited,
             "then": order,
         }
-        return {**kept, "order": compact_json(about), "forms": array(forms)}
+        dumped = compact_json(about)
+        inline = len(dumped) <= _MAX_INLINE
+        return {**kept, "order": dumped.decode() if inline else dumped, "forms": array(forms)}
 
     def recorded(self, record: int) -> None:
         """Note that the request has this record now."""
