@@ -132,7 +132,9 @@ def weigh(outlook: Outlook, pace: Pace, tariff: Tariff, patience: float = 1.0) -
     request, rates = outlook.request, tariff.rates
     move = Move(outlook.kept, outlook.size, outlook.summary)
     price = move.price(request, rates) + outlook.rereads
-    read = rates.read * max(0, pace.tokens - pace.requests * outlook.size)
+    kept = 0 if request.cold else request.kept
+    in_vain = pace.tokens - pace.requests * outlook.size + max(0, kept - outlook.size)
+    read = rates.read * max(0, in_vain)
     finding: Finding = "not yet"
     if request.size - outlook.size < MIN_SHARE * request.size:
         finding = "too little to leave out"

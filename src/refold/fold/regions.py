@@ -42,7 +42,8 @@ _HALF_LIFE: Final = 60  # messages
 
 # How often a block is needed, against the others: uses for 10,000 tokens in recorded sessions.
 _BEFORE_EDITS, _WRITTEN, _EDITED, _READ = 3.3, 1.3, 0.45, 0.2
-_IN_PART, _UNMENTIONED = 0.15, 0.1
+_IN_PART, _UNMENTIONED = 0.15, 0.05
+_ANY_LINE: Final = 0.25  # of that, for lines that speak of nothing in particular
 _OLDER: Final = 0.3  # for each fold since
 _NEEDED: Final = 0.3
 """Blocks that are needed less often are not worth their tokens."""
@@ -150,7 +151,9 @@ def regions(material: Material) -> tuple[Region, ...]:
     mean = sum(fits) / len(fits) or 1.0
     weights = {id(file): files.weight(file, spoken) for file in files.known.values()}
     values = [
-        weights[id(block.file)] * fit / mean * sqrt(_USUAL_BLOCK / max(40, len(block.text)))
+        weights[id(block.file)]
+        * (_ANY_LINE + (1 - _ANY_LINE) * fit / mean)
+        * sqrt(_USUAL_BLOCK / max(40, len(block.text)))
         for block, fit in zip(blocks, fits, strict=True)
     ]
     found: list[tuple[float, int, Region]] = []

@@ -216,7 +216,7 @@ def smaller_than(values: Fold, replaced: int) -> Fold:
         return values
     most = max(_MIN_TOKENS, int(_MAX_SHOWN * replaced))
     shown = min(values.max_tokens, most)
-    regions = min(values.region_tokens, most - shown)
+    regions = min(values.region_tokens, most - min(shown, most // 3))
     return values.model_copy(update={"max_tokens": shown, "region_tokens": regions})
 
 
