@@ -15,7 +15,7 @@ from refold.gateway import upstream_stream
 from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Bounds
 from refold.gateway.gateway import Gateway
-from refold.gateway.sessions import GatewaySessions, Origin
+from refold.gateway.sessions import GatewaySessions, SessionStart
 from refold.gateway.unmanaged import OutagePolicy
 from refold.gateway.upstream import CLIENT_KEY, NO_KEY, STORED_KEY, Headers, Upstream, Upstreams
 from refold.log import DEFAULT_TENANT, Origin, Store, wall_clock
@@ -269,7 +269,7 @@ class Service:
             days = profile.retention.days
             _LOGGER.info("%d sessions were forgotten: unused for %d days.", count, days)
 
-    async def _may_use(self, caller: Caller, origin: Origin) -> bool:
+    async def _may_use(self, caller: Caller, origin: SessionStart) -> bool:
         """Whether a session is the caller's own, or was handed over to it."""
         if not caller.key or caller.may("admin"):
             return True
