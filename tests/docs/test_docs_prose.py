@@ -51,7 +51,7 @@ REWRITTEN = (
     "docs/memory/board.md",
     "docs/memory/recall.md",
     "docs/pydantic-ai",
-    "docs/chat",
+    *("docs/chat", "docs/manage"),
     "docs/gateway",
 )
 """Pages and folders whose prose is held to the list."""
