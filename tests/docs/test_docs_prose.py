@@ -51,7 +51,8 @@ REWRITTEN = (
     "docs/memory/board.md",
     "docs/memory/recall.md",
     "docs/pydantic-ai",
-    *("docs/chat", "docs/manage"),
+    *("docs/chat", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
+    *(f"docs/contributing/{page.name}" for page in sorted((ROOT / "docs/contributing").glob("*.md"))),
     "docs/gateway",
 )
 """Pages and folders whose prose is held to the list."""

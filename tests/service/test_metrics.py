@@ -278,7 +278,7 @@ def instruments(provider):
 
 def watched_table():
     page = RUNBOOK.read_text("utf-8")
-    return page.partition("## What to watch")[2].partition("\n## ")[0].partition("| figure |")[2]
+    return page.partition("## Metrics to watch")[2].partition("\n## ")[0].partition("| metric |")[2]
 
 
 # The name of the service.
