@@ -29,7 +29,7 @@ from refold.log import Span
 from refold.session.compaction import WAITS
 from refold.stores.postgres.metrics import Measuring
 
-RUNBOOK = DOCS / "runbook.md"
+RUNBOOK = DOCS / "gateway" / "runbook.md"
 JOB = Job("a session", uuid4(), (Span(2, 3),), "soft")
 STATS = {"pool_size": 5, "pool_available": 2, "pool_max": 10, "requests_waiting": 1}
 
