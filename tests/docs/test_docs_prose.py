@@ -44,13 +44,18 @@ STIFF = {
     r"normalis|serialis|cancell(?:ed|ing)|analys(?:e[sd]?|ing))\w*\b",
 }
 REWRITTEN = (
+    "GLOSSARY.md",
+    "PACKAGE.md",
     "examples/README.md",
     "docs/index.md",
     "docs/coding-agents/wrap.md",
     "docs/concepts",
-    "docs/memory/board.md",
-    "docs/memory/recall.md",
+    "docs/help",
+    "docs/library",
+    "docs/memory",
     "docs/pydantic-ai",
+    "docs/start/tutorial.md",
+    "docs/start/when-you-dont-need-it.md",
     *(
         f"docs/gateway/{name}.md"
         for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")

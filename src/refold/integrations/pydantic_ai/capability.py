@@ -91,7 +91,7 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are stored: an address, or a store that is open already.
             profile: How they are managed; settings apply on top of a name, not of a `Profile`.
-            summarizer: Writes the summaries; "primary" is the agent's model. By default, code does.
+            summarizer: Writes the summaries; "primary" is the agent's model, "" means code alone.
             memory: Where summaries are stored for other conversations; see `memory.daily`.
             board: The branch of a repository whose facts are shown to new conversations.
             models: Corrections to the published windows and prices of models.
