@@ -56,11 +56,8 @@ REWRITTEN = (
     "docs/pydantic-ai",
     "docs/start/tutorial.md",
     "docs/start/when-you-dont-need-it.md",
-    *(
-        f"docs/gateway/{name}.md"
-        for name in ("index", "requests", "containers", "keys-and-quotas", "monitoring")
-    ),
-    *("docs/gateway/outages.md", "docs/gateway/security.md"),
+    *("docs/chat", "docs/gateway", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
+    *(f"docs/contributing/{page.name}" for page in sorted((ROOT / "docs/contributing").glob("*.md"))),
 )
 """Pages and folders whose prose is held to the list."""
 

@@ -51,7 +51,7 @@ from refold.integrations.co_cli import (
     truncate_tool_returns,
 )
 
-GUIDE = DOCS / "guides" / "co-cli.md"
+GUIDE = DOCS / "pydantic-ai" / "co-cli.md"
 
 
 # Interrupts.
