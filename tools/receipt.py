@@ -34,12 +34,17 @@ def account(lines: Iterable[str], lifetime: float = 300.0) -> dict[str, float]: 
             back.append((seq, [total for at, total in back if at <= body["to"]][-1]))
         elif kind == "fold.step" and body.get("spent"):
             steps.add(body["fold"])
-            pending += body["spent"]["cost"] or 0
+            pending += body["spent"].get("cost") or 0
         elif kind in ("fold.complete", "findings") and isinstance(body.get("summary"), dict):
             if body.get("fold") not in steps and body["summary"].get("usage"):
                 pending += body["summary"].get("cost") or 0
         elif kind == "usage":
-            chain, used, basis, cost = chains[scope], body["usage"], body.get("basis"), body["cost"]
+            chain, used, basis, cost = (
+                chains[scope],
+                body["usage"],
+                body.get("basis"),
+                body.get("cost"),
+            )
             if not basis or cost is None:
                 sums["older"] += cost or 0
                 chain.update(model=None, at=line["at"], last=None)

@@ -262,6 +262,23 @@ async def test_usage_is_added_up_by_session_and_by_day(service, api):
     assert sum(one["input"] for one in days["days"]) == 700
 
 
+async def test_a_receipt_of_a_session_and_of_the_tenant(service, api):
+    service.state.settings = replace(service.state.settings, models={})
+    await talked(service, "acme", "s", turns=4)
+    await talked(service, "acme", "t", turns=3)
+    await talked(service, "other", "s", turns=5)
+    await api.post(at("s", "/fork"), json={"name": "fork"})
+    own = (await api.get(at("s", "/receipt"))).json()
+    assert (own["session"], own["requests"], own["input"], own["output"]) == ("s", 4, 400, 40)
+    assert own["debt"] == pytest.approx(own["paid"] - own["whole"])
+    always = (await api.get(at("s", "/receipt"), params={"lifetime": 0})).json()
+    assert always["paid"] == own["paid"]
+    both = (await api.get(f"{API}/receipt", params={"days": 3})).json()
+    assert (both["requests"], both["sessions"], both["complete"]) == (7, 3, True)
+    assert (await api.get(at("never", "/receipt"))).status_code == 404
+    assert (await api.get(at("s", "/receipt"), params={"lifetime": -1})).status_code == 422
+
+
 async def test_a_summary_costs_what_the_settings_say_its_model_costs(service, api):
     await talked(service, "acme", "s")
     log, fold, span = service.store.log("acme"), uuid4(), (Span(2, 2),)

@@ -5,10 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
 from refold.errors import InvalidInput, InvalidSetting, ViewTooLarge
-from refold.fold.summary import parse
 from refold.fold.trigger import while_folding
 from refold.log import (
     CODEC,
@@ -27,7 +24,7 @@ from refold.log.entry import placed, seqs, spans_of, subtract, union, up_to
 from refold.log.kinds import KINDS
 from refold.log.outline import replay
 from refold.models import ModelSettings, budget_for, counter_for
-from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts_of
+from refold.models.catalog import Usage
 from refold.recall.text import last_record, plan_of
 from refold.session.live_view import LiveView
 from refold.settings import load_settings
@@ -293,94 +290,3 @@ def _system_and_tools(live: LiveView) -> tuple[int, int]:
     # Before a program's first request, the newest one of another gives tools and instructions.
     system = max(inputs.system_tokens + instructions, 0 if budget.tools else last.system)
     return system, budget.tools or last.tools
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCost:
-    """What a session has used and cost, up to one of its entries."""
-
-    upto: int = 0
-    requests: int = 0
-    summaries: int = 0
-    """Those that a model wrote."""
-    tokens: Usage = _NO_TOKENS
-    """Of requests and of summaries; where a provider reported none, Refold's own count."""
-    cost: float | None = 0.0
-    """Dollars, of requests and of summaries; None: a price is unknown."""
-    unmanaged: float | None = 0.0
-    """What the requests would have cost if each had sent everything."""
-
-    @property
-    def saved(self) -> float | None:
-        """What Refold saved: the difference; None if a price is unknown."""
-        if self.cost is None or self.unmanaged is None:
-            return None
-        return self.unmanaged - self.cost
-
-
-async def session_cost(
-    log: Log, session: str, before: SessionCost | None = None, models: Overrides = NO_OVERRIDES
-) -> SessionCost:
-    """What a session has used and cost, reading on from an earlier result."""
-    so_far = before or SessionCost()
-    head = await log.head(session)
-    while so_far.upto < head:
-        span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_WITHOUT_BODIES))
-        for entry in await log.read(session, span, whole=False):
-            if entry.kind in (FoldCompleted.KIND, Findings.KIND):
-                for fold in await log.read(session, Span(entry.seq, entry.seq)):
-                    so_far = _add_cost(so_far, fold, models)
-            else:
-                so_far = _add_cost(so_far, entry, models)
-        so_far = replace(so_far, upto=span.last)
-    return so_far
-
-
-def _add_cost(so_far: SessionCost, entry: Entry, models: Overrides) -> SessionCost:
-    match CODEC.decode(entry) if entry.kind in _COSTING else None:
-        case Used(usage=usage, cost=cost, unmanaged={"cost": instead}):
-            other = float(instead) if isinstance(instead, int | float) else None
-            return replace(
-                so_far,
-                requests=so_far.requests + 1,
-                tokens=_add_tokens(so_far.tokens, usage),
-                cost=_sum(so_far.cost, cost),
-                unmanaged=_sum(so_far.unmanaged, other),
-            )
-        case FoldCompleted(summary=summary) | Findings(summary=summary):
-            used = parse(summary).usage
-            return replace(
-                so_far,
-                summaries=so_far.summaries + bool(used),
-                tokens=_add_tokens(so_far.tokens, {**used}),
-                cost=_sum(so_far.cost, summary_cost(summary, models)),
-            )
-        case _:
-            return so_far
-
-
-def _add_tokens(so_far: Usage, usage: JsonValue) -> Usage:
-    reported = usage if isinstance(usage, dict) else {}
-    counts = (reported.get(name) for name in Usage._fields)
-    return Usage(
-        *(
-            total + (count if isinstance(count, int) else 0)
-            for total, count in zip(so_far, counts, strict=True)
-        )
-    )
-
-
-def summary_cost(body: JsonValue, models: Overrides) -> float | None:
-    """What a model took for a summary; 0 for an extractive one."""
-    summary = parse(body)
-    if not summary.usage:
-        return 0.0
-    if summary.cost is not None:
-        return summary.cost
-    usage = summary.usage
-    reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
-    return cost_of(reported, facts_of(summary.by, models).prices)
-
-
-def _sum(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right

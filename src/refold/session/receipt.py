@@ -11,7 +11,7 @@ made of what the log recorded with each request, and of nothing else.
 """
 
 from bisect import bisect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Final, NamedTuple
 
@@ -56,6 +56,13 @@ class Receipt:
 
     requests: int = 0
     """Those that were answered."""
+    folds: int = 0
+    """Those that were made."""
+    input: int = 0
+    """Tokens of requests and of calls for summaries; our own count where none was reported."""
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
     compared: int = 0
     """Of these, those that both accounts hold."""
     paid: float = 0.0
@@ -108,6 +115,20 @@ class Receipt:
     def debt(self) -> float:
         """Paid less whole; negative where Refold saved something."""
         return self.paid - self.whole
+
+    @property
+    def tokens(self) -> Usage:
+        return Usage(self.input, self.output, self.cache_read, self.cache_write)
+
+    @property
+    def cost(self) -> float | None:
+        """All that was paid; None if a price is unknown."""
+        return None if self.unpriced else self.billed
+
+    @property
+    def saved(self) -> float | None:
+        """What sending everything would have cost more; None if a price is unknown."""
+        return None if self.unpriced else -self.debt
 
     @property
     def apart(self) -> float:
@@ -190,6 +211,21 @@ class Accounts:
         self._pending = (0, 0.0)
         """The same for folds since the newest request: the next one says whether it was forced."""
         self._over_window = False
+        self._head = 0
+
+    async def read_on(self, log: Log, session: str) -> Receipt:
+        """Take in what was appended to a session since it was read here last."""
+        head = await log.head(session)
+        while self._head < head:
+            span = Span(self._head + 1, min(head, self._head + _PAGE))
+            for entry in await log.read(session, span, whole=False):
+                whole = [entry]
+                if entry.holes and entry.kind in _READ_WHOLE:
+                    whole = await log.read(session, Span(entry.seq, entry.seq))
+                for each in whole:
+                    self.add(each)
+            self._head = span.last
+        return self.receipt
 
     def add(self, entry: Entry) -> None:
         """Take in the session's next entry."""
@@ -208,18 +244,19 @@ class Accounts:
         match entry.kind, body:
             case Used.KIND, {"request": int(request), "usage": dict(usage)}:
                 self._request(entry, request, body, usage)
-            case FoldStepped.KIND, {"spent": {"cost": cost}}:
-                self._summary(entry, fold, cost)
+            case FoldStepped.KIND, {"spent": {"usage": dict(usage), "cost": cost}}:
+                self._summary(entry, fold, usage, cost)
             case FoldCompleted.KIND, {"summary": value}:
                 summary = parse(value)
                 if fold not in self._calls and summary.usage:
-                    self._summary(entry, fold, summary.cost)
+                    self._summary(entry, fold, summary.usage, summary.cost)
+                self._add(folds=self._is_on_it(entry))
                 self._end(entry, fold, used=summary.by != BY)
             case FoldFailed.KIND, _:
                 self._end(entry, fold, used=False)
             case Findings.KIND, {"summary": value}:
                 if (summary := parse(value)).usage:
-                    self._summary(entry, "", summary.cost)
+                    self._summary(entry, "", summary.usage, summary.cost)
             case Rewound.KIND, {"to": int(to)}:
                 index = bisect(main.read_back, to, key=lambda mark: mark[0]) - 1
                 main.read_back.append((entry.seq, main.read_back[index][1]))
@@ -238,9 +275,12 @@ class Accounts:
         sums = {name: getattr(self._receipt, name) + more for name, more in amounts.items()}
         self._receipt = replace(self._receipt, **sums)
 
-    def _summary(self, entry: Entry, fold: str, cost: JsonValue) -> None:
+    def _summary(
+        self, entry: Entry, fold: str, usage: Mapping[str, JsonValue], cost: JsonValue
+    ) -> None:
         if not self._is_on_it(entry):
             return
+        self._add(**_usage(usage)._asdict())
         dollars = float(cost) if isinstance(cost, int | float) else 0.0
         self._add(summaries=1, summaries_cost=dollars, unpriced=cost is None)
         calls, spent = self._calls.get(fold, (0, 0.0))
@@ -267,9 +307,10 @@ class Accounts:
         chain = self._chains.setdefault(entry.scope, _Chain())
         sent_at = self._sent.pop(request, entry.at)
         counted = self._is_on_it(entry)
-        usage = Usage(*(_int(reported.get(name)) for name in Usage._fields))
+        usage = _usage(reported)
         basis, cost = Basis.parse(body.get("basis")), body.get("cost")
-        self._add(requests=counted)
+        if counted:
+            self._add(requests=1, **usage._asdict())
         if basis is None or not isinstance(cost, int | float):
             if counted and isinstance(cost, int | float):
                 self._add(older=1, older_cost=cost)
@@ -379,8 +420,9 @@ def _rates(prices: Prices, *, writes: bool) -> _Rates:
     return _Rates(read, write, prices.output or 0.0)
 
 
-def _int(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
+def _usage(reported: Mapping[str, JsonValue]) -> Usage:
+    counts = (reported.get(name) for name in Usage._fields)
+    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
 
 
 async def receipt_of(
@@ -397,16 +439,7 @@ async def receipt_of(
     """
     info = await log.info(session)
     after = (info.forked_at or 0) if own else 0
-    accounts = Accounts(lifetime, after=after, since=since)
-    for first in range(1, info.entries + 1, _PAGE):
-        span = Span(first, min(info.entries, first + _PAGE - 1))
-        for entry in await log.read(session, span, whole=False):
-            if entry.holes and entry.kind in _READ_WHOLE:
-                for whole in await log.read(session, Span(entry.seq, entry.seq)):
-                    accounts.add(whole)
-            else:
-                accounts.add(entry)
-    return accounts.receipt
+    return await Accounts(lifetime, after=after, since=since).read_on(log, session)
 
 
 async def receipts(

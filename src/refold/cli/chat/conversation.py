@@ -50,8 +50,9 @@ from refold.integrations.pydantic_ai import Refold
 from refold.log import Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
-from refold.session import AnyEvent, Compacted, Filled, Session, SessionCost, session_cost
+from refold.session import AnyEvent, Compacted, Filled, Receipt, Session
 from refold.session.permissions import GuardedCall, UserWords
+from refold.session.receipt import Accounts
 from refold.session.retention import announce
 from refold.settings import Settings
 from refold.stores import SqliteStore
@@ -133,7 +134,7 @@ class Conversation:
         self.folding = False
         """Whether a fold is running, whether or not a turn waits for it."""
         self._waiting_since: float | None = None
-        self._spent: SessionCost | None = None
+        self._accounts = Accounts()
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
 
@@ -343,7 +344,7 @@ class Conversation:
         """Continue with another session, which may be new; with another model, if one is given."""
         self.name = name
         self.model = model or self.model
-        self._spent = None
+        self._accounts = Accounts()
         self.folding, self._waiting_since = False, None
         await self.look()
 
@@ -394,19 +395,16 @@ class Conversation:
     async def _read_status(self) -> Status:
         setup = self._memory.setup_for(self.model, self.name)
         session = await self.session()
-        filled = None
+        filled, sums = None, Receipt()
         if session is not None:
             await session.catch_up()
             setup = session.setup
             filled = session.filled
             async with self._sums:
-                self._spent = await session_cost(
-                    self.log, self.name, self._spent, self._settings.models
-                )
+                sums = await self._accounts.read_on(self.log, self.name)
             self.folding = session.folding
             if not session.folding:
                 self._waiting_since = None
-        sums = self._spent or SessionCost()
         return Status(
             self.name,
             self.model.model_id,

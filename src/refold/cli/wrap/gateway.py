@@ -18,7 +18,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
@@ -32,7 +32,7 @@ from refold.cli.wrap.processes import MEMORY, Order
 from refold.errors import RefoldError
 from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
-from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Span
+from refold.log import DEFAULT_TENANT, Log
 from refold.models import ModelSettings, counter_for, family_of
 from refold.models.catalog import cost_of, facts_of
 from refold.service import server
@@ -40,7 +40,7 @@ from refold.service.callers import ANYBODY
 from refold.service.middleware import ServiceMiddleware
 from refold.service.problem import refused_at
 from refold.service.service import Service
-from refold.session.explain import SessionCost, session_cost
+from refold.session import Receipt, receipt_of
 from refold.settings import Settings, UpstreamSettings, load_settings
 from refold.stores import MemoryStore
 from refold.view.tokens import tools_tokens
@@ -190,37 +190,21 @@ def _runs(pid: int) -> bool:
     return True
 
 
-async def summary_of(log: Log, names: list[str], since: int, settings: Settings) -> dict[str, Any]:
+async def summary_of(log: Log, names: list[str], since: int) -> dict[str, Any]:
     """What an agent's sessions came to since it was started."""
-    cost, folds, titles = SessionCost(), 0, dict[str, str]()
+    total, titles = Receipt(), dict[str, str]()
     for name in names:
         with suppress(RefoldError):  # it was forgotten meanwhile
-            first = await _first_since(log, name, since)
-            more = await session_cost(log, name, SessionCost(upto=first - 1), settings.models)
-            cost = SessionCost(
-                requests=cost.requests + more.requests,
-                summaries=cost.summaries + more.summaries,
-                cost=_sum(cost.cost, more.cost),
-                unmanaged=_sum(cost.unmanaged, more.unmanaged),
-            )
-            rest = await log.read(name, Span(first, max(first, more.upto)), whole=False)
-            folds += sum(entry.kind == FoldCompleted.KIND for entry in rest)
+            total = total.plus(await receipt_of(log, name, since=since))
             titles[name] = (await log.info(name)).title or ""
-    return {**asdict(cost), "folds": folds, "titles": titles}
-
-
-def _sum(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right
-
-
-async def _first_since(log: Log, name: str, since: int) -> int:
-    """The first entry of a session that was written since then."""
-    low, high = 1, await log.head(name) + 1
-    while low < high:
-        middle = (low + high) // 2
-        [entry] = await log.read(name, Span(middle, middle), whole=False)
-        low, high = (middle + 1, high) if entry.at < since else (low, middle)
-    return low
+    return {
+        "requests": total.requests,
+        "summaries": total.summaries,
+        "cost": total.cost,
+        "unmanaged": None if total.cost is None else total.cost - total.debt,
+        "folds": total.folds,
+        "titles": titles,
+    }
 
 
 def _report(values: Mapping[str, object]) -> None:
@@ -259,7 +243,7 @@ async def _serve(order: Order) -> None:
     async def summarize(names: list[str]) -> None:
         await service.traffic.wait_until_idle(_DRAIN)
         log = service.store.log(DEFAULT_TENANT)
-        summary = await summary_of(log, names, order.since, settings)
+        summary = await summary_of(log, names, order.since)
         _report({"summary": {**summary, "recall_tokens": door.recall_tokens}})
 
     async def end_with_agent() -> None:

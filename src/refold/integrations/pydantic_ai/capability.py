@@ -45,7 +45,7 @@ from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NO_OVERRIDES
 from refold.models.summarizer import inferred
 from refold.models.summarizer_choice import LastRequest
-from refold.session import Session, SessionCost, Setup, session_cost
+from refold.session import Receipt, Session, Setup, receipt_of
 from refold.session.compaction import Hook, Host
 from refold.session.explain import last_model
 from refold.session.permissions import GuardedCall, Permit, find_permission, permitted, refusal
@@ -201,13 +201,13 @@ class Refold(AbstractCapability[Any]):
             session.use.model = model
             return session
 
-    async def usage(self, conversation_id: str) -> SessionCost:
-        """What a conversation used and cost: its requests, and the summaries that models wrote.
+    async def usage(self, conversation_id: str) -> Receipt:
+        """What a conversation used and cost, next to what sending everything would have cost.
 
         It needs no model. Raises SessionNotFound without such a conversation.
         """
         log = await self._sessions.open(conversation_id)
-        return await session_cost(log, conversation_id, models=self._overrides)
+        return await receipt_of(log, conversation_id)
 
     @asynccontextmanager
     async def between_runs(self, conversation_id: str, *, wait: float) -> AsyncGenerator[None]:

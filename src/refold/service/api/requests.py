@@ -21,13 +21,14 @@ from refold.log import (
     Span,
     Used,
 )
-from refold.models.catalog import Overrides, Usage
+from refold.models.catalog import Overrides, Usage, cost_of, facts_of
 from refold.recall.text import rebuilt
 from refold.service.api import schemas
 from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, SessionName
-from refold.service.api.schemas import After, Days, Limit, Seq, moment
+from refold.service.api.schemas import After, Days, Lifetime, Limit, Seq, moment
 from refold.service.api.sessions import json_list, read_page, with_raw
-from refold.session.explain import explain_past, summary_cost
+from refold.session.explain import explain_past
+from refold.session.receipt import LIFETIME, Receipt, receipt_of, receipts
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
@@ -131,7 +132,7 @@ class Tally:
             return
         self.summaries += 1
         self._count(usage)
-        self._pay(summary_cost(body, models), 0.0)
+        self._pay(_summary_cost(body, models), 0.0)
 
     def _count(self, usage: Mapping[str, JsonValue] | Mapping[str, int]) -> None:
         for name in Usage._fields:
@@ -145,6 +146,18 @@ class Tally:
             return
         self.cost += cost
         self.unmanaged += float(unmanaged) if isinstance(unmanaged, int | float) else cost
+
+
+def _summary_cost(body: JsonValue, models: Overrides) -> float | None:
+    """What a model took for a summary; 0 for an extractive one."""
+    summary = parse(body)
+    if not summary.usage:
+        return 0.0
+    if summary.cost is not None:
+        return summary.cost
+    usage = summary.usage
+    reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
+    return cost_of(reported, facts_of(summary.by, models).prices)
 
 
 async def session_tally(log: Log, session: str, models: Overrides) -> tuple[Tally, int]:
@@ -167,7 +180,7 @@ async def daily_tallies(
     """
     today = now.astimezone(UTC).date()
     tallies = {(today - timedelta(nth)).isoformat(): Tally() for nth in reversed(range(days))}
-    since = datetime.combine(today - timedelta(days - 1), datetime.min.time(), UTC)
+    since = _first_day(now, days)
     page, count = None, 0
     while count < MAX_SESSIONS:
         batch = await log.sessions(limit=100, page=page)
@@ -232,3 +245,34 @@ async def tenant_usage(
     tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
     usage = [{**asdict(tally), "day": day} for day, tally in tallies.items()]
     return schemas.TenantUsage.model_validate({"days": usage, "whole": whole})
+
+
+@usage_router.get("/sessions/{session}/receipt", summary="Compare its cost with sending everything")
+async def session_receipt(
+    _: Reader, log: CallerLog, session: SessionName, lifetime: Lifetime = LIFETIME
+) -> schemas.SessionReceipt:
+    """What it was billed, next to what the same requests would have cost with the whole history."""
+    receipt = await receipt_of(log, session, lifetime)
+    return schemas.SessionReceipt.model_validate({**receipt.as_json(), "session": session})
+
+
+@usage_router.get("/receipt", summary="Compare the cost of all sessions with sending everything")
+async def tenant_receipt(
+    _: Reader, log: CallerLog, days: Days = 7, lifetime: Lifetime = LIFETIME
+) -> schemas.TenantReceipt:
+    """Of all sessions that are there. Each is read from its beginning, so it takes a while."""
+    since = _first_day(datetime.now(UTC), days)
+    total, count, complete = Receipt(), 0, True
+    async for _name, receipt in receipts(log, lifetime, since=int(since.timestamp() * 1000)):
+        if count == MAX_SESSIONS:
+            complete = False
+            break
+        total, count = total.plus(receipt), count + 1
+    values = {**total.as_json(), "sessions": count, "complete": complete}
+    return schemas.TenantReceipt.model_validate(values)
+
+
+def _first_day(now: datetime, days: int) -> datetime:
+    """When the first of these days began, today included."""
+    today = now.astimezone(UTC).date()
+    return datetime.combine(today - timedelta(days - 1), datetime.min.time(), UTC)
