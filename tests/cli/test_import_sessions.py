@@ -11,8 +11,20 @@ import time
 from pathlib import Path
 
 import pytest
-from lab_files import CLAUDE, CODEX, FILES, PI, claude, claude_said, lines
+from lab_files import (
+    CODEX,
+    FILES,
+    OPENCODE,
+    claude,
+    claude_said,
+    lines,
+    opencode_database,
+    opencode_message,
+    opencode_storage,
+    opencode_text,
+)
 from refold_commands import REFOLD, quick, terminal
+from terminal.provider import Provider
 
 MOVED = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME")
 OLD = 1_700_000_000
@@ -217,3 +229,77 @@ def test_sessions_of_a_folder_are_those_of_any_program_in_it_or_below(terminal, 
     assert f"from claude · {here} · branch fix" in terminal.does(
         "show", "claude-s0", env={"COLUMNS": "300"}
     )
+
+
+def test_what_did_not_change_is_not_read_again(terminal, home):
+    file = put(home / ".claude/projects/-p/s.jsonl", turns(2))
+    report(terminal, "--from", "claude")
+    size = len(turns(2))
+    put(file, b"x" * size)  # the same size and time: nobody looks into it
+    [result] = report(terminal, "--from", "claude")
+    assert (result["unchanged"], result["unread"]) == (1, [])
+    [result] = report(terminal, "--from", "claude", "--store", "sqlite:///other.db")
+    assert len(result["unread"]) == 1
+    put(file, turns(3))
+    [result] = report(terminal, "--from", "claude")
+    assert result["grown"] == 1
+    (terminal.folder / "refold.db").unlink()
+    [result] = report(terminal, "--from", "claude")
+    assert result["new"] == 1
+    for state in home.rglob("imports.json"):
+        state.write_text("{")
+    [result] = report(terminal, "--from", "claude")
+    assert result["unchanged"] == 1
+
+
+def test_sessions_that_retention_would_delete_stay_out(terminal, home):
+    put(home / ".claude/projects/-p/old.jsonl", turns(2))
+    put(home / ".codex/sessions/new.jsonl", FILES["old Codex"], time.time() - 1_000)
+    command = ("import", "--from", "all", "--yes")
+    shown = terminal.does(*command, env={"REFOLD_RETENTION_DAYS": "30"})
+    assert "retention.days would delete them: 1 session" in shown
+    assert "Codex: 1 session (1 new" in shown
+    assert "1 new" in terminal.does("import", "--from", "claude", "--yes")
+
+
+def test_opencode_and_qwen_are_imported(terminal, home):
+    data = {"XDG_DATA_HOME": str(home / "data")}
+    path = home / "data/opencode/opencode.db"
+    opencode_database(path)
+    put(home / ".qwen/projects/-p/chats/s.jsonl", FILES["Qwen Code"])
+    reports = report(terminal, "--from", "all", env=data)
+    assert [(one["program"], one["new"]) for one in reports] == [("opencode", 1), ("qwen", 1)]
+    assert "Better this." in terminal.does("show", "opencode-hdKw8vxbpEb2j")
+    more = (*OPENCODE, opencode_message("user", opencode_text("More.")))
+    opencode_database(path, more, revert=None)
+    opencode_database(path, session="ses_e0c3fa8f8ffeAAAAAAAAAAAAAA")
+    [result] = report(terminal, "--from", "opencode", env=data)
+    assert (result["grown"], result["new"]) == (1, 1)
+    opencode_storage(home / "data/opencode/storage", more)
+    [result] = report(terminal, "--from", "opencode", env=data)
+    assert (result["unchanged"], result["messages"]) == (3, 0)
+    assert len(json.loads(terminal.does("sessions", "--json"))) == 3
+
+
+def test_an_imported_session_is_continued_in_a_chat(terminal, home):
+    file = put(home / ".claude/projects/-p/s.jsonl", turns(2))
+    report(terminal, "--from", "claude")
+    server = Provider(otherwise="It was number one.")
+    server.start()
+    try:
+        named = ("--base-url", server.url, "-m", "local")
+        done = terminal.run("chat", "--resume", "claude-s", *named, "-p", "Which one?")
+        assert done.returncode == 0, done
+        sent = json.dumps(server.received[-1].body)
+        assert "Question 1." in sent
+        assert "No. 1" in sent
+        terminal.run("chat", "mine", *named, "-p", "Hi")
+    finally:
+        server.stop()
+    put(file, turns(3))
+    [result] = report(terminal, "--from", "claude")
+    assert (result["grown"], result["messages"]) == (1, 2)
+    assert "It was number one." in terminal.does("show", "claude-s")
+    assert "No. 2" in terminal.does("show", "claude-s-2")
+    here = json.loads(terminal.does("sessions", "--cwd", ".", "--json"))
+    assert [(one["name"], one["origin"]["program"]) for one in here] == [("mine", "refold")]

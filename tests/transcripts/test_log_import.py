@@ -17,7 +17,9 @@ from refold.transcripts.log_import import import_recording, without_last_answer
 from refold.transcripts.programs import read_session
 from refold.transcripts.recording import RecordedMessage, Recording
 
-NAMED = ("Claude Code", "Codex", "old Codex", "Copilot CLI", "Gemini CLI lines", "pi")
+NAMED = (
+    *("Claude Code", "Codex", "old Codex", "Copilot CLI", "Gemini CLI lines", "pi", "Qwen Code"),
+)
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import typer
+from pydantic import TypeAdapter
 
 from refold.cli.chat.clean import cleaned
 from refold.cli.options import store_at, where_is, where_to_look
@@ -17,6 +19,7 @@ from refold.errors import (
     InvalidInput,
     SessionExists,
     SessionForgotten,
+    SessionNotFound,
     StoreNotFound,
     TransferError,
 )
@@ -24,14 +27,16 @@ from refold.log import Log
 from refold.settings import load_settings
 from refold.terminal_text import counted
 from refold.transcripts.log_import import import_recording, without_last_answer
-from refold.transcripts.programs import PROGRAMS, files_in, read_session
+from refold.transcripts.programs import PROGRAMS, SessionFile, files_in, read_sessions
+from refold.user_files import state_folder, write_whole
+from refold.view import Profile
 
 ALL: Final = "all"
 _QUIET_SECONDS: Final = 10
 """A file that was written less long ago may have an answer that is not whole."""
-_MAX_REPORTED: Final = 5
 _MB: Final = 1_000_000
-_SUFFIXES: Final = frozenset({".json", ".jsonl"})
+_DAY: Final = 86_400
+_SUFFIXES: Final = frozenset({".json", ".jsonl", ".db"})
 
 
 @dataclass
@@ -46,6 +51,8 @@ class ImportReport:
     unchanged: int = 0
     forgotten: int = 0
     """Sessions that were forgotten here, and do not come back."""
+    expired: int = 0
+    """Sessions that the profile's retention would delete, so they are not imported."""
     messages: int = 0
     """Messages that are new."""
     broken: int = 0
@@ -57,7 +64,7 @@ class ImportReport:
 
     @property
     def sessions(self) -> int:
-        return self.new + self.grown + self.unchanged + self.forgotten
+        return self.new + self.grown + self.unchanged + self.forgotten + self.expired
 
 
 def programs_of(name: str) -> list[str]:
@@ -129,49 +136,128 @@ def confirmed(found: Sequence[Source], address: str, *, yes: bool) -> bool:
 
 
 async def import_all(found: Sequence[Source], address: str, tenant: str) -> list[ImportReport]:
-    profile = load_settings().profile.name
+    profile = load_settings().profile
+    stamps = FileStamps(f"{where_is(address, quiet=True)} {tenant}")
     try:
         async with store_at(address, create=True) as store:
-            log = store.log(tenant)
-            return [await _import(log, source, profile) for source in found]
+            importer = _Importer(store.log(tenant), profile, stamps)
+            return [await importer.run(source) for source in found]
     except StoreNotFound as error:
         raise where_to_look(error) from error
+    finally:
+        stamps.save()
 
 
-async def _import(log: Log, source: Source, profile: str) -> ImportReport:
-    report = ImportReport(source.program)
-    for path in _with_progress(source):
-        modified = _modified(path)
-        file = read_session(path)
+class FileStamps:
+    """Which sessions each file held when it was imported last, so that it need not be read again.
+
+    Only saves time: without its file, or after a change of anything, all is read as the first time.
+    """
+
+    def __init__(self, log: str) -> None:
+        self._path = state_folder() / "imports.json"
+        self._log = sha256(log.encode()).hexdigest()
+        self._all: dict[str, dict[str, FileStamp]] = {}
+        with suppress(OSError, ValueError):
+            self._all = _STAMPS.validate_json(self._path.read_bytes())
+        self._files = self._all.setdefault(self._log, {})
+
+    async def unchanged(self, log: Log, path: Path) -> list[str]:
+        """The sessions of a file that is as it was; empty where it must be read."""
+        known = self._files.get(str(path))
+        if known is None or known.stamp != stamp_of(path):
+            return []
+        for session in known.sessions:  # the log may be another one by now
+            try:
+                await log.head(session)
+            except (SessionNotFound, SessionForgotten):
+                return []
+        return known.sessions
+
+    def note(self, path: Path, stamp: list[int], sessions: list[str]) -> None:
+        self._files[str(path)] = FileStamp(stamp, sessions)
+
+    def save(self) -> None:
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path, _STAMPS.dump_json(self._all))
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    stamp: list[int]
+    sessions: list[str]
+
+
+_STAMPS: Final = TypeAdapter(dict[str, dict[str, FileStamp]])
+
+
+def stamp_of(path: Path) -> list[int]:
+    """Sizes and times by which a change of the file, or of a database's log beside it, shows."""
+    stamp: list[int] = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError, ValueError):
+            status = file.stat()
+            stamp += [status.st_size, status.st_mtime_ns]
+    return stamp
+
+
+class _Importer:
+    def __init__(self, log: Log, profile: Profile, stamps: FileStamps) -> None:
+        self._log = log
+        self._profile = profile
+        self._stamps = stamps
+        days = profile.retention.days
+        self._expired_before = time.time() - days * _DAY if days else 0.0
+
+    async def run(self, source: Source) -> ImportReport:
+        report = ImportReport(source.program)
+        for path in _with_progress(source):
+            if sessions := await self._stamps.unchanged(self._log, path):
+                report.unchanged += len(sessions)
+                continue
+            stamp, active, unread = stamp_of(path), report.active, len(report.unread)
+            names = [await self._import(file, report) for file in read_sessions(path)]
+            if (active, unread) == (report.active, len(report.unread)):
+                self._stamps.note(path, stamp, [*filter(None, names)])
+        return report
+
+    async def _import(self, file: SessionFile, report: ImportReport) -> str:
+        """Import one session; its name in the log."""
         report.broken += file.broken
         recording, why = file.recording, file.why
-        if recording is None or recording.origin is None or why:
-            report.unread.append({"file": str(path), "why": why})
-            continue
-        if recording.origin.program != source.program:
+        if recording and recording.origin and recording.origin.program != report.program:
             why = f"it is of {PROGRAMS[recording.origin.program].name}"
-            report.unread.append({"file": str(path), "why": why})
-            continue
-        if time.time() - modified < _QUIET_SECONDS:
+        if recording is None or why:
+            report.unread.append({"file": str(file.path), "why": why})
+            return ""
+        times = (message.at for message in reversed(recording.messages) if message.at is not None)
+        if next(times, file.modified * 1000) < self._expired_before * 1000:
+            report.expired += 1
+            return ""
+        if time.time() - file.modified < _QUIET_SECONDS:
             report.active += 1
             recording = without_last_answer(recording)
             if not recording.messages:
-                continue
+                return ""
         try:
             outcome = await import_recording(
-                log, recording, profile=profile, modified=int(modified * 1000)
+                self._log,
+                recording,
+                profile=self._profile.name,
+                modified=int(file.modified * 1000),
             )
         except SessionForgotten:
             report.forgotten += 1
-            continue
+            return ""
         except SessionExists as error:
-            report.unread.append({"file": str(path), "why": error.what})
-            continue
+            report.unread.append({"file": str(file.path), "why": error.what})
+            return ""
         report.messages += outcome.messages
         report.new += outcome.new
         report.grown += bool(outcome.messages) and not outcome.new
         report.unchanged += not outcome.messages and not outcome.new
-    return report
+        return outcome.session
 
 
 def _with_progress(source: Source) -> Iterator[Path]:
@@ -195,12 +281,6 @@ def _size(path: Path) -> int:
     return 0
 
 
-def _modified(path: Path) -> float:
-    with suppress(OSError, ValueError):
-        return max(0, path.stat().st_mtime)
-    return 0
-
-
 def report_json(reports: Sequence[ImportReport]) -> list[dict[str, object]]:
     return [asdict(report) for report in reports]
 
@@ -220,7 +300,7 @@ def sentences(report: ImportReport) -> Iterator[str]:
     if not report.sessions:
         yield f"No session of {name} was found."
     else:
-        total = counted(report.sessions, "session")
+        total = counted(report.new + report.grown + report.unchanged, "session")
         counts = [
             f"{report.new:,} new",
             f"{report.grown:,} grown",
@@ -233,14 +313,15 @@ def sentences(report: ImportReport) -> Iterator[str]:
         yield f"{sessions} being written: the last answer comes with the next import."
     if report.forgotten:
         yield f"Left out because you forgot them: {counted(report.forgotten, 'session')}."
+    if report.expired:
+        sessions = counted(report.expired, "session")
+        yield f"Left out because retention.days would delete them: {sessions}."
 
 
 def problems(report: ImportReport) -> Iterator[str]:
     """What could not be read."""
     if report.broken:
         yield f"Passed over: {counted(report.broken, 'line')} that hold no JSON object."
-    for unread in report.unread[:_MAX_REPORTED]:
-        yield f"Not imported: {unread['file']}: {unread['why']}."
-    more = len(report.unread) - _MAX_REPORTED
-    if more > 0:
-        yield f"Not imported: {counted(more, 'file')} more; --json lists all."
+    if report.unread:
+        files = counted(len(report.unread), "file")
+        yield f"Skipped {files} without a session of this program; --json says why."

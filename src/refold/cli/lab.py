@@ -202,8 +202,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
 ) -> None:
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
-    Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI and pi, OpenAI chats, and what
-    `refold export` wrote; finds the format by itself. Nothing is sent anywhere, no model is asked.
+    Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
+    OpenAI chats, and what `refold export` wrote; finds the format by itself. Nothing is sent
+    anywhere, no model is asked.
 
     Example: refold lab ~/.claude/projects
     """

@@ -118,8 +118,8 @@ def sessions(  # noqa: PLR0913 - an option each
     with instructions, tools and the newest answer. Folds are those that `/unfold` can open. Model
     and profile are those of the last request.
 
-    With --cwd, the program and the branch are shown, too: of sessions from `refold chat` and of
-    those that `refold import --from` brought.
+    With --cwd, the program and the branch are shown, too: of sessions from `refold chat` and
+    `refold wrap`, and of those that `refold import --from` brought.
 
     Example: refold sessions --search parcel
 

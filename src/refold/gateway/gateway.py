@@ -37,7 +37,7 @@ from refold.gateway.managed_request import SESSION, GatewayContext, ManagedReque
 from refold.gateway.outcome import Outcome, upstream_failure
 from refold.gateway.recent_answers import Share
 from refold.gateway.session_resolver import SessionResolver
-from refold.gateway.sessions import GatewaySessions, Origin, SetupCache
+from refold.gateway.sessions import GatewaySessions, SessionStart, SetupCache
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import (
     ProxiedRequest,
@@ -85,7 +85,7 @@ class Caller(Protocol):
 
 Charge = Callable[[Any, Usage, float | None], None]
 """Called with the caller, an answer's usage, and its cost in dollars, if that is known."""
-MayUse = Callable[[Any, Origin], Awaitable[bool]]
+MayUse = Callable[[Any, SessionStart], Awaitable[bool]]
 """Whether a caller may continue a session with this origin."""
 Refuse = Callable[[Exception, Dialect | None, Outcome], Response]
 """Makes an error response in the shape of the dialect's provider, and notes the failure."""

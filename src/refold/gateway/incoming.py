@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
-from refold.gateway.sessions import AgentIdentity, GatewaySession, Origin
+from refold.gateway.sessions import AgentIdentity, GatewaySession, SessionStart
 from refold.log import Mark, Marked, Title
 from refold.models.experience import Setup
 from refold.session import Session
@@ -50,7 +50,7 @@ mark is an append, and after an outage all conversations come at once."""
 
 Step = Literal["asked", "answered", "failed"]
 """What happened at a mark: a request ended there, the model answered, or it did not."""
-MayUse = Callable[[Origin], Awaitable[bool]]
+MayUse = Callable[[SessionStart], Awaitable[bool]]
 """Whether a caller may continue a session with this origin."""
 
 

@@ -16,7 +16,7 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
-from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
+from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
 from refold.models.catalog import ModelSettings, Overrides
@@ -81,7 +81,7 @@ class GatewaySession:
     """The agent of the last request, as far as this process knows."""
     last: "SentRequest | None" = field(default=None, repr=False)
     """The last request that was answered, where its model may be asked for summaries."""
-    origin: "Origin | None" = None
+    origin: "SessionStart | None" = None
     """How its log began, once looked up."""
     parent: str | None = None
     """The session of the conversation that this one reads along with, or was branched from."""
@@ -105,7 +105,7 @@ class GatewaySession:
     async def close(self) -> None: ...
 
 
-class Origin(NamedTuple):
+class SessionStart(NamedTuple):
     """How a session's log began."""
 
     first_entry: UUID
@@ -134,7 +134,7 @@ _MUST_EXIST: Final = Opening()
 class GatewaySessions:
     """The sessions of all tenants in one store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last three have a default
         self,
         store: Store,
         profile: Profile,
@@ -142,11 +142,14 @@ class GatewaySessions:
         *,
         max_idle: int = MAX_IDLE,
         author: Author | None = None,
+        origin: Origin | None = None,
     ) -> None:
+        """`origin` is kept with new sessions, where one program begins them all."""
         self._store = store
         self.profile = profile
         self._new_engine = engine
         self._author = author or Author()
+        self._origin = origin
         self.pool: SessionPool[GatewaySession] = SessionPool(max_idle=max_idle)
 
     def log(self, tenant: str) -> Log:
@@ -223,6 +226,7 @@ class GatewaySessions:
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,
+            origin=self._origin,
             new=opening.new,
         )
         opened = GatewaySession(session)
@@ -230,17 +234,17 @@ class GatewaySessions:
             opened.first_entry = await self._first_entry(key)
         return opened
 
-    async def origin(self, tenant: str, name: str) -> Origin | None:
+    async def origin(self, tenant: str, name: str) -> SessionStart | None:
         """How a session's log began; None if there is none."""
         with suppress(SessionNotFound, SessionForgotten):
             for entry in await self.log(tenant).read(name, Span(1, 1), whole=False):
                 match CODEC.decode(entry):
                     case Opened(owner=owner):
-                        return Origin(entry.id, owner)
+                        return SessionStart(entry.id, owner)
                     case Forgotten(kept={"owner": str(owner)}):
-                        return Origin(entry.id, owner)
+                        return SessionStart(entry.id, owner)
                     case _:
-                        return Origin(entry.id, None)
+                        return SessionStart(entry.id, None)
         return None
 
     async def _first_entry(self, key: SessionKey) -> UUID | None:
@@ -256,7 +260,13 @@ class GatewaySessions:
         except SessionForgotten:
             if opening.format is None:
                 raise
-            first = opening_entry(opening.format, self.profile.name, opening.title(), opening.owner)
+            first = opening_entry(
+                opening.format,
+                self.profile.name,
+                opening.title(),
+                opening.owner,
+                self._origin,
+            )
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)
         return True

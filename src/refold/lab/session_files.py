@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from refold.transcripts import opencode
 from refold.transcripts.messages import Json
 from refold.transcripts.programs import READERS, files_in, parse_value, reader_of, why_unreadable
 from refold.transcripts.recording import (
@@ -27,8 +28,9 @@ from refold.transcripts.recording import (
 _MEGABYTE = 2**20
 FIX: Final = (
     "Give session files of Claude Code (~/.claude/projects), Codex (~/.codex/sessions), "
-    "Copilot CLI (~/.copilot/session-state), Gemini CLI (~/.gemini/tmp) or pi, a list of OpenAI "
-    "chat messages, or what `refold export` wrote."
+    "Copilot CLI (~/.copilot/session-state), Gemini CLI (~/.gemini/tmp), Qwen Code (~/.qwen), "
+    "opencode (its opencode.db) or pi, a list of OpenAI chat messages, or what `refold export` "
+    "wrote."
 )
 
 
@@ -73,12 +75,17 @@ def recordings(paths: Iterable[Path]) -> Iterator[SessionFile]:
 
 
 def read_session_file(path: Path) -> SessionFile:
-    if why := why_unreadable(path):
-        return SessionFile(str(path), why=why)
     try:
+        if opencode.is_database(path):
+            found = tuple(recording for recording, _ in opencode.read_database(path))
+            return _replayable(SessionFile(str(path), opencode.NAME, found))
+        if why := why_unreadable(path):
+            return SessionFile(str(path), why=why)
         return _as_one_value(path) or _as_lines(path)
     except OSError as error:
         return SessionFile(str(path), why=f"it cannot be read: {error.strerror or error}")
+    except ValueError as error:
+        return SessionFile(str(path), why=str(error))
 
 
 def _as_one_value(path: Path) -> SessionFile | None:

@@ -58,7 +58,9 @@ _ADDED = ("filename", "path", "content", "snippet", "addedLines", "addedBlocks")
 
 
 def knows(record: Json) -> bool:
-    return string(record, "type") in _TYPES and any(name in record for name in _FIELDS)
+    if string(record, "type") not in _TYPES or "systemPayload" in record:  # Qwen Code has those
+        return False
+    return any(name in record for name in _FIELDS) and "parts" not in child(record, "message")
 
 
 def parse_claude_code(records: Iterable[Json], name: str) -> Recording:

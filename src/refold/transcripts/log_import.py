@@ -49,7 +49,8 @@ _VERSION: Final = 8
 """Of the ids that are made here; all others in a log are of version 7."""
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _MAX_ID: Final = 40
-_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})")
+_START = re.compile(r"([0-9a-f]{8}-([0-9a-f]{4}-){3}|ses_[0-9a-f]{12})(?=[0-9A-Za-z]{12})")
+"""Of an id; what follows is random enough for a name."""
 
 
 class Outcome(NamedTuple):
@@ -137,7 +138,7 @@ class _Import:
 
     async def _name(self) -> tuple[str, bool]:
         """The session's name in the log, and whether it is there."""
-        own = _UUID.sub(r"\1", self._origin.id)
+        own = _START.sub("", self._origin.id)
         short = f"{self._origin.program}-{_OTHER.sub('-', own)[-_MAX_ID:].strip('-')}"
         digest = sha256(self._origin.id.encode()).hexdigest()[:8]
         for name in (short, f"{short}-{digest}"):

@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +22,9 @@ from refold.transcripts import (
     exported,
     gemini_cli,
     openai_chat,
+    opencode,
     pi,
+    qwen_code,
 )
 from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording, all_lines, beginning, value_of, whole
@@ -42,6 +44,7 @@ class Reader(NamedTuple):
 
 READERS: Final = (
     Reader(exported.NAME, exported.knows, exported.parse_exported),
+    Reader(qwen_code.NAME, qwen_code.knows, qwen_code.parse_qwen_code),
     Reader(claude_code.NAME, claude_code.knows, claude_code.parse_claude_code),
     Reader(codex.NAME, codex.knows, codex.parse_codex),
     Reader(copilot_cli.NAME, copilot_cli.knows, copilot_cli.parse_copilot_cli),
@@ -94,10 +97,34 @@ class SessionFile:
     """Lines that are no JSON object, or longer than `MAX_LINE`; not a last one that is cut off."""
     why: str = ""
     """Why there is no session in it."""
+    modified: float = 0
+    """When it was written last, in seconds since 1970."""
+
+
+def read_sessions(path: Path) -> Iterator[SessionFile]:
+    """The sessions that a file holds, each whole; a database holds many."""
+    try:
+        if opencode.is_database(path):
+            for recording, used in opencode.read_database(path):
+                yield _session(path, recording, used / 1000)
+        elif opencode.is_session_file(path):
+            recording, used = opencode.read_session_file(path)
+            yield _session(path, recording, used / 1000)
+        else:
+            yield replace(read_session(path), modified=_modified(path)[0])
+    except OSError as error:
+        yield SessionFile(path, why=f"it cannot be read: {error.strerror or error}")
+    except ValueError as error:
+        yield SessionFile(path, why=str(error))
+
+
+def _session(path: Path, recording: Recording, modified: float = 0) -> SessionFile:
+    why = "" if recording.messages else "it holds no message"
+    return SessionFile(path, recording, why=why, modified=modified)
 
 
 def read_session(path: Path) -> SessionFile:
-    """The session that a file holds, from its first message to its last."""
+    """The session in a file of JSON, from its first message to its last."""
     if why := why_unreadable(path):
         return SessionFile(path, why=why)
     name = path.parent.name if path.stem == "events" else path.stem
@@ -120,8 +147,7 @@ def read_session(path: Path) -> SessionFile:
         recording = reader.parse(chain(sample, records), name)
     except OSError as error:
         return SessionFile(path, why=f"it cannot be read: {error.strerror or error}")
-    why = "" if recording.messages else "it holds no message"
-    return SessionFile(path, recording, lines.broken, why)
+    return replace(_session(path, recording), broken=lines.broken)
 
 
 class _Lines:
@@ -151,15 +177,15 @@ class Program(NamedTuple):
     variable: str
     """The environment variable that moves its folder."""
     home: str
-    """The folder it uses otherwise, below the user's home."""
-    folders: tuple[str, ...]
+    """What that variable says where it is not set, below the user's home."""
+    places: tuple[str, ...]
     """Where sessions are in that folder."""
 
     def paths(self) -> list[Path]:
-        """The folders with its sessions that exist here."""
+        """The folders and files with its sessions that exist here."""
         moved = os.environ.get(self.variable, "")
         home = Path(moved).expanduser() if moved else Path.home() / self.home
-        return [home / folder for folder in self.folders if (home / folder).is_dir()]
+        return [home / place for place in self.places if (home / place).exists()]
 
 
 PROGRAMS: Final = {
@@ -168,8 +194,15 @@ PROGRAMS: Final = {
     copilot_cli.PROGRAM: Program(
         copilot_cli.NAME, "COPILOT_HOME", ".copilot", ("session-state", "history-session-state")
     ),
-    gemini_cli.PROGRAM: Program(gemini_cli.NAME, "GEMINI_CLI_HOME", ".gemini", ("tmp",)),
+    gemini_cli.PROGRAM: Program(gemini_cli.NAME, "GEMINI_CLI_HOME", "", (".gemini/tmp",)),
+    opencode.PROGRAM: Program(
+        opencode.NAME,
+        "XDG_DATA_HOME",
+        ".local/share",
+        ("opencode/opencode.db", "opencode/storage/session"),
+    ),
     pi.PROGRAM: Program(pi.NAME, "PI_CODING_AGENT_DIR", ".pi/agent", ("sessions",)),
+    qwen_code.PROGRAM: Program(qwen_code.NAME, "QWEN_HOME", ".qwen", ("projects",)),
 }
 """By the name that the command line and a session's origin have for it."""
 

@@ -116,7 +116,7 @@ def _run(
     as_json: bool,
 ) -> int:
     name, program = named
-    keeper = GatewayKeeper(where.address, where.profile, Path.cwd())
+    keeper = GatewayKeeper(where.address, where.profile, Path.cwd(), name)
     endpoint = Endpoint(keeper.address, _has_recall())
     started = start(endpoint)
     if where.keep:

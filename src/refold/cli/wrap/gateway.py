@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -32,7 +33,8 @@ from refold.cli.wrap.processes import MEMORY, Order
 from refold.errors import RefoldError
 from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
-from refold.log import DEFAULT_TENANT, Log
+from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Origin, Span
+from refold.memory import checked_out
 from refold.models import ModelSettings, counter_for, family_of
 from refold.models.catalog import cost_of, facts_of
 from refold.service import server
@@ -237,7 +239,10 @@ async def _serve(order: Order) -> None:
     store = MemoryStore()
     if order.store != MEMORY:
         store = store_at(order.store, create=True, connect=settings.serve.times.store)
-    service = Service(settings, store, order.store)
+    folder = Path.cwd()
+    branch = await asyncio.to_thread(checked_out, folder)
+    origin = Origin(order.program, folder=str(folder), branch=branch or None)
+    service = Service(settings, store, order.store, origin=origin)
     door = Door(order, settings, _report)
 
     async def summarize(names: list[str]) -> None:

@@ -54,6 +54,8 @@ class Order:
     """Of models, in tokens."""
     since: int
     """When the agent was started: milliseconds since 1970, UTC."""
+    program: str = ""
+    """The agent's name."""
     sessions: list[str] = field(default_factory=list[str])
     """Those that it has used, where this gateway is not its first."""
 
@@ -61,11 +63,12 @@ class Order:
 class GatewayKeeper:
     """Runs an agent's gateway, and starts it again on its port if it dies."""
 
-    def __init__(self, store: str, profile: str | None, folder: Path) -> None:
+    def __init__(self, store: str, profile: str | None, folder: Path, program: str) -> None:
         self.receipt = Receipt()
         self.restarts = 0
         self.given_up = False
-        self._store, self._profile, self._folder = store, profile, folder
+        self._store, self._profile = store, profile
+        self._folder, self._program = folder, program
         self._secret = secrets.token_hex(16)
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
         self._ours, self.agents_end = os.pipe()
@@ -90,6 +93,7 @@ class GatewayKeeper:
             *(self._socket.fileno(), self._ours, self._secret, self._store, self._profile),
             upstreams=[dict(upstream) for upstream in upstreams],
             windows=dict(windows),
+            program=self._program,
             since=time.time_ns() // 1_000_000,
         )
         self._thread.start()
