@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import sys
 
 from mcp import Client, StdioServerParameters
@@ -56,3 +57,11 @@ def test_a_session_that_is_not_there(terminal: Terminal):
 def test_no_store(terminal: Terminal):
     what, _ = terminal.fails("mcp", "--store", "sqlite:///none.db")
     assert "error[store-not-found]" in what
+
+
+def test_a_port_in_use(terminal: Terminal):
+    stored(terminal, "parcels")
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        what, fix = terminal.fails("mcp", "--port", str(sock.getsockname()[1]))
+    assert "cannot be used: Address already in use." in what
+    assert fix == "Choose another with --port."

@@ -215,7 +215,8 @@ async def test_it_ends_with_json(wrapped):
     assert (receipt["sessions"], receipt["compactions"]) == ([done["session"]], 0)
     assert receipt["tokens"]["sent"] == 10
     assert 200 < receipt["tokens"]["recall_tools"] < 1_000
-    assert receipt["cost"] == receipt["cost_of_everything"] > 0
+    assert receipt["cost"] > 0
+    assert receipt["compared"]["paid"] == receipt["cost"]
 
 
 async def test_only_who_knows_the_secret_gets_in(wrapped):

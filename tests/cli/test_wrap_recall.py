@@ -90,5 +90,5 @@ async def test_what_left_the_window_is_found_by_recall_alone(tmp_path, name, mor
         # One more may have been under way when the agent ended.
         [counted] = map(int, re.findall(r"(\d+) compactions?;", said))
         assert 1 <= folds - 1 <= counted <= folds or counted == folds == 1
-        assert "sending everything each time: $" in said
+        assert "with the full history in each request" in said
         assert "per request for the recall tools" in said

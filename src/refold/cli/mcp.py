@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Final
@@ -16,7 +18,7 @@ from refold.cli.options import (
     session_names,
 )
 from refold.cli.outcome import exit_on_error, require_extra
-from refold.errors import SessionNotFound
+from refold.errors import InvalidInput, SessionNotFound
 from refold.log import DEFAULT_TENANT, Log
 
 _MAX_RECENT: Final = 16
@@ -88,11 +90,21 @@ async def _serve(store: str, tenant: str, session: str | None, port: int | None)
         import uvicorn  # noqa: PLC0415 - optional
 
         app = server.streamable_http_app(stateless_http=True, json_response=True)
-        config = uvicorn.Config(app, port=port, log_level="error", access_log=False, ws="none")
-        sock = config.bind_socket()
-        where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-        typer.echo(json.dumps({"address": where}))
-        await uvicorn.Server(config).serve(sockets=[sock])
+        config = uvicorn.Config(app, log_level="error", access_log=False, ws="none")
+        with _listening(port) as sock:
+            where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+            typer.echo(json.dumps({"address": where}))
+            await uvicorn.Server(config).serve(sockets=[sock])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise InvalidInput(
+            f"Port {port} cannot be used: {os.strerror(error.errno or 0)}.",
+            "Choose another with --port.",
+        ) from error
 
 
 async def _recent(log: Log) -> Sequence[str]:

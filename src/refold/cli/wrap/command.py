@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,7 +20,7 @@ from refold.cli.options import STORE, ProfileChoice, StoreOption, where_is
 from refold.cli.outcome import exit_on_error, failed, require_extra
 from refold.cli.wrap.agents import AGENTS, Agent, Endpoint, Host, Launch, agent_for, launch
 from refold.cli.wrap.processes import MEMORY, GatewayKeeper, run_agent
-from refold.cli.wrap.receipt import closing_lines, receipt_json
+from refold.cli.wrap.traffic import closing_lines, traffic_json
 from refold.settings import Settings, load_settings
 from refold.stores.sql import without_password
 from refold.user_files import state_folder, write_whole
@@ -71,9 +72,7 @@ def wrap(  # noqa: PLR0913 - an option each
     Example: refold wrap claude
     """
     with exit_on_error(), require_extra("wrap"):
-        # The gateway's process needs it, and all that comes with it.
-        import uvicorn  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
-
+        import_module("uvicorn")  # the gateway's process needs it, and what comes with it
         name, *arguments = command
         agent = agent_for(name)
         program = shutil.which(name)
@@ -132,9 +131,9 @@ def _run(
     finally:
         keeper.end()
     if as_json:
-        typer.echo(json.dumps(receipt_json(keeper.receipt)), err=True)
+        typer.echo(json.dumps(traffic_json(keeper.traffic)), err=True)
     else:
-        _say(closing_lines(keeper.receipt, keep=where.keep))
+        _say(closing_lines(keeper.traffic, keep=where.keep))
     if keeper.given_up:
         again = shlex.join(["refold", "wrap", "--resume", name])
         _say([f"The gateway failed: {keeper.last_errors()}", f"Continue with: {again}"])

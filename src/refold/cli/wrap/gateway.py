@@ -24,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import JsonValue
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -192,21 +193,13 @@ def _runs(pid: int) -> bool:
     return True
 
 
-async def summary_of(log: Log, names: list[str], since: int) -> dict[str, Any]:
-    """What an agent's sessions came to since it was started."""
-    total, titles = Receipt(), dict[str, str]()
+async def summary_of(log: Log, names: list[str], since: int) -> dict[str, JsonValue]:
+    """What an agent's sessions came to since it was started: their receipt."""
+    total = Receipt()
     for name in names:
         with suppress(RefoldError):  # it was forgotten meanwhile
-            total = total.plus(await receipt_of(log, name, since=since))
-            titles[name] = (await log.info(name)).title or ""
-    return {
-        "requests": total.requests,
-        "summaries": total.summaries,
-        "cost": total.cost,
-        "unmanaged": None if total.cost is None else total.cost - total.debt,
-        "folds": total.folds,
-        "titles": titles,
-    }
+            total = total.plus(await receipt_of(log, name, since=since, own=True))
+    return total.as_json()
 
 
 def _report(values: Mapping[str, object]) -> None:

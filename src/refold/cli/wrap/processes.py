@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, Final
 
 from refold.cli.outcome import failed
-from refold.cli.wrap.receipt import Receipt
+from refold.cli.wrap.traffic import Traffic
 
 _BACKLOG: Final = 128
 _START: Final = 120.0
@@ -64,7 +64,7 @@ class GatewayKeeper:
     """Runs an agent's gateway, and starts it again on its port if it dies."""
 
     def __init__(self, store: str, profile: str | None, folder: Path, program: str) -> None:
-        self.receipt = Receipt()
+        self.traffic = Traffic()
         self.restarts = 0
         self.given_up = False
         self._store, self._profile = store, profile
@@ -112,7 +112,7 @@ class GatewayKeeper:
     def end(self) -> None:
         """Let the gateway sum up and end."""
         self._ending = True
-        self._say({"end": list(self.receipt.sessions)})
+        self._say({"end": list(self.traffic.sessions)})
         self._thread.join(_END)
         process = self._process
         if process is not None and process.poll() is None:
@@ -157,7 +157,7 @@ class GatewayKeeper:
         ) as process:
             with self._lock:  # its orders are the first that it reads
                 self._process = process
-                used = [*self.receipt.sessions]
+                used = [*self.traffic.sessions]
                 self._say(asdict(replace(self._order, sessions=used)))
                 if self._agent:
                     self._say({"agent": self._agent})
@@ -184,9 +184,9 @@ class GatewayKeeper:
         elif "error" in words:
             self._error = tuple(words["error"])
         elif "summary" in words:
-            self.receipt.summary = words["summary"]
+            self.traffic.summary = words["summary"]
         else:
-            self.receipt.add(words)
+            self.traffic.add(words)
 
 
 def run_agent(command: Sequence[str], environment: Mapping[str, str], keeper: GatewayKeeper) -> int:

@@ -10,7 +10,7 @@ _IN_CENTS: Final = 0.1
 
 
 @dataclass
-class Receipt:
+class Traffic:
     """What an agent's gateways have reported."""
 
     requests: int = 0
@@ -44,53 +44,58 @@ class Receipt:
         return sorted(self.sessions, key=lambda name: -self.sessions[name])
 
 
-def closing_lines(receipt: Receipt, *, keep: bool) -> Iterator[str]:
+def closing_lines(traffic: Traffic, *, keep: bool) -> Iterator[str]:
     """What came through the gateway, in three lines."""
-    if not receipt.requests:
+    if not traffic.requests:
         yield "No request came through the gateway, so nothing was kept or compacted."
         return
-    summary, names = receipt.summary, receipt.by_use
+    summary, names = traffic.summary, traffic.by_use
     more = f", and {len(names) - 1} more for its side requests" if len(names) > 1 else ""
     where = f"session {names[0]}{more}" if names and keep else "nothing was kept"
-    failures = f" ({receipt.failed} failed)" if receipt.failed else ""
-    yield f"{_counted(receipt.requests, 'request')}{failures}; {where}."
-    share = receipt.cached / receipt.sent if receipt.sent else 0.0
+    failures = f" ({traffic.failed} failed)" if traffic.failed else ""
+    yield f"{_counted(traffic.requests, 'request')}{failures}; {where}."
+    share = traffic.cached / traffic.sent if traffic.sent else 0.0
     folds = _counted(int(summary["folds"]), "compaction") if summary else "compactions unknown"
     tools = summary.get("recall_tokens")
     recall = f", {_tokens(tools)} per request for the recall tools" if tools else ""
     yield (
-        f"{folds}; {_tokens(receipt.sent)} tokens sent ({share:.0%} from the provider's cache"
-        f"{recall}), {_tokens(receipt.answered)} answered."
+        f"{folds}; {_tokens(traffic.sent)} tokens sent ({share:.0%} from the provider's cache"
+        f"{recall}), {_tokens(traffic.answered)} answered."
     )
-    yield _cost(receipt)
+    yield _cost(traffic)
 
 
-def receipt_json(receipt: Receipt) -> dict[str, Any]:
+def traffic_json(traffic: Traffic) -> dict[str, Any]:
     """The same as values; what is unknown is null."""
     return {
-        "requests": receipt.requests,
-        "failed": receipt.failed,
-        "sessions": receipt.by_use,
-        "compactions": receipt.summary.get("folds"),
+        "requests": traffic.requests,
+        "failed": traffic.failed,
+        "sessions": traffic.by_use,
+        "compactions": traffic.summary.get("folds"),
         "tokens": {
-            "sent": receipt.sent,
-            "cached": receipt.cached,
-            "answered": receipt.answered,
-            "recall_tools": receipt.summary.get("recall_tokens"),
+            "sent": traffic.sent,
+            "cached": traffic.cached,
+            "answered": traffic.answered,
+            "recall_tools": traffic.summary.get("recall_tokens"),
         },
-        "cost": receipt.summary.get("cost", receipt.cost),
-        "cost_of_everything": receipt.summary.get("unmanaged"),
+        "cost": traffic.summary.get("billed", traffic.cost),
+        "compared": {name: traffic.summary.get(name) for name in ("compared", "paid", "whole")},
     }
 
 
-def _cost(receipt: Receipt) -> str:
-    cost = receipt.summary.get("cost", receipt.cost)
-    instead = receipt.summary.get("unmanaged")
-    if cost is None:
+def _cost(traffic: Traffic) -> str:
+    summary = traffic.summary
+    cost = summary.get("billed", traffic.cost)
+    if cost is None or summary.get("unpriced"):
         return "What it cost is unknown: the model has no list price here."
-    if instead is None or not receipt.summary["folds"]:
-        return f"{_dollars(cost)} at list prices; a subscription may bill otherwise."
-    return f"{_dollars(cost)} at list prices; sending everything each time: {_dollars(instead)}."
+    line = f"{_dollars(cost)} at list prices"
+    if not summary.get("folds"):
+        return f"{line}; a subscription may bill otherwise."
+    whole = f"{_dollars(summary['whole'])} with the full history in each request"
+    if summary["compared"] == summary["requests"]:
+        return f"{line}, against {whole}. The account: refold receipt"
+    some = f"the {_counted(summary['compared'], 'request')} whose full history would fit"
+    return f"{line}. For {some}: {_dollars(summary['paid'])}, against {whole}."
 
 
 def _dollars(amount: float) -> str:
