@@ -174,8 +174,11 @@ def _upstream(address: str, key: str | None) -> "UpstreamSettings":
 async def _serve(  # noqa: PLR0913 - made in one place
     settings: "Settings", address: str, host: str, port: int, *, worker: bool, as_json: bool
 ) -> None:
+    from refold.console.access import HOME, Access  # noqa: PLC0415 - optional
+    from refold.console.app import add_console, open_address  # noqa: PLC0415 - optional
     from refold.service import server as service  # noqa: PLC0415 - optional
     from refold.service.app import app as application  # noqa: PLC0415 - optional
+    from refold.service.keys import TENANT as SERVICE  # noqa: PLC0415 - optional
 
     service.log_to_standard_error(json_access_log=settings.serve.access_log == "json")
     service.raise_file_limit()
@@ -186,12 +189,22 @@ async def _serve(  # noqa: PLR0913 - made in one place
         store = store_at(address, create=True, connect=settings.serve.times.store)
         app = application(settings, store=store, address=address, local=local, worker=worker)
         where = service.address_of(sock)
+        access = Access(
+            app.state.service,
+            sessions=store.log(SERVICE),
+            token_used=lambda: _offer_another(console()),
+        )
+        add_console(app, access)
+
+        def console() -> str:
+            return f"{where}{HOME}" if access.by_key else open_address(where, access.new_token())
 
         def on_start() -> None:
             if as_json:
-                typer.echo(json.dumps({"address": where, "keys": keys}))
+                about = {"address": where, "keys": keys, "console": console()}
+                typer.echo(json.dumps(about))
             else:
-                typer.echo(_greeting(where, keys=keys), err=True)
+                typer.echo(_greeting(where, console(), keys=keys), err=True)
                 if days := settings.profile.retention.days:
                     typer.echo(
                         f"Sessions of the profile {settings.profile.name} that nobody uses for "
@@ -205,7 +218,11 @@ async def _serve(  # noqa: PLR0913 - made in one place
         sock.close()
 
 
-def _greeting(where: str, *, keys: bool) -> str:
+def _offer_another(console: str) -> None:
+    typer.echo(f"The console was opened. For another browser: {console}", err=True)
+
+
+def _greeting(where: str, console: str, *, keys: bool) -> str:
     needed = (
         "Every request needs a key (refold keys list)."
         if keys
@@ -215,6 +232,7 @@ def _greeting(where: str, *, keys: bool) -> str:
         f"Refold answers at {where}. {needed}\n"
         f"  export OPENAI_BASE_URL={where}/v1\n"
         f"  export ANTHROPIC_BASE_URL={where}\n"
+        f"Console: {console}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
 

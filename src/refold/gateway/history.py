@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from refold.errors import InvalidMessage, TooManySteps
 from refold.gateway.dialects.cache_marks import restore_marks, without_marks
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
+from refold.gateway.sent_forms import RenderedMessage
 from refold.view import Request, ViewInput
 from refold.view.view import Edits, assemble
 from refold.view.view_input import Row
@@ -44,6 +45,15 @@ class HistoryMismatch(Exception):
     """The view is not of what the client sent: others went on in the session meanwhile."""
 
 
+class Rendered(NamedTuple):
+    """A request's body, and what it is made of."""
+
+    body: bytes
+    rewritten: set[int]
+    """The entries that the client sends in another form than logged."""
+    messages: Sequence[RenderedMessage]
+
+
 def render(
     dialect: Dialect,
     parsed_request: ParsedRequest,
@@ -51,8 +61,8 @@ def render(
     request: Request,
     *,
     drop_orphans: bool = False,
-) -> tuple[bytes, set[int]]:
-    """The body of a request, and the entries that the client sends in another form than logged.
+) -> Rendered:
+    """The body of a request: as it came if nothing is to be changed.
 
     With `drop_orphans`, results without their call go even if nothing else is changed, unless
     nothing would be left to answer then.
@@ -79,8 +89,12 @@ def render(
         for index, message in enumerate(messages)
         if index not in paired
     )
+    seqs = {index: seq for seq, index in indexes.items()}
+    unchanged = [
+        RenderedMessage(message, seqs.get(index), message) for index, message in enumerate(messages)
+    ]
     if untouched and not (drop_orphans and reasons >= _ORPHAN):
-        return parsed_request.raw, rewritten
+        return Rendered(parsed_request.raw, rewritten, unchanged)
     edited = {ref.seq for ref in layout.changes}
     rows = [
         _in_clients_form(inputs.wire, row, messages[indexes[row.seq]], edited)
@@ -90,13 +104,20 @@ def render(
     edits: Edits = {}
     assembled = [*assemble(inputs.wire, rows, layout, edits)]
     if untouched and not (assembled and inputs.wire.describe(assembled[-1]).role != "assistant"):
-        return parsed_request.raw, rewritten
+        return Rendered(parsed_request.raw, rewritten, unchanged)
     sources: dict[int, int] = {}
     for row in rows:
         message = edits[row.seq].message if row.seq in edits else row.payload
         sources[id(message)] = indexes[row.seq]
     sent = [(sources.get(id(message)), message) for message in assembled]
-    return dialect.body(parsed_request, restore_marks(messages, sent)), rewritten
+    marked = restore_marks(messages, sent)
+    rendered = [
+        RenderedMessage(message)
+        if index is None
+        else RenderedMessage(message, seqs.get(index), messages[index])
+        for message, (index, _) in zip(marked, sent, strict=True)
+    ]
+    return Rendered(dialect.body(parsed_request, marked), rewritten, rendered)
 
 
 def match_rows(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -> dict[int, int]:

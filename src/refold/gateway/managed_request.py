@@ -20,6 +20,7 @@ from refold.gateway.dialects.dialect import Answer
 from refold.gateway.history import HistoryMismatch, check_history, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
 from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
+from refold.gateway.sent_body import extras_of
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import (
@@ -195,28 +196,38 @@ class ManagedRequest:
                     check_history(incoming.dialect, incoming.parsed_request, session.inputs)
                 self._request = await session.request(
                     forced=forced,
-                    extras=incoming.parsed_request.extras,
+                    extras=extras_of(incoming.parsed_request, self._proxied.headers),
                     hashes=self._render,
                     caught_up=self._lease.has_appended and not forced,
                 )
             self._record, self._planned_in = session.record, session.name
+            self._lease.opened.sent.recorded(session.record)
         return self._body_sent
 
-    def _render(self, request: Request) -> Mapping[str, str]:
-        """Make the body; the record has its hash, and that of what the client sent."""
+    def _render(self, request: Request) -> Mapping[str, str | bytes]:
+        """Make the body; the record has its hash, that of what the client sent, and its marks."""
         parsed_request, session = self._incoming.parsed_request, self._lease.session
-        self._body_sent, self._rewritten = render(
+        rendered = render(
             self._incoming.dialect,
             parsed_request,
             session.inputs,
             request,
             drop_orphans=session.setup.profile.fit.orphans == "drop",
         )
+        self._body_sent, self._rewritten = rendered.body, rendered.rewritten
         client = sha256(parsed_request.raw).hexdigest()
         unchanged = self._body_sent is parsed_request.raw
+        inputs = session.inputs
+        forms = self._lease.opened.sent.forms_of(
+            session.record,
+            rendered.messages,
+            lambda seq: inputs.rows[inputs.at(seq)].payload,
+            edited=not unchanged,
+        )
         return {
             "client": client,
             "sent": client if unchanged else sha256(self._body_sent).hexdigest(),
+            **forms,
         }
 
     async def _receive(self, response: httpx2.Response) -> "Response | _TooLong":

@@ -16,6 +16,7 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
+from refold.gateway.sent_forms import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
@@ -92,6 +93,8 @@ class GatewaySession:
     summary of what came before their newest answer."""
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
+    sent: SentForms = field(default_factory=SentForms, repr=False)
+    """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
     # session: there is nothing to wait for, and nothing to close.

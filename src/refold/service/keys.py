@@ -393,10 +393,11 @@ class Keyring:
 
     async def find(self, secret: str) -> Key | None:
         """The key that this is a valid secret of."""
-        if not is_secret(secret):
-            return None
+        return await self.find_by_hash(hash_of(secret)) if is_secret(secret) else None
+
+    async def find_by_hash(self, hashed: str) -> Key | None:
+        """The key with a valid secret of this hash."""
         await self.refresh_if_stale()
-        hashed = hash_of(secret)
         key = self._valid(hashed)
         if key is None:
             await self.refresh()  # another process may have made it a moment ago

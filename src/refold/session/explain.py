@@ -15,6 +15,7 @@ from refold.log import (
     Folded,
     Log,
     Message,
+    Outline,
     Requested,
     Span,
     Used,
@@ -35,6 +36,7 @@ from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.profiles import PROFILES
 from refold.view.profiles import profile as shipped_profile
 from refold.view.project import project, unrewritten
+from refold.view.record import shown_spans
 from refold.view.tokens import corrected
 from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
@@ -109,10 +111,11 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     )
 
 
-async def explain_past(log: Log, session: str, seq: int) -> Explanation:
+async def explain_past(log: Log, session: str, seq: int, *, every: bool = True) -> Explanation:
     """Explain why each part of a session was in a past request or not, from its record.
 
-    The window and the counts of single parts are those known of the model today. Raises
+    The window and the counts of single parts are those known of the model today. Unless `every`,
+    what was not sent is not read, however much that is: it is `unlisted`, with its reasons. Raises
     Unrebuildable when something that the request was made of is gone.
     """
     plan = await plan_of(log, session, seq)
@@ -123,17 +126,26 @@ async def explain_past(log: Log, session: str, seq: int) -> Explanation:
     except InvalidSetting:  # it does not exist any more; nothing is planned by it here
         values = PROFILES["balanced"]
     entries: list[Entry] = []
-    for first in range(1, plan.head + 1, _PAGE):
-        entries += await log.read(session, Span(first, min(plan.head, first + _PAGE - 1)))
-    outline = replay(entry for entry in entries if entry.kind in _CONTROL)
-    needed = {*seqs(outline.needed(plan.head))}
-    visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
+    if every:
+        for first in range(1, plan.head + 1, _PAGE):
+            entries += await log.read(session, Span(first, min(plan.head, first + _PAGE - 1)))
+        outline = replay(entry for entry in entries if entry.kind in _CONTROL)
+        needed = {*seqs(outline.needed(plan.head))}
+        visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
+    else:
+        for span in shown_spans(plan):
+            entries += await log.read(session, span)
+        # The record says what was left out and why: no outline is needed.
+        visible = Visible(info, Outline(info.title), tuple(entries))
     counter = corrected(counter_for(model), plan.correction)
     isolated = values.delegates == "apart"
     wire = wire_for(info.format)
     inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)
     budget = budget_for(model, values, counter=counter)
-    return explain_request(inputs, plan, budget, info=info, model=model or None, entries=entries)
+    explained = explain_request(
+        inputs, plan, budget, info=info, model=model or None, entries=entries
+    )
+    return explained if every else replace(explained, unlisted=plan.layout.omissions)
 
 
 async def last_model(log: Log, session: str) -> str:

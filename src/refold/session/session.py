@@ -220,7 +220,7 @@ class Session:
         *,
         forced: bool = False,
         extras: Mapping[str, bytes] | None = None,
-        hashes: Callable[[Request], Mapping[str, str]] = lambda _: {},
+        hashes: Callable[[Request], Mapping[str, str | bytes]] = lambda _: {},
         caught_up: bool = False,
     ) -> Request:
         """What to send to the model now. Send it, then call `answer`.
@@ -232,7 +232,8 @@ class Session:
         Args:
             forced: The provider refused the previous request for its length.
             extras: What is sent besides the messages, by name; the record holds its hashes.
-            hashes: More hashes for the record, by name, computed from the request.
+            hashes: More hashes for the record, by name, computed from the request. Bytes are kept
+                like `extras`, and the record has their hash.
             caught_up: Skip reading what others appended, because `say` has just done so.
         """
         live = self._live
@@ -258,7 +259,10 @@ class Session:
         request = await self._rereads.plan_or_unpin(lambda: live.view.request(budget))
         await self._emergencies.trimmed(request.plan)
         self._spending.planned(request)
-        await self._record(request, extras or {}, hashes(request))
+        more = hashes(request)
+        kept = {name: value for name, value in more.items() if isinstance(value, bytes)}
+        named = {name: value for name, value in more.items() if isinstance(value, str)}
+        await self._record(request, {**(extras or {}), **kept}, named)
         self._sent, self.restore_turns = (request, live.view.inputs), 0
         first = self._requests == 0
         self._requests += 1

@@ -49,7 +49,7 @@ def marks_of(payload: bytes) -> tuple[CacheMark, ...]:
 
 def without_marks(payload: bytes) -> bytes:
     """The message without its cache marks."""
-    return _with_marks(payload, {})
+    return with_marks(payload, {})
 
 
 def restore_marks(client: Sequence[bytes], sent: Sequence[tuple[int | None, bytes]]) -> list[bytes]:
@@ -59,7 +59,7 @@ def restore_marks(client: Sequence[bytes], sent: Sequence[tuple[int | None, byte
     """
     marks = [(index, mark) for index, payload in enumerate(client) for mark in marks_of(payload)]
     placed = _MarkPlacer(client, sent).place(marks) if marks else {}
-    return [_with_marks(payload, placed.get(nth, {})) for nth, (_, payload) in enumerate(sent)]
+    return [with_marks(payload, placed.get(nth, {})) for nth, (_, payload) in enumerate(sent)]
 
 
 class _Block(NamedTuple):
@@ -112,7 +112,7 @@ def _marks(blocks: Sequence[_Block]) -> Iterator[CacheMark]:
             yield CacheMark(block.spot, compact_json(block.mark))
 
 
-def _with_marks(payload: bytes, marks: Mapping[Spot, bytes]) -> bytes:
+def with_marks(payload: bytes, marks: Mapping[Spot, bytes]) -> bytes:
     """The message with these marks and no others."""
     if not marks and not _may_have_marks(payload):
         return payload

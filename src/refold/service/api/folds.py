@@ -37,7 +37,7 @@ async def list_folds(_: Reader, log: CallerLog, session: SessionName) -> schemas
     folds = await _active_folds(log, session, outline)
     for running in outline.running:
         entries = await log.read(session, Span(running.seq, running.seq))
-        folds += [_fold(entry, "under way") for entry in entries]
+        folds += [fold_of(entry, "under way") for entry in entries]
     return schemas.Folds(folds=sorted(folds, key=lambda fold: fold.seq))
 
 
@@ -157,11 +157,11 @@ async def _active_folds(log: Log, session: str, outline: Outline) -> list[schema
             value = CODEC.decode(entry)
             if isinstance(value, FoldCompleted):  # else it was forgotten
                 pending += parse(value.summary).over
-                folds[seq] = _fold(entry, "stands" if seq in topmost else "beneath")
+                folds[seq] = fold_of(entry, "stands" if seq in topmost else "beneath")
     return [*folds.values()]
 
 
-def _fold(entry: Entry, state: Literal["stands", "beneath", "under way"]) -> schemas.Fold:
+def fold_of(entry: Entry, state: Literal["stands", "beneath", "under way"]) -> schemas.Fold:
     """A fold, from the entry that started or completed it."""
     value = CODEC.decode(entry)
     if not isinstance(value, FoldCompleted | FoldStarted):

@@ -1,7 +1,7 @@
 """Requests and usage: what each request sent and why, and what sessions used and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,8 +14,11 @@ from refold.log import (
     CODEC,
     Entry,
     FoldCompleted,
+    FoldStarted,
     Forgotten,
     Log,
+    Note,
+    Pinned,
     Requested,
     SessionInfo,
     Span,
@@ -34,7 +37,11 @@ router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
 MAX_SESSIONS: Final = 2_000
 """Sessions that are read for one answer."""
-_KINDS: Final = frozenset({Used.KIND, FoldCompleted.KIND})
+_COUNTED: Final = frozenset(
+    {FoldCompleted.KIND, FoldStarted.KIND, Note.KIND, Pinned.KIND, Used.KIND}
+)
+FORCED: Final = "forced"
+"""The trigger of a fold that a provider's refusal made necessary."""
 _PAGE: Final = 1_000
 
 
@@ -45,7 +52,7 @@ async def list_requests(
     """Each is a record from which what was sent can be made again."""
     kinds = (Requested.KIND,)
     page = await read_page(log, session, after=after, limit=limit, kinds=kinds)
-    records = [_record(entry) for entry in page.entries]
+    records = [record_of(entry) for entry in page.entries]
     return schemas.RequestPage(requests=records, head=page.head, next=page.next)
 
 
@@ -67,13 +74,13 @@ async def get_request(_: Reader, log: CallerLog, session: SessionName, seq: Seq)
         )
     messages = await rebuilt(log, session, seq)
     explanation = (await explain_past(log, session, seq)).as_json()
-    record = _record(entries[0]).model_dump(mode="json")
+    record = record_of(entries[0]).model_dump(mode="json")
     record["explanation"] = schemas.Explanation.model_validate(explanation).model_dump(mode="json")
     body = with_raw(record, "messages", json_list(messages))
     return Response(body, media_type="application/json")
 
 
-def _record(entry: Entry) -> schemas.RequestRecord:
+def record_of(entry: Entry) -> schemas.RequestRecord:
     record: dict[str, object] = {"state": "unrebuildable", "model": "", "digest": ""}
     match CODEC.decode(entry):
         case Requested(model=model, plan=dict() as plan, digest=digest, limit=limit):
@@ -106,6 +113,15 @@ class Tally:
     cost: float = 0.0
     unmanaged: float = 0.0
     unpriced: int = 0
+    rereads: int = 0
+    """How often something was read again that had been compacted."""
+    refusals: int = 0
+    """Requests that got no answer, and folds because a provider refused one for its length."""
+
+    @property
+    def saved(self) -> float:
+        """Dollars, beside sending everything; below zero if it cost more."""
+        return self.unmanaged - self.cost
 
     def add(self, entry: Entry, models: Overrides) -> None:
         match CODEC.decode(entry):
@@ -118,6 +134,12 @@ class Tally:
                 self._pay(cost, None)
             case FoldCompleted(summary=summary):
                 self._summary(summary, models)
+            case Pinned(watched=True, parts=parts):
+                self.rereads += len(parts)
+            case FoldStarted(trigger=trigger):
+                self.refusals += FORCED in trigger
+            case Note(data={"gateway": "failed"}):
+                self.refusals += 1
             case _:
                 pass
 
@@ -160,14 +182,33 @@ def _summary_cost(body: JsonValue, models: Overrides) -> float | None:
     return cost_of(reported, facts_of(summary.by, models).prices)
 
 
-async def session_tally(log: Log, session: str, models: Overrides) -> tuple[Tally, int]:
-    """What a session used and cost, and its head at that time."""
+_NOTHING: Final = Tally()
+
+
+async def session_tally(
+    log: Log,
+    session: str,
+    models: Overrides,
+    before: tuple[Tally, int] = (_NOTHING, 0),
+    *,
+    max_entries: int | None = None,
+) -> tuple[Tally, int]:
+    """What a session used and cost, and up to which entry: its head at that time.
+
+    Args:
+        log: The log that holds the session.
+        session: Its name.
+        models: The prices that the settings give.
+        before: An earlier result, to read on from there.
+        max_entries: How many entries are read at most.
+    """
     head = await log.head(session)
-    tally = Tally()
-    for first in range(1, head + 1, _PAGE):
-        for entry in await _billable(log, session, Span(first, min(head, first + _PAGE - 1))):
+    tally, upto = replace(before[0]), before[1]
+    end = head if max_entries is None else min(head, upto + max_entries)
+    for first in range(upto + 1, end + 1, _PAGE):
+        for entry in await _counted(log, session, Span(first, min(end, first + _PAGE - 1))):
             tally.add(entry, models)
-    return tally, head
+    return tally, end
 
 
 async def daily_tallies(
@@ -204,7 +245,7 @@ async def _add_days(
     try:
         while last >= own:
             span = Span(max(own, last - _PAGE + 1), last)
-            for entry in await _billable(log, info.session, span):
+            for entry in await _counted(log, info.session, span):
                 day = moment(entry.at).date().isoformat()
                 if day in tallies:
                     tallies[day].add(entry, models)
@@ -216,10 +257,10 @@ async def _add_days(
         return
 
 
-async def _billable(log: Log, session: str, span: Span) -> list[Entry]:
+async def _counted(log: Log, session: str, span: Span) -> list[Entry]:
     entries: list[Entry] = []
     for entry in await log.read(session, span, whole=False):
-        if entry.kind in _KINDS:
+        if entry.kind in _COUNTED:
             seq = Span(entry.seq, entry.seq)
             entries += await log.read(session, seq) if entry.holes else [entry]
     return entries

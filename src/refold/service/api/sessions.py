@@ -310,9 +310,15 @@ async def read_page(  # noqa: PLR0913 - a choice each
     limit: int = 100,
     kinds: Collection[str] = (),
     whole: bool = True,
+    last: int | None = None,
 ) -> EntryBatch:
-    """The entries after `after`, of these kinds or of all; the cost of one call is bounded."""
+    """The entries after `after`, of these kinds or of all; the cost of one call is bounded.
+
+    With `last`, none behind that entry.
+    """
     head = await log.head(session)
+    if last is not None:
+        head = min(head, last)
     entries: list[Entry] = []
     seq, size = after, 0
     end = min(head, after + (_MAX_SCANNED if kinds else limit))
