@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from refold.errors import FoldNotMade
 from refold.fold.extractive import extractive_summary, with_results
-from refold.fold.identifiers import identifiers
+from refold.fold.identifiers import all_names, names
 from refold.fold.job import Job, Steps
 from refold.fold.material import (
     Boundary,
@@ -18,6 +18,7 @@ from refold.fold.material import (
     Passage,
     beside,
     gather,
+    kept,
     needed,
     passage_of,
     top_level,
@@ -26,7 +27,7 @@ from refold.fold.replace import render_summary
 from refold.fold.summary import Offer, Summary, shown_tokens
 from refold.log import CODEC, Entry, Log, Message, Span
 from refold.view import Counter, Fold
-from refold.wire import wire_for
+from refold.wire import Wire, wire_for
 
 Write = Callable[[Material, Job, Steps], Awaitable[Summary]]
 Remember = Callable[[Summary, Job], Awaitable[None]]
@@ -114,6 +115,7 @@ class Compactor:
             dropped=material.shown,
             manual=job.trigger == MANUAL,
             host=context.host,
+            kept=await asyncio.to_thread(all_names, material.kept),
         )
 
     async def offers(self, job: Job) -> tuple[Offer, ...]:
@@ -133,15 +135,24 @@ class Compactor:
             entries += await self._log.read(job.session, span)
         wire = wire_for(visible.info.format)
         material = await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
-        evidence: list[Passage] = []
-        for span in beside(material, job.spans, visible.outline):
+        evidence = beside(material, job.spans, visible.outline)
+        staying = kept(job.spans, job.head, visible.outline)
+        return replace(
+            material,
+            beside=await self._passages(job, evidence, wire),
+            kept=await self._passages(job, staying, wire),
+        )
+
+    async def _passages(self, job: Job, spans: Iterable[Span], wire: Wire) -> tuple[Passage, ...]:
+        found: list[Passage] = []
+        for span in spans:
             for entry in await self._log.read(job.session, span):
                 value = CODEC.decode(entry)
-                passage = (
-                    passage_of(entry, value.payload, wire) if isinstance(value, Message) else None
-                )
-                evidence += [passage] if passage else []
-        return replace(material, beside=tuple(evidence))
+                if isinstance(value, Message) and (
+                    passage := passage_of(entry, value.payload, wire)
+                ):
+                    found.append(passage)
+        return tuple(found)
 
 
 class Context(NamedTuple):
@@ -276,7 +287,7 @@ def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter
 ) -> Preview:
     """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
-    shown_names = {*identifiers(summary.text)}
+    shown_names = {*names(summary.text)}
     lost = [name.name for name in summary.ledger if name.name not in shown_names]
     return Preview(
         boundary.spans,

@@ -129,9 +129,13 @@ def _policy(job: Job, policy: str, reader: Reader) -> Policy:
         terms = job.case.measure.terms
         price = terms.write / terms.read if terms.read else inf
         return (baselines(settings) | timed(settings, terms.fold, price))[policy](reader)
-    setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
+    counter, prices = counter_for(job.case.model), job.case.prices
+    setup = Setup(job.case.model, counter, job.budget, job.profile, prices)
+    times = [message.at for message in job.case.recording.messages]
     return SessionPolicy(
-        setup, write=placeholder_summary if job.profile.fold.writer == "model" else None
+        setup,
+        times=times,
+        write=placeholder_summary if job.profile.fold.writer == "model" else None,
     )
 
 

@@ -33,6 +33,7 @@ from refold.fold.compactor import (
     folded_before,
     preview,
 )
+from refold.fold.economics import Worth
 from refold.fold.events import CompactionWait
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, everything, left_out, needed, state_of
@@ -63,8 +64,9 @@ from refold.session.events import CompactionEvents
 from refold.session.explain import besides_messages
 from refold.session.guards import Guards, Recovery
 from refold.session.live_view import LiveView
+from refold.session.savings import worth_of
 from refold.telemetry import Instrumented
-from refold.view import Budget, Fold, Keep, Plan, Profile, ViewInput, Window
+from refold.view import Budget, Fold, Keep, Plan, Profile, Thresholds, ViewInput, Window
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
 from refold.view.view_input import weight
 
@@ -197,7 +199,9 @@ class CompactionSchedule:
             inline=setup.profile.fold.apply == "inline",
             forced=forced,
         )
-        first = decided(pressure)
+        worth = self._worth(pressure.tokens, marks, budget) if not running else None
+        decided = partial(decided, worth=worth)
+        first = decided(pressure)._replace(worth=worth)
         if folds_what_is_left_out(setup.profile) and not (forced or first.by_share):
             messages = left_out(inputs, view.plan).messages
             return decide_for_left_out(pressure._replace(foldable=messages), first, running=running)
@@ -207,7 +211,17 @@ class CompactionSchedule:
         # Costly, so only when there is a reason to fold.
         where = automatic_boundary(live, values, forced=forced)
         sent = where.tokens - view.omitted(where.spans, setup.budget)
-        return decided(pressure._replace(gain=sent - values.max_tokens, foldable=where.messages))
+        pressure = pressure._replace(gain=sent - values.max_tokens, foldable=where.messages)
+        return decided(pressure)._replace(worth=worth)
+
+    def _worth(self, tokens: int, marks: Thresholds, budget: Budget | None) -> Worth | None:
+        """What a fold would cost and save; None where the profile does not look at that."""
+        trigger = self._live.setup.profile.trigger
+        if not trigger.savings or tokens - marks.floor < trigger.at_least:
+            return None
+        values = fold_values(self._live.setup, budget)
+        where = automatic_boundary(self._live, values)
+        return worth_of(self._live, where, tokens, values) if where.messages else None
 
     def record_result(self, *, failed: bool) -> None:
         """After a failure, the profile's fixed limits apply until a fold is made."""

@@ -20,6 +20,7 @@ from refold.log import (
     Forgot,
     Log,
     Mark,
+    Message,
     Opened,
     Origin,
     Requested,
@@ -27,6 +28,7 @@ from refold.log import (
     SessionInfo,
     Span,
     Title,
+    Used,
     Value,
     Visible,
 )
@@ -43,6 +45,7 @@ from refold.wire import wire_for
 OnEntries = Callable[[Sequence[Entry]], Awaitable[None]]
 """Receives new entries, after the view has taken them in."""
 _TRACKED: Final = {FoldStarted.KIND, FoldFailed.KIND}
+_ANSWERING: Final = {Requested.KIND, Used.KIND}
 
 
 async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
@@ -128,6 +131,10 @@ class LiveView:
         self.session_tokens = 0
         """Tokens of everything on the session's line, folded or not."""
         self.on_entries: OnEntries | None = None
+        self.other_model = False
+        """Whether another model answered last: what it has cached is no use to this one."""
+        self._said_at = self._answered_at = 0
+        """When the newest message came, and the newest answer or request, in milliseconds."""
         self._opening: Opened | None = None
         """The first entry of a session that does not exist yet."""
         self._taking_in = asyncio.Lock()
@@ -142,6 +149,11 @@ class LiveView:
         setup, instructions = self.setup, self.view.inputs.instructions
         spread = setup.counter.spread
         return thresholds(self.profile(), setup.budget, spread, instructions=instructions)
+
+    @property
+    def idle(self) -> float:
+        """Seconds between the newest answer, or request, and the newest message."""
+        return max(0, self._said_at - self._answered_at) / 1000 if self._answered_at else 0.0
 
     def profile(self) -> Profile:
         """The profile to plan by: with all of its fixed limits, or for a session that folds."""
@@ -187,6 +199,7 @@ class LiveView:
         # The newest record may be another reader's; then the next request is planned afresh.
         self.previous = previous if previous and previous.plan.scope == self.scope else None
         self.view = View(inputs, self.profile(), self.previous and self.previous.plan)
+        self._note_times(visible.entries)
 
     def begin(self, opening: Opened) -> None:
         """Follow a session that does not exist yet: the first append begins it."""
@@ -199,6 +212,7 @@ class LiveView:
     async def switch(self, setup: Setup) -> None:
         """Continue with another model, or the same with another budget."""
         before, self.setup = self.setup, setup
+        self.other_model |= before.model != setup.model
         if (before.counter, before.profile) == (setup.counter, setup.profile):
             return  # everything that was read and counted is still valid
         self._set_profiles()
@@ -263,7 +277,19 @@ class LiveView:
             self.session_tokens += sum(map(weight, self.view.inputs.rows[rows:]))
             for entry in entries:
                 self._track(entry)
+        self._note_times(entries)
         await self._notify(entries)
+
+    def _note_times(self, entries: Sequence[Entry]) -> None:
+        inputs = self.view.inputs
+        for entry in entries:
+            if entry.kind in _ANSWERING:
+                self._answered_at = entry.at
+            elif entry.kind == Message.KIND:
+                self._said_at = entry.at
+                index = inputs.at(entry.seq)
+                if index < len(inputs.rows) and inputs.rows[index].role == "assistant":
+                    self._answered_at = entry.at
 
     async def _since(self, seq: int) -> list[Entry]:
         return await self.log.read(self.name, Span(seq + 1, self.head)) if self.head > seq else []

@@ -303,6 +303,7 @@ class Session:
         appended = await live.append(value, artifacts=(*artifacts, *new))
         self._stored_extras = {*named.values()}
         live.previous = Previous(appended.first, value.chain, request.plan)
+        live.other_model = False
 
     async def answer(
         self,

@@ -17,7 +17,7 @@ from refold.errors import Unrebuildable
 from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
-from refold.view.plan import Event, Layout, LeftOut, Omission, Plan, events
+from refold.view.plan import Event, Layout, LeftOut, Omission, Pace, Plan, events
 from refold.view.tokens import Correction
 from refold.view.view import Edits, Request, assemble
 from refold.view.view_input import Row
@@ -167,6 +167,7 @@ class Applied:
     """How many were sent; 0 in records of older versions."""
     left_out: LeftOut = field(default=LeftOut())
     correction: Correction | None = None
+    pace: Pace = field(default=Pace())
     version: int = RECORD_VERSION
 
 
@@ -214,6 +215,7 @@ def record(
         len(request.messages),
         plan.left_out,
         plan.correction,
+        plan.pace,
     )
     quoted = spans_of(ref.seq for insert in plan.layout.inserts for ref in insert.sources)
     value = Requested(
@@ -283,6 +285,7 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
         last.tried,
         last.untold,
         correction=last.correction,
+        pace=last.pace,
     )
 
 
