@@ -2,7 +2,7 @@
 
 import pytest
 
-from refold.cli.wrap.traffic import Traffic, closing_lines, traffic_json
+from refold.cli.wrap.traffic import Traffic, closing_lines
 
 
 def request(session="g-1", *, usage=(1_000, 20, 400, 0), cost=0.5, failed=""):

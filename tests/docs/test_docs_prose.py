@@ -57,7 +57,10 @@ REWRITTEN = (
     "docs/start/tutorial.md",
     "docs/start/when-you-dont-need-it.md",
     *("docs/chat", "docs/gateway", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
-    *(f"docs/contributing/{page.name}" for page in sorted((ROOT / "docs/contributing").glob("*.md"))),
+    *(
+        f"docs/contributing/{page.name}"
+        for page in sorted((ROOT / "docs/contributing").glob("*.md"))
+    ),
 )
 """Pages and folders whose prose is held to the list."""
 

@@ -34,7 +34,7 @@ from refold.cli.wrap.processes import MEMORY, Order
 from refold.errors import RefoldError
 from refold.gateway.gateway import routes
 from refold.gateway.outcome import Outcome
-from refold.log import DEFAULT_TENANT, FoldCompleted, Log, Origin, Span
+from refold.log import DEFAULT_TENANT, Log, Origin
 from refold.memory import checked_out
 from refold.models import ModelSettings, counter_for, family_of
 from refold.models.catalog import cost_of, facts_of
