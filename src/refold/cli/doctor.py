@@ -220,7 +220,7 @@ async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row
         rows = await _server(address, tenant)
     elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         path = Path(address.removeprefix(_SQLITE))
-        file = _unusable(path) or await _failure(store) or _locked(path) or _usable(path)
+        file = _unusable(path) or _locked(path) or await _failure(store) or _usable(path)
         rows = [file, _room(path), _place(path, mounts)]
         if not path.is_file():  # noqa: ASYNC240 - nothing else runs meanwhile
             return rows
@@ -258,14 +258,16 @@ def _unusable(path: Path) -> Row | None:
 def _locked(path: Path) -> Row | None:
     """That another process keeps others from writing; None if it does not.
 
-    It can still be read then, so only a try tells.
+    Opening the store would say so too, but waits as long for it as a conversation would.
     """
     if not path.is_file():
         return None
     with closing(sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None)) as db:
         try:
             db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                return None  # opening it as a store tells more
             who = f"Close the program that holds it; this lists them: fuser -v {quote(str(path))}"
             return problem("store", f"{short(path)} is locked by another process", who)
         db.execute("ROLLBACK")
