@@ -251,7 +251,7 @@ class TestOpencode:
         "file",
         [
             ".config/opencode/opencode.jsonc",
-            "/projects/opencode.json",
+            "/ours/opencode.json",
             "/ours/parcels/opencode.json",
         ],
     )
