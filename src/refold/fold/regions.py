@@ -266,7 +266,8 @@ class _Files:
             if len(paths) == 1:
                 self._show(paths[0], _OUTPUT.sub("", text), result.ref, shown=shown, whole=False)
         elif result.path and not first_argument(result.call.text, SUBJECT_ARGUMENTS):
-            whole = not any(arguments.get(key) for key in _RANGE)
+            asked = arguments if isinstance(arguments, dict) else {}
+            whole = not any(asked.get(key) for key in _RANGE)
             self._show(result.path, text, result.ref, shown=shown, whole=whole)
 
     def _show(self, path: str, text: str, source: PartRef, *, shown: bool, whole: bool) -> None:
