@@ -38,6 +38,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "wrap": _Command(
             "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
         ),
+        "hooks": _Command("hooks.command", "hooks", "Give agents back what they compacted away."),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),

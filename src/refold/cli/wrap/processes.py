@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from refold.cli.hooks.run import WRAPPED
 from refold.cli.outcome import failed
 from refold.cli.wrap.traffic import Traffic
 
@@ -194,7 +195,9 @@ def run_agent(command: Sequence[str], environment: Mapping[str, str], keeper: Ga
     # Handlers, and not SIG_IGN, which the agent would inherit.
     with _handling(dict.fromkeys((signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP), _ignore)):
         agent = subprocess.Popen(  # noqa: S603 - the user's own command
-            command, env={**os.environ, **environment}, pass_fds=(keeper.agents_end,)
+            command,
+            env={**os.environ, **environment, WRAPPED: "1"},
+            pass_fds=(keeper.agents_end,),
         )
         keeper.tell_agent(agent.pid)
 
