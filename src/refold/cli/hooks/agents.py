@@ -208,13 +208,28 @@ def _uninstall_codex(text: str) -> str:
             if text[:start].endswith(blank * 2):
                 start -= len(blank)
                 break
-        text = text[:start] + text[end:]
-    if _count_toml(text):
+        rest = text[:start] + text[end:]
+    else:
+        rest = text
+    if _toml(rest) != _without_ours(_toml(text)):
         raise InvalidInput(
-            "It has hooks of Refold that were changed.",
+            "The lines of Refold in it were changed, or others stand between them.",
             f"Take out the tables with {MODULE!r} by hand.",
         )
-    return text
+    return rest
+
+
+def _without_ours(config: dict[str, Any]) -> dict[str, Any]:
+    for event, index, place, _ in [*_handlers(config.get("hooks"))]:
+        groups = config["hooks"][event]
+        del groups[index]["hooks"][place]
+        if not groups[index]["hooks"]:
+            del groups[index]
+        if not groups:
+            del config["hooks"][event]
+    if not config.get("hooks", True):
+        del config["hooks"]
+    return config
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -103,19 +103,24 @@ def _import(agent: str, path: str, session: str) -> None:
         if not mine:
             return  # another process waits for its turn to do the same
         whole = not path or _wait_until_quiet(Path(path))
+        if path and not Path(path).exists():
+            return  # nothing was said
         from refold.cli.hooks.reminder import import_session  # noqa: PLC0415 - slow
 
         import_session(agent, path, session, whole=whole)
 
 
 def _wait_until_quiet(path: Path) -> bool:
-    """Whether the file is whole; it is not where the agent keeps writing."""
+    """Whether the file is whole; it is not where the agent keeps writing.
+
+    At the first prompt there is none yet.
+    """
     end = time.monotonic() + _MAX_WAIT
-    while time.time() - path.stat().st_mtime < _QUIET:
-        if time.monotonic() > end:
-            return False
+    while time.monotonic() < end:
+        if path.exists() and time.time() - path.stat().st_mtime >= _QUIET:
+            return True
         time.sleep(0.2)
-    return True
+    return False
 
 
 @contextmanager
