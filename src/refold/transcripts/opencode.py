@@ -189,6 +189,8 @@ def _prompt(message: Json, parts: Sequence[Json], builder: TranscriptBuilder) ->
 def _contents(parts: Iterable[Json]) -> Iterator[JsonValue]:
     for part in parts:
         match part:
+            case {"text": str(text), "metadata": {"compaction_continue": True}}:
+                yield f"<system-reminder>\n{text}\n</system-reminder>"  # opencode's own words
             case {"type": "text", "text": str(text)} if part.get("ignored") is not True:
                 yield text
             case {"type": "file", "mime": str(kind)} if kind.startswith("image/"):
