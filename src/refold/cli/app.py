@@ -38,6 +38,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "lab tune": _Command(
             "lab_tune", "tune_command", "Propose a profile from your own sessions."
         ),
+        "ci": _Command("ci", "ci", "Fail if a change makes recorded sessions worse."),
         "wrap": _Command(
             "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
         ),
