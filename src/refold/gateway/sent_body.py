@@ -196,7 +196,7 @@ async def _forms(log: Log, session: str, seq: int) -> tuple[bool, list[_Form]] |
 
 async def _order(log: Log, session: str, seq: int) -> _Order | None:
     try:
-        hashes = await _hashes_of(log, session, seq) if seq else {}
+        hashes: Mapping[str, str] = await _hashes_of(log, session, seq) if seq else {}
     except InvalidInput:  # forgotten
         return None
     stored = {name: data async for name, data in _stored(log, hashes, ("order", "forms"))}
