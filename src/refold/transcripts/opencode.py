@@ -77,10 +77,14 @@ def read_database(path: Path) -> Iterator[tuple[Recording, int]]:
 
 def _limited(db: sqlite3.Connection) -> sqlite3.Connection:
     db.row_factory = sqlite3.Row
-    db.text_factory = lambda data: data.decode(errors="replace")
+    db.text_factory = _text
     db.execute("PRAGMA trusted_schema = OFF")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW)
     return db
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
 
 
 def _sessions(db: sqlite3.Connection) -> Iterator[tuple[Recording, int]]:
