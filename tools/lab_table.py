@@ -25,7 +25,7 @@ NAMES = {
     "sliding window, pair-safe": "the newest that fit, calls kept with their results",
     "mask, rolling": "old tool results out, always",
     "mask, batched": "old tool results out, when the window is full",
-    "head / empty summary / tail": "first and newest messages, a summary of nothing between",
+    "head and tail only": "head and tail only",
     "head / ledger / tail": "first and newest messages, a list of names between",
     "balanced": "**Refold, as it comes** (`balanced`)",
     "copilot": "Refold, profile `copilot`",
@@ -37,7 +37,7 @@ SHORT = (
     "none",
     "sliding window, naive",
     "mask, batched",
-    "head / empty summary / tail",
+    "head and tail only",
     "balanced",
 )
 _FIXED = "\N{NO-BREAK SPACE}"
