@@ -1,4 +1,4 @@
-"""`refold console`."""
+"""`refold console`: pages of what models saw, in a browser, without a gateway."""
 
 import asyncio
 import json

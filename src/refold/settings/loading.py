@@ -33,8 +33,6 @@ DEFAULT_PROFILE = "balanced"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that apply."""
-
     profile: Profile
     models: Overrides
     """Overrides of what is known about models."""
