@@ -69,11 +69,11 @@ def _around(x: float, y: float, reach: float) -> _Box:
     return x - reach, y - reach, x + reach, y + reach
 
 
-def _labeled(  # noqa: PLR0913 - a place, what is drawn there, and what is there already
+def _labeled(  # noqa: PLR0913, PLR0917 - a place, what is drawn there, and what is there already
     label: str, kind: str, x: float, y: float, reach: float, taken: list[_Box]
 ) -> Iterator[str]:
     """A point's name where nothing else is, with a line to it if that is not beside it."""
-    width, away = len(label) * _SIZE * 0.53, max(14.0, reach + 6)
+    width, away = len(label) * _SIZE * (0.6 if kind == "ours" else 0.53), max(14.0, reach + 6)
     for down in sorted(range(-300, 301, 6), key=abs):
         for left in (x + away, x + 14, x - away - width, x - 14 - width):
             box = (left, y + down - 11, left + width, y + down + 9)

@@ -5,7 +5,8 @@ python tools/figures.py measure DATA [--policy X] replay them, into docs/figures
 python tools/figures.py publish [--check]         docs/figures.csv into the pages and the picture
 
 The recordings are not part of the project. `measure` reads no file whose hash is not the listed
-one. With --policy it replays only these, and leaves the rows of the others as they are.
+one. With --policy it replays only these, and what the file lacks: `--policy none` continues a run
+that was interrupted.
 """
 
 import argparse
@@ -156,9 +157,9 @@ class Measured:
 
 
 def measure(data: Path, policies: Sequence[str]) -> None:
-    """Replay the sessions under these policies; without any, what docs/figures.csv lacks.
+    """Replay the sessions under these policies, and whatever docs/figures.csv lacks.
 
-    Saved after each replay, so that what was interrupted continues.
+    Saved after each replay.
     """
     found = [row for row in rows() if row.policy not in policies]
     there = {(row.session, row.policy) for row in found}
@@ -325,7 +326,8 @@ def published(page: str, on: Mapping[str, Sessions]) -> str:
     """The page with the figures that it quotes, and its tables of them."""
 
     def quoted(found: re.Match[str]) -> str:
-        policy, name, *rest = [word.strip() for word in found[1].split(",")]
+        policy = next(one for one in LABELS if found[1].startswith(f"{one},"))
+        name, *rest = [word.strip() for word in found[1].removeprefix(f"{policy},").split(",")]
         phrase = _PHRASES[name](on[rest[0] if rest else "all"], policy)
         return f"<!-- figure: {found[1]} -->{phrase}<!-- / -->"
 
@@ -405,7 +407,7 @@ def pages() -> list[Path]:
 
 
 def outdated(*, write: bool) -> list[Path]:
-    """What does not say what docs/figures.csv does, and is written so if it is asked for."""
+    """The files that differ from docs/figures.csv; rewritten, if asked for."""
     on = sets(rows())
     made = {page: published(page.read_text(encoding="utf-8"), on) for page in pages()}
     made[PICTURE] = picture(on["all"])
@@ -430,7 +432,7 @@ def main() -> int:
     measuring = commands.add_parser("measure", help="replay the recordings, and publish")
     measuring.add_argument("data", type=Path, help="the folder that has them")
     measuring.add_argument(
-        "--policy", choices=LABELS, action="append", default=[], help="replay again; repeatable"
+        "--policy", choices=LABELS, action="append", help="replay only this again; repeatable"
     )
     publishing = commands.add_parser("publish", help="write the figures into the pages")
     publishing.add_argument("--check", action="store_true", help="only list what is out of date")
@@ -439,7 +441,7 @@ def main() -> int:
         fetch(options.folder)
         return 0
     if options.command == "measure":
-        measure(options.data, options.policy)
+        measure(options.data, options.policy or [*LABELS])
     check = options.command == "publish" and options.check
     found = outdated(write=not check)
     for path in found:
