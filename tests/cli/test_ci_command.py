@@ -2,8 +2,7 @@
 
 import json
 import os
-import subprocess
-import sys
+from importlib.metadata import entry_points
 
 import pytest
 from lab_files import claude, claude_call, claude_result, claude_said, lines
@@ -14,7 +13,11 @@ from refold.cli.app import app
 from refold.lab.metrics import Share
 from refold.lab.tune import Comparison, Interval, Trial, Tuned
 
+pytest_plugins = "pytester"
+
 RULE = "Never push to main."
+PLUGIN = "refold.pytest_plugin"
+QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio")
 
 
 def talk(turns=16):
@@ -81,7 +84,7 @@ def test_a_change_fails_until_it_is_accepted(folder):
     assert "Passed" in refold("ci")
 
 
-def test_a_change_of_settings_fails(folder):
+def test_a_change_of_settings_fails():
     begun()
     for key, value in (("ledger_tokens", "0"), ("max_tokens", "200"), ("user_messages", "0")):
         refold("config", f"fold.{key}", value, "--project")
@@ -119,33 +122,37 @@ def test_prompt_with_a_number(refold_ci):
 """
 
 
-def run_pytest(folder, *words):
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *words]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
+@pytest.fixture
+def run(pytester, folder, monkeypatch):
+    """`run(…)`: pytest in the project's folder, to its end; what it prints."""
+    installed = any(one.value == PLUGIN for one in entry_points(group="pytest11"))
+    monkeypatch.chdir(folder)  # pytester has gone elsewhere
+
+    def run(*words, **outcomes):
+        plugin = () if installed else ("-p", PLUGIN)
+        done = pytester.runpytest_inprocess(*QUIET, *plugin, *words)
+        done.assert_outcomes(**outcomes)
+        return str(done.stdout)
+
+    return run
 
 
-def test_each_session_is_a_test_of_pytest(folder):
+def test_each_session_is_a_test_of_pytest(run, folder):
     begun()
-    done = run_pytest(folder)
-    assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout
+    run(passed=2)
     (folder / "prompt.md").write_text("Be kind. " * 200)
-    done = run_pytest(folder)
-    assert "1 failed, 1 passed" in done.stdout, done.stdout
-    assert "cost: talks/one.jsonl: $" in done.stdout
-    assert "accept it with --refold-update" in done.stdout
+    said = run(passed=1, failed=1)
+    assert "cost: talks/one.jsonl: $" in said
+    assert "accept it with --refold-update" in said
 
 
-def test_a_test_checks_the_prompt_that_code_makes(folder):
+def test_a_test_checks_the_prompt_that_code_makes(run, folder):
     refold("ci", "talks", "--expected", "own.json", "--window", "9000", "--update")
     (folder / "test_prompt.py").write_text(PLUGIN_TEST)
-    done = run_pytest(folder, "test_prompt.py::test_prompt", "--refold-update")
-    assert "1 passed" in done.stdout, done.stdout
-    done = run_pytest(folder, "test_prompt.py")
-    assert "1 failed, 1 passed" in done.stdout, done.stdout
-    assert "the instructions are not the same when they are made twice" in done.stdout
-    assert "'0.', '1.'" in done.stdout
+    run("test_prompt.py::test_prompt", "--refold-update", passed=1)
+    said = run("test_prompt.py", passed=1, failed=1)
+    assert "the instructions are not the same when they are made twice" in said
+    assert "'0.', '1.'" in said
 
 
 def tuned(*, high):
