@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -82,7 +82,8 @@ def _version(agent: Agent, host: Host) -> Row:
 def _login(agent: Agent, host: Host) -> Row:
     """Which login it has; of keys only the names."""
     keys = [name for name in _KEYS[agent.name] if host.variable(name)]
-    kinds = [*keys, *_LOGINS.get(agent.name, lambda _host: ())(host)]
+    own = _LOGINS.get(agent.name)
+    kinds = [*keys, *(own(host) if own else ())]
     if kinds:
         return ok("login", ", ".join(kinds))
     return warning(
@@ -143,13 +144,12 @@ class _Provider(ThreadingHTTPServer):
 
 
 class _Refusal(BaseHTTPRequestHandler):
-    server: _Provider
-
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path.partition("?")[0].endswith(_MODEL_PATHS):
             names = ("x-api-key", "authorization")
             found = (name for name in names if self.headers.get(name))
+            assert isinstance(self.server, _Provider)  # noqa: S101 - see there
             self.server.credential = next(found, "")
             self.server.arrived.set()
         self._refuse(400)
@@ -171,7 +171,7 @@ class _Refusal(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _provider() -> Iterator[_Provider]:
+def _provider() -> Generator[_Provider]:
     with _Provider() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
