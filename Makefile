@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check lint format types imports house test shuffled nightly thorough local-model agent-soak agents \
 	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
-	target-fuzz import-fuzz \
+	target-fuzz import-fuzz console-browser \
 	coverage mutants docs seeds seeds-mutants bench figures \
 	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
@@ -124,6 +124,9 @@ target-fuzz: ## 20,000 raw request targets to a gateway: none may reach another 
 import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a traceback; takes half an hour
 	REFOLD_IMPORTS=$(IMPORTS) HYPOTHESIS_PROFILE=thorough \
 		$(PYTHON) -m pytest tests/cli/test_hostile_imports.py -k whatever --timeout=0 $(ARGS)
+
+console-browser: ## the console in a real browser; needs Debian's chromium; takes minutes
+	REFOLD_BROWSER=required $(PYTHON) -m pytest tests/console/test_console_browser.py $(ARGS)
 
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)

@@ -195,7 +195,9 @@ def test_hostile_files_leave_the_terminal_alone(terminal, home):
     put(home / ".claude/projects/-p/s.jsonl", lines(record, {"type": "summary", "summary": evil}))
     done = terminal.run("import", "--from", "claude", "--yes")
     assert done.returncode == 0, done
-    assert done.stderr.count("Not imported") == 3
+    assert "Skipped 3 files" in done.stderr
+    [result] = report(terminal, "--from", "claude")
+    assert len(result["unread"]) == 3
     listed = json.loads(terminal.does("sessions", "--json"))
     assert [one["name"].isprintable() for one in listed] == [True]
     for command in (("sessions",), ("show",), ("search", "owned")):
@@ -256,7 +258,7 @@ def test_sessions_that_retention_would_delete_stay_out(terminal, home):
     put(home / ".claude/projects/-p/old.jsonl", turns(2))
     put(home / ".codex/sessions/new.jsonl", FILES["old Codex"], time.time() - 1_000)
     command = ("import", "--from", "all", "--yes")
-    shown = terminal.does(*command, env={"REFOLD_RETENTION_DAYS": "30"})
+    shown = terminal.does(*command, env={"REFOLD_RETENTION__DAYS": "30"})
     assert "retention.days would delete them: 1 session" in shown
     assert "Codex: 1 session (1 new" in shown
     assert "1 new" in terminal.does("import", "--from", "claude", "--yes")
@@ -269,7 +271,7 @@ def test_opencode_and_qwen_are_imported(terminal, home):
     put(home / ".qwen/projects/-p/chats/s.jsonl", FILES["Qwen Code"])
     reports = report(terminal, "--from", "all", env=data)
     assert [(one["program"], one["new"]) for one in reports] == [("opencode", 1), ("qwen", 1)]
-    assert "Better this." in terminal.does("show", "opencode-hdKw8vxbpEb2j")
+    assert "Better this." in terminal.does("show", "opencode-0hdKw8vxbpEb2j")
     more = (*OPENCODE, opencode_message("user", opencode_text("More.")))
     opencode_database(path, more, revert=None)
     opencode_database(path, session="ses_e0c3fa8f8ffeAAAAAAAAAAAAAA")
@@ -293,7 +295,8 @@ def test_an_imported_session_is_continued_in_a_chat(terminal, home):
         sent = json.dumps(server.received[-1].body)
         assert "Question 1." in sent
         assert "No. 1" in sent
-        terminal.run("chat", "mine", *named, "-p", "Hi")
+        done = terminal.run("chat", "mine", *named, "-p", "Hi")
+        assert done.returncode == 0, done
     finally:
         server.stop()
     put(file, turns(3))

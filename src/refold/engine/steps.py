@@ -255,7 +255,9 @@ class LoggedSteps:
         forgotten = await retry_shielded(
             lambda: forgotten_since(self._log, self._job, self._inputs, seen.revision)
         )
-        return FoldCancelled(f"The fold was given up: {FORGOTTEN_MEANWHILE}.") if forgotten else None
+        return (
+            FoldCancelled(f"The fold was given up: {FORGOTTEN_MEANWHILE}.") if forgotten else None
+        )
 
 
 async def erase_steps(log: Log, session: str, fold: Running) -> None:

@@ -107,6 +107,7 @@ class Gateway:
         share: Share | None = None,
         bounds: Bounds = BOUNDS,
         summaries: Summaries = Summaries(),  # noqa: B008 - it is frozen
+        receipts: bool = False,
     ) -> None:
         """Make one.
 
@@ -123,8 +124,10 @@ class Gateway:
             share: Called with what identifies an answer, for another process.
             bounds: How much a managed request may hold; others are passed on as they come.
             summaries: Who writes the summaries of folds.
+            receipts: Whether answers say what their session has saved so far.
         """
         self._summaries = summaries
+        self._receipts = receipts
         self._bounds = bounds
         self.sessions = sessions
         self._upstreams = upstreams
@@ -331,6 +334,8 @@ class Gateway:
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
                 self._summaries,
+                self.sessions.log,
+                self._receipts,
             )
         self._contexts[tenant] = context
         if len(self._contexts) > _MAX_TENANTS:

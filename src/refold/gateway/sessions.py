@@ -16,7 +16,7 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
-from refold.gateway.sent_forms import SentForms
+from refold.gateway.history import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
@@ -26,6 +26,7 @@ from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
+from refold.session.receipt import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class GatewaySession:
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
     sent: SentForms = field(default_factory=SentForms, repr=False)
+    accounts: Accounts = field(default_factory=Accounts, repr=False)
+    """What was billed and what sending everything would have cost, as far as it was read."""
     """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the

@@ -181,6 +181,12 @@ class Serve(Values):
         "request, at the upstream that it is sent to: for `pass`, where the gateway has no key of "
         "its own. The key is used for folds that this request starts, and is never kept.",
     )
+    receipt_header: bool = Field(
+        default=False,
+        description="Whether answers say in `Refold-Receipt` what their session was billed up to "
+        "this request, and what sending everything would have cost. Each process reads a session's "
+        "log once for it, and then what is new.",
+    )
     open_sessions: int = Field(
         default=500,
         ge=1,

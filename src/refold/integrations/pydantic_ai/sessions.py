@@ -282,7 +282,8 @@ class ConversationSessions:
         """
         limit = self._wait if wait is None else wait
         async with self._turn_in_process(session, limit):
-            await begin(self.log, session, FORMAT, profile, self._author or Author())
+            author = self._author or Author()
+            await begin(self.log, session, FORMAT, profile, author, origin=self._origin)
             lock = await self._take_lock(session, limit)
             try:
                 yield
