@@ -97,7 +97,7 @@ def migrate_(
     """Make the tables of a store, or bring them to the newest schema.
 
     Run it as the owner of the database, before the programs of a new version are started. Those
-    that run may go on meanwhile. Running it again changes nothing.
+    that run may continue meanwhile. Running it again changes nothing.
 
     Example: refold store migrate --store postgresql://owner@db/refold --role app
     """

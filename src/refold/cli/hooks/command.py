@@ -23,7 +23,7 @@ from refold.user_files import state_folder, write_whole
 
 hooks = typer.Typer(
     name="hooks",
-    help="Quote what was said after an agent compacts, where the gateway cannot be used.",
+    help="Quote earlier messages after an agent compacts, where the gateway cannot be used.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -147,7 +147,7 @@ class _File:
     agent: str
     path: Path
     text: str | None
-    """None if there is not a file."""
+    """None if there is no file."""
 
     @classmethod
     def of(cls, agent: HookedAgent) -> "_File":
