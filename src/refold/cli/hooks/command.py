@@ -23,7 +23,7 @@ from refold.user_files import state_folder, write_whole
 
 hooks = typer.Typer(
     name="hooks",
-    help="Quote what was said after an agent compacts, where the gateway cannot be used.",
+    help="Quote earlier messages after an agent compacts, where the gateway cannot be used.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -261,7 +261,7 @@ def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
     with wrong_usage():
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise InvalidInput(
-                "There is no terminal to ask on.", "Read the change, then add --yes."
+                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
             )
     try:
         agreed = typer.confirm("Change the file so?", default=False)
