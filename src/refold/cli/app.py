@@ -42,6 +42,7 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "wrap": _Command(
             "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
         ),
+        "hooks": _Command("hooks.command", "hooks", "Give agents back what they compacted away."),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
@@ -64,6 +65,9 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },
     "Run": {
+        "up": _Command("up", "up", "Run a gateway for your programs in the background."),
+        "down": _Command("up", "down", "End the gateway of refold up."),
+        "env": _Command("env", "env", "Print what to set in a program to use the gateway."),
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
         "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
