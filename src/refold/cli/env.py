@@ -16,13 +16,21 @@ _MAX_PORT: Final = 65_535
 _MODEL: Final = "gpt-5-mini"
 
 
+def _nothing(_address: str) -> dict[str, str]:
+    return {}
+
+
+def _no_text(_address: str) -> str:
+    return ""
+
+
 class _Program(NamedTuple):
     """A program, and what is set in it."""
 
-    variables: Callable[[str], Mapping[str, str]] = lambda _address: {}
+    variables: Callable[[str], Mapping[str, str]] = _nothing
     where: str = ""
     """The place of its settings, where variables are not enough."""
-    text: Callable[[str], str] = lambda _address: ""
+    text: Callable[[str], str] = _no_text
     """What is set there."""
     note: str = ""
 
@@ -33,6 +41,18 @@ def _anthropic(address: str) -> dict[str, str]:
 
 def _openai(address: str) -> dict[str, str]:
     return {"OPENAI_BASE_URL": f"{address}/v1"}
+
+
+def _both(address: str) -> dict[str, str]:
+    return _anthropic(address) | _openai(address)
+
+
+def _aider(address: str) -> dict[str, str]:
+    return {"OPENAI_API_BASE": f"{address}/v1"} | _anthropic(address)
+
+
+def _codex(address: str) -> str:
+    return f'openai_base_url = "{address}/v1"'
 
 
 def _pretty(value: object) -> str:
@@ -78,14 +98,14 @@ PROGRAMS: Final[Mapping[str, _Program]] = {
     "claude": _Program(_anthropic),
     "codex": _Program(
         where="~/.codex/config.toml, above the first table",
-        text=lambda address: f"openai_base_url = {json.dumps(address + '/v1')}",
+        text=_codex,
         note="Signed in with ChatGPT, use /backend-api/codex instead of /v1.",
     ),
     "opencode": _Program(where="~/.config/opencode/opencode.json", text=_opencode),
     "qwen": _Program(_openai),
-    "aider": _Program(lambda address: {"OPENAI_API_BASE": f"{address}/v1", **_anthropic(address)}),
+    "aider": _Program(_aider),
     "llm": _Program(_openai),
-    "shell": _Program(lambda address: {**_anthropic(address), **_openai(address)}),
+    "shell": _Program(_both),
     "vscode": _Program(
         where="chatLanguageModels.json (Chat: Manage Language Models, Add, Custom Endpoint)",
         text=_vscode,
@@ -98,7 +118,7 @@ PROGRAMS: Final[Mapping[str, _Program]] = {
     ),
     "cline": _Program(
         where="Cline's settings, API Provider Anthropic, Use custom base URL",
-        text=lambda address: address,
+        text=str,
         note="For the provider OpenAI Compatible, the Base URL ends with /v1.",
     ),
     "continue": _Program(where="~/.continue/config.yaml", text=_continue),

@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final, Literal, Protocol
 
@@ -83,15 +84,14 @@ def up(
     Example: refold up
     """
     with exit_on_error(), require_extra("serve"):
-        import uvicorn  # noqa: F401, PLC0415 - the gateway needs it, and what comes with it
-
+        import_module("uvicorn")  # the gateway needs it, and what comes with it
         port = port or _port()
         address = f"http://127.0.0.1:{port}"
         command = _command(port, store or f"sqlite:///{own_store()}")
         manager = _manager() if service else "process"
         before = started()
-        same = before is not None and before.command == command and before.manager == manager
-        again = same and is_running(before)
+        same = before is not None and (before.command, before.manager) == (command, manager)
+        again = same and before is not None and is_running(before)
         if not again:
             if before is not None:
                 _stop(before)
@@ -318,7 +318,7 @@ class _Process:
             with _log().open("wb") as log:
                 process = subprocess.Popen(  # noqa: S603 - this program
                     command,
-                    cwd=Path.home(),
+                    cwd="/",  # so that no project's files count
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=log,

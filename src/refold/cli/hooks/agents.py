@@ -9,12 +9,14 @@ import os
 import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, cast
+
+from pydantic import JsonValue
 
 from refold.cli.hooks.json_text import parse, with_item, without
 from refold.cli.hooks.run import MODULE
@@ -31,7 +33,7 @@ _FIRST_LINE: Final = "# >>> Hooks of Refold. `refold hooks uninstall codex` take
 _LAST_LINE: Final = "# <<< Hooks of Refold. <<<"
 _PLUGIN_LINE: Final = "// Refold's plugin for opencode"
 
-Handler = Mapping[str, object]
+Handler = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,51 +74,53 @@ def _folder(variable: str, *below: str) -> Path:
 # Claude Code and Codex have the same form of hooks: events with groups, and handlers in them.
 
 
-def _groups(agent: str) -> Iterator[tuple[str, dict[str, object]]]:
+def _groups(agent: str) -> Iterator[tuple[str, dict[str, JsonValue]]]:
     """An event and the group that is added to it."""
     for event in _EVENTS:
         compaction = event == "SessionStart"
         timeout = _PATIENT if compaction else _QUICK
         if agent == "codex" and event == "SessionEnd":
             timeout = _CODEX_END
-        handler: dict[str, object] = {
+        handler: dict[str, JsonValue] = {
             "type": "command",
             "command": _shell_command(agent),
             "timeout": timeout,
         }
         if agent == "codex" and compaction:
             handler["additionalContextLimit"] = _CODEX_LIMIT
-        group: dict[str, object] = {"matcher": "compact"} if compaction else {}
+        group: dict[str, JsonValue] = {"matcher": "compact"} if compaction else {}
         yield event, {**group, "hooks": [handler]}
 
 
-def _is_ours(handler: object) -> bool:
-    text = cast("Handler", handler).get("command") if isinstance(handler, dict) else None
+def _is_ours(handler: JsonValue) -> bool:
+    text = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(text, str) and f"-m {MODULE} " in text
 
 
-def _handlers(hooks: object) -> Iterator[tuple[str, int, int, Handler]]:
+def _handlers(hooks: JsonValue) -> Iterator[tuple[str, int, int, Handler]]:
     """Refold's handlers: their events, groups and places, the last ones first."""
-    events = cast("Mapping[str, Any]", hooks) if isinstance(hooks, dict) else {}
-    for event, groups in events.items():
-        listed = [*enumerate(groups)] if isinstance(groups, list) else []
-        for index, group in reversed(listed):
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for index, group in reversed([*enumerate(groups if isinstance(groups, list) else ())]):
             inner = group.get("hooks") if isinstance(group, dict) else None
-            numbered = [*enumerate(inner)] if isinstance(inner, list) else []
-            for place, handler in reversed(numbered):
-                if _is_ours(handler):
+            for place, handler in reversed([*enumerate(inner if isinstance(inner, list) else ())]):
+                if isinstance(handler, dict) and _is_ours(handler):
                     yield event, index, place, handler
 
 
-def _value(text: str) -> Any:  # noqa: ANN401 - any JSON
-    if not text.strip():
-        return {}
-    return parse(text).plain()
+def _value(text: str) -> JsonValue:
+    return cast("JsonValue", parse(text).plain()) if text.strip() else {}
 
 
-def _json_hooks(text: str) -> Any:  # noqa: ANN401 - any JSON
+def _json_hooks(text: str) -> JsonValue:
     value = _value(text)
     return value.get("hooks") if isinstance(value, dict) else None
+
+
+def _is_empty(text: str, path: Sequence[str | int]) -> bool:
+    value: Any = _value(text)
+    for name in path:
+        value = value[name]
+    return not value
 
 
 def _install_json(agent: str, text: str) -> str:
@@ -133,20 +137,20 @@ def _install_json(agent: str, text: str) -> str:
     return text
 
 
-def _inner(group: Mapping[str, object]) -> list[dict[str, object]]:
-    return cast("list[dict[str, object]]", group["hooks"])
+def _inner(group: Handler) -> list[dict[str, JsonValue]]:
+    return cast("list[dict[str, JsonValue]]", group["hooks"])
 
 
 def _uninstall_json(text: str) -> str:
     for event, index, place, _ in [*_handlers(_json_hooks(text))]:
-        text = without(text, ["hooks", event, index, "hooks", place])
+        group: list[str | int] = ["hooks", event, index]
+        text = without(text, [*group, "hooks", place])
         # What is empty now was there for it.
-        if not _json_hooks(text)[event][index]["hooks"]:
-            text = without(text, ["hooks", event, index])
-        if not _json_hooks(text)[event]:
-            text = without(text, ["hooks", event])
-        if not _json_hooks(text):
-            text = without(text, ["hooks"])
+        if _is_empty(text, [*group, "hooks"]):
+            for last in (3, 2, 1):
+                text = without(text, group[:last])
+                if not _is_empty(text, group[: last - 1]):
+                    break
     return text
 
 
@@ -161,7 +165,7 @@ def _codex_path() -> Path:
         config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         config = {}
-    events = config.get("hooks")
+    events = cast("dict[str, JsonValue]", config).get("hooks")
     inline = isinstance(events, dict) and any(name != "state" for name in events)
     return folder / ("config.toml" if inline else "hooks.json")
 
@@ -187,8 +191,7 @@ def _install_codex(text: str) -> str:
         return text
     rest = _uninstall_codex(text)
     added = f"{rest}{'' if rest.endswith(end) else end}{end}{block}"
-    before, after = _toml(rest), _toml(added)
-    if _count_toml(added) != len(_EVENTS) or not _contains(after, before):
+    if _count_toml(added) != len(_EVENTS) or _without_ours(_toml(added)) != _toml(rest):
         raise InvalidInput(
             "Hooks cannot be added to it without changing yours.",
             "Move the hooks in it to hooks.json beside it, and try again.",
@@ -237,15 +240,6 @@ def _toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"It is not TOML: {error}.", "Correct it and try again.") from error
-
-
-def _contains(value: object, part: object) -> bool:
-    """Whether all of a part is in the value, lists at their beginning."""
-    if isinstance(value, dict) and isinstance(part, dict):
-        return all(name in value and _contains(value[name], part[name]) for name in part)
-    if isinstance(value, list) and isinstance(part, list):
-        return value[: len(part)] == part
-    return value == part
 
 
 def _count_toml(text: str) -> int:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -124,7 +124,7 @@ def _wait_until_quiet(path: Path) -> bool:
 
 
 @contextmanager
-def _turn(name: str) -> Iterator[bool]:
+def _turn(name: str) -> Generator[bool]:
     """One process at a time works on a session, and one more waits; all others are not needed."""
     try:
         import fcntl  # noqa: PLC0415 - not on Windows
