@@ -16,7 +16,7 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
-from refold.gateway.sent_forms import SentForms
+from refold.gateway.history import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from refold.cli.hooks.run import WRAPPED
 from refold.cli.outcome import failed
 from refold.cli.wrap.traffic import Traffic
 
@@ -209,7 +210,9 @@ def run_agent(command: Sequence[str], environment: Mapping[str, str], keeper: Ga
     }
     with _handling(handlers), _waking() as woken:
         agent = subprocess.Popen(  # noqa: S603 - the user's own command
-            command, env={**os.environ, **environment}, pass_fds=(keeper.agents_end,)
+            command,
+            env={**os.environ, **environment, WRAPPED: "1"},
+            pass_fds=(keeper.agents_end,),
         )
         for number in early:
             _send(agent.pid, number)
