@@ -35,6 +35,10 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
+        "lab tune": _Command(
+            "lab_tune", "tune_command", "Propose a profile from your own sessions."
+        ),
+        "ci": _Command("ci", "ci", "Fail if a change makes recorded sessions worse."),
         "wrap": _Command(
             "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
         ),
@@ -87,6 +91,13 @@ class _Commands(TyperGroup):
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as typer has it
+        """Commands of two words are looked for first: `lab` alone takes files."""
+        words = " ".join(args[:2])
+        if words in self.commands and words not in args:
+            return words, self.get_command(ctx, words), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
         width = max(map(len, COMMANDS))

@@ -170,8 +170,8 @@ def _reached(
 def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
-    if any(reason.what in ("messages", "turns", "forced") for reason in reached):
-        return  # whatever is folded makes room
+    if any(reason.what in ("messages", "turns", "savings", "forced") for reason in reached):
+        return  # whatever is folded makes room; of savings, how much was looked at already
     # A fold cannot get below a mark under the floor; `tokens` are counted without the floor.
     marks = [why.mark for why in reached if why.what == "tokens" or pressure.floor < why.mark]
     if not marks:
