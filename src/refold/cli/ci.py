@@ -20,6 +20,7 @@ from refold.lab.regression import (
     check,
     prompt_in,
     read_expectations,
+    why_unreadable,
     write_expectations,
 )
 from refold.terminal_text import counted
@@ -116,7 +117,7 @@ def _prompt(file: Path, path: Path | None, before: Part | None) -> Prompt | None
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}.", _FIX) from error
+        raise InvalidInput(f"{path} cannot be read: {why_unreadable(error)}.", _FIX) from error
     return Prompt(text, _from(file.parent, path))
 
 

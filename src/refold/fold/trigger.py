@@ -199,7 +199,7 @@ def sized(profile: Profile, room: int) -> Fold:
             "keep": keep,
             "max_tokens": max(_MIN_TOKENS, int(values.max_tokens * share)),
             "ledger_tokens": int(values.ledger_tokens * share),
-            "region_tokens": int(values.region_tokens * share),
+            "region_tokens": int(values.region_tokens * share * share),  # words come first
             "user_chars": int(values.user_chars * share),
         }
     )

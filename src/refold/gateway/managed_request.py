@@ -17,10 +17,9 @@ from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.fold.compactor import AUTO
 from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Answer
-from refold.gateway.history import HistoryMismatch, check_history, render
+from refold.gateway.history import HistoryMismatch, check_history, extras_of, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
 from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
-from refold.gateway.sent_body import extras_of
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import (

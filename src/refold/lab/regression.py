@@ -167,7 +167,12 @@ def prompt_in(folder: Path, part: Part | None) -> Prompt | None:
         return Prompt((folder / part.file).read_text(encoding="utf-8"), part.file)
     except (OSError, UnicodeDecodeError) as error:
         fix = f"Restore {part.file}, or name another file and --update."
-        raise InvalidInput(f"{part.file} cannot be read: {error}.", fix) from error
+        raise InvalidInput(f"{part.file} cannot be read: {why_unreadable(error)}.", fix) from error
+
+
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """In words: the error's own text would name the path again."""
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8"
 
 
 def check(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from hashlib import sha256
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from refold.fold.user_words import rules_in
@@ -15,6 +15,7 @@ from refold.wire.fingerprint import users_words
 
 _LINE: Final = 88
 _CONTEXT: Final = 2
+_ENDS: Final = 3
 _SHORT: Final = 12  # characters of a hash
 
 
@@ -77,9 +78,22 @@ def difference(before: Trace, after: Trace, max_lines: int = 24) -> Iterator[str
     )
     old, new = ([trace.lines[name] for name in trace.requests[found]] for trace in (before, after))
     changes = [*unified_diff(old, new, n=_CONTEXT, lineterm="")][2:]
-    yield from changes[:max_lines]
-    if len(changes) > max_lines:
-        yield f"... and {len(changes) - max_lines:,} more lines"
+    lines = [*_shortened(changes)]
+    yield from lines[:max_lines]
+    if len(lines) > max_lines:
+        yield f"... and {len(lines) - max_lines:,} more lines"
+
+
+def _shortened(changes: Sequence[str]) -> Iterator[str]:
+    """The changes, with long runs of one kind cut in the middle."""
+    for sign, run in groupby(changes, key=lambda line: line[:1]):
+        lines = [*run]
+        if len(lines) <= 2 * _ENDS + 1:
+            yield from lines
+            continue
+        yield from lines[:_ENDS]
+        yield f"{sign}... {len(lines) - 2 * _ENDS:,} more messages"
+        yield from lines[-_ENDS:]
 
 
 def _lost(replay: Replay, reader: Reader) -> Iterator[LostRule]:

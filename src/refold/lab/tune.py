@@ -27,8 +27,10 @@ CANDIDATES: Final[Mapping[str, tuple[float, ...]]] = {
     "fold.region_tokens": (0, 8_000),
 }
 """What is tried in place of each value, one at a time, and then the best ones together."""
-MIN_SESSIONS: Final = 6
+MIN_SESSIONS: Final = 10
 """Sessions that are folded: with fewer, nothing can be told."""
+_MIN_SAVED: Final = 0.02
+"""Of the profile's cost: less isn't worth a setting."""
 _MAX_TOGETHER: Final = 3
 _MAX_LOST: Final = 0.01
 """Of the names and edits that the profile keeps, what a candidate may lose where it is chosen."""
@@ -85,6 +87,8 @@ class Comparison:
             return "it makes requests that a provider would refuse"
         if self.cost.high >= 1:
             return f"it saves between {low:.1%} and {high:.1%} there, which may be nothing"
+        if 1 - self.cost.value < _MIN_SAVED:
+            return f"it saves only {1 - self.cost.value:.1%} there"
         if self.names.low < -_MAX_LOST_UNSEEN:
             return f"it may keep up to {-self.names.low:.1%} fewer of the names used again"
         if self.chosen.edits.rate < self.own.edits.rate - _MAX_LOST_UNSEEN:
@@ -95,8 +99,6 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it."""
-
     profile: str
     short: int
     """Sessions that no fold is made in."""

@@ -184,7 +184,6 @@ class _File:
         write_whole(self._memory, json.dumps(asdict(memory)).encode())
 
     def forget(self) -> None:
-        """Drop the note, once the file is as it was."""
         self._memory.unlink(missing_ok=True)
 
 
