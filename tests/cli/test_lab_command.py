@@ -11,6 +11,7 @@ import pytest
 import typer
 from lab_files import CLAUDE, FILES, claude, claude_call, claude_result, claude_said, lines
 from rich.console import Console
+from shown import changed
 from typer.testing import CliRunner
 
 from refold.cli.lab import as_json, lab
@@ -332,8 +333,11 @@ def test_prices_and_windows_are_those_of_the_model():
     assert case.prices == Prices(5, 25, 0.5, 6.25)
     assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
     small = case_of(Recording("x", ()), CaseOptions(window=10_000))
-    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_200, 1_600)
-    assert small.adapt(PROFILES["balanced"]) is PROFILES["balanced"]
+    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 640, 1_600)
+    assert small.adapt(PROFILES["copilot"]) is PROFILES["copilot"]
+    # Whether the cache has expired, a replay and its rule must agree on: here it never does.
+    never = changed(PROFILES["balanced"], trigger={"cache_seconds": 0})
+    assert small.adapt(PROFILES["balanced"]) == never
     given = case_of(Recording("x", ()), CaseOptions(threshold=5_000))
     adapted = given.adapt(PROFILES["balanced"])
     assert adapted.trigger.tokens == 5_000

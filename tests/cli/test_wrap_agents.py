@@ -143,6 +143,12 @@ class TestCodex:
         assert settings["mcp_servers.refold.url"] == f"{GATEWAY.address}/mcp"
         assert settings["features.code_mode.direct_only_tool_namespaces"] == ["mcp__refold"]
 
+    def test_it_waits_for_the_recall_tools(self):
+        # Servers that are not required have one second to start.
+        settings = settings_of(started("codex").arguments)
+        assert settings["mcp_servers.refold.required"] is True
+        assert settings["mcp_servers.refold.startup_timeout_sec"] == 60
+
     @pytest.mark.parametrize(
         ("files", "prints"),
         [

@@ -131,7 +131,6 @@ def started() -> Started | None:
 
 
 def is_running(gateway: Started) -> bool:
-    """Whether it lives."""
     return _runner(gateway.manager).is_running(gateway)
 
 

@@ -93,7 +93,6 @@ class _File:
     """How many folds ago it was last read or changed."""
 
     def show(self, text: str, source: PartRef, *, whole: bool) -> None:
-        """The file was read."""
         lines = text.splitlines()
         self.read, self.age = True, 0
         self.whole = whole or self.whole

@@ -99,8 +99,6 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What came of it."""
-
     profile: str
     short: int
     """Sessions that no fold is made in."""

@@ -43,7 +43,7 @@ def install(agent: AgentArgument, *, yes: YesOption = False) -> None:
     Example: refold hooks install claude
     """
     with exit_on_error():
-        known = _known(agent)
+        known = _agent(agent)
         file = _File.of(known)
         if _install(known, file, yes=yes):
             typer.echo(f"Installed. {known.note}")
@@ -62,7 +62,7 @@ def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
     Example: refold hooks uninstall claude
     """
     with exit_on_error():
-        known = _known(agent)
+        known = _agent(agent)
         file = _File.of(known)
         if file.text is None or not known.count(file.text):
             typer.echo(f"{_short(file.path)} has no hooks of Refold.")
@@ -184,7 +184,6 @@ class _File:
         write_whole(self._memory, json.dumps(asdict(memory)).encode())
 
     def forget(self) -> None:
-        """Drop the note."""
         self._memory.unlink(missing_ok=True)
 
 
@@ -201,7 +200,7 @@ class _Memory:
     """Whether there was no file before Refold's."""
 
 
-def _known(name: str) -> HookedAgent:
+def _agent(name: str) -> HookedAgent:
     with wrong_usage():
         return agent_for(name)
 
