@@ -35,7 +35,7 @@ def typed(*arguments, code=0, given=None):
 
 def test_a_key_from_its_beginning_to_its_end():
     said = typed("list", code=1).output
-    assert "--store" in said  # there is not a store yet
+    assert "--store" in said  # there is no store yet
     secret = typed("create", "--tenant", "acme", "--role", "use", "--name", "x").stdout.strip()
     assert secret.startswith("rfk_")
     [row] = json.loads(typed("list", "--json").stdout)
