@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.coding_agents.clients import CLIENTS
+from benchmarks.coding_agents.differences import differences
 from benchmarks.coding_agents.hooked import HOOKED, report_hooked, work_hooked
 from benchmarks.coding_agents.recording import shortened
 from benchmarks.coding_agents.run import Run, work
@@ -40,6 +41,11 @@ def main() -> int:
         help="under refold wrap: a long task that needs a fact from before the first fold",
     )
     parser.add_argument(
+        "--differences",
+        action="store_true",
+        help="what each agent sends with and without refold wrap",
+    )
+    parser.add_argument(
         "--hooks",
         action="store_true",
         help="with Refold's hooks and the agent's own compaction, beside without",
@@ -50,6 +56,13 @@ def main() -> int:
     if unknown := set(names) - CLIENTS.keys():
         parser.error(f"no such agent: {', '.join(sorted(unknown))}")
     programs = install([CLIENTS[name].package for name in names])
+    if options.differences:
+        for name in names:
+            folder = BUILD / "work" / f"{name}-differences"
+            print(f"\n{name}")
+            for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
+                print(f"  {line}")
+        return 0
     held = True
     for name in names if options.wrap else ():
         folder = BUILD / "work" / f"{name}-wrapped"
