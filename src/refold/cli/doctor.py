@@ -3,11 +3,13 @@ import json
 import os
 import platform
 import shutil
+import sqlite3
 import sys
 import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,6 +64,7 @@ _SQLITE = "sqlite:///"
 _ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
 _LITTLE_SPACE, _TOO_LITTLE_SPACE = 500 << 20, 20 << 20
 _MB = 1_000_000
+_LOCK_WAIT = 3.0  # seconds: longer than any write of ours holds the lock
 _MAX_SESSIONS = 50
 """Sessions, last used first, that are checked for unfinished folds."""
 _MAX_AHEAD = 300_000
@@ -217,7 +220,7 @@ async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row
         rows = await _server(address, tenant)
     elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         path = Path(address.removeprefix(_SQLITE))
-        file = _unusable(path) or await _failure(store) or _usable(path)
+        file = _unusable(path) or _locked(path) or await _failure(store) or _usable(path)
         rows = [file, _room(path), _place(path, mounts)]
         if not path.is_file():  # noqa: ASYNC240 - nothing else runs meanwhile
             return rows
@@ -249,6 +252,25 @@ def _unusable(path: Path) -> Row | None:
     if closed:
         names = ", ".join(map(short, closed))
         return problem("store", f"{names} cannot be written", _permission_fix(closed))
+    return None
+
+
+def _locked(path: Path) -> Row | None:
+    """That another process keeps others from writing; None if it does not.
+
+    Opening the store would say so too, but waits as long for it as a conversation would.
+    """
+    if not path.is_file():
+        return None
+    with closing(sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                return None  # opening it as a store tells more
+            who = f"Close the program that holds it; this lists them: fuser -v {quote(str(path))}"
+            return problem("store", f"{short(path)} is locked by another process", who)
+        db.execute("ROLLBACK")
     return None
 
 
