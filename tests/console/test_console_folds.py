@@ -63,17 +63,18 @@ async def test_a_preview_says_what_goes_and_what_stays_and_changes_nothing():
         before = await all_of(world.store, "default")
         page = await browser.get(f"{SESSION}/folds/new")
         words = words_of(page)
-        assert "Goes 6 messages" in words
-        assert "Stays 2 messages" in words
+        assert "Goes 4 messages" in words
+        assert "Stays 4 messages" in words
         assert "What is sent instead" in words
-        assert "parcel 0" in page.text
+        assert "parcel 1" in page.text
         assert await all_of(world.store, "default") == before
 
 
 async def test_a_session_with_nothing_to_compact_says_so():
     async with console(local=True) as world:
         browser = await world.opened()
-        await unfolded(world, turns=1)
+        async with world.state.sessions.lease("default", "talk", Opening(FORMAT, SETUP)) as kept:
+            await kept.session.say(raw(said("user", "Hello?")))
         page = await browser.get(f"{SESSION}/folds/new")
         assert page.status_code == 200
         assert "so there must be something before it" in page.text
@@ -353,6 +354,15 @@ async def test_a_form_of_another_site_changes_nothing(how):
             assert answer.status_code == 403, each
             assert (await browser.get(each)).status_code in (404, 405, 422)
         assert await all_of(world.store, "acme") == before
+
+
+async def test_a_fold_whose_summary_is_kept_apart_is_in_the_timeline():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        await with_claims(world, claimed("long words " * 30_000))
+        page = await browser.get(SESSION)
+        assert page.status_code == 200
+        assert "entries are compacted" in page.text
 
 
 async def test_a_fold_that_another_one_took_in_cannot_be_edited():
