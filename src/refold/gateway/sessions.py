@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -132,6 +132,8 @@ class Opening(NamedTuple):
     """No session has that name, and the first message begins it."""
     owner: str | None = None
     """The id of the key that begins it, if it is begun now."""
+    parent: str | None = None
+    """The session whose agent began it as a sub-agent's, if it is begun now."""
 
 
 _MUST_EXIST: Final = Opening()
@@ -232,7 +234,7 @@ class GatewaySessions:
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,
-            origin=self._origin,
+            origin=self._origin_of(opening),
             new=opening.new,
         )
         opened = GatewaySession(session)
@@ -253,6 +255,11 @@ class GatewaySessions:
                         return SessionStart(entry.id, None)
         return None
 
+    def _origin_of(self, opening: Opening) -> Origin | None:
+        if opening.parent is None:
+            return self._origin
+        return replace(self._origin or Origin(""), parent=opening.parent)
+
     async def _first_entry(self, key: SessionKey) -> UUID | None:
         origin = await self.origin(key.tenant, key.session)
         return origin.first_entry if origin else None
@@ -271,7 +278,7 @@ class GatewaySessions:
                 self.profile.name,
                 opening.title(),
                 opening.owner,
-                self._origin,
+                self._origin_of(opening),
             )
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)
