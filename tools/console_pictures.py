@@ -52,10 +52,8 @@ def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
         Picture("window", f"{session}/window"),
         Picture("request", f"{session}/requests/{later}"),
         Picture("difference", f"{session}/requests/{later}/since/{earlier}"),
-        Picture("compact", f"{session}/folds/new"),
         Picture("fold", summary, top="#claims"),
-        Picture("fold-narrow-dark", summary, NARROW, "dark"),
-        Picture("dark", session, scheme="dark", top="#e80"),
+        Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
     ]

@@ -140,6 +140,10 @@ async def test_an_edited_summary_supersedes_the_old_one_which_stays():
         browser = await world.opened()
         await talked(world, "default", "talk", turns=4)
         old = await fold_of(world)
+        page = await browser.get(f"{SESSION}/folds/{old.seq}/summary")
+        draft = page.text.partition("<textarea")[2].partition("</textarea>")[0]
+        assert "parcel 1 of default" in draft
+        assert "earlier messages are folded here" not in draft
         text = "The parcels are in Riga.\r\nAsk Ines."
         answer = await send(browser, f"{SESSION}/folds/{old.seq}/edit", text=text)
         assert answer.status_code == 303, answer.text

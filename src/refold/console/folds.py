@@ -4,6 +4,7 @@ Each change is a form of its own, sent with the token of the browser's session, 
 function of the API that does it: the same roles, the same entries in the log.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -35,6 +36,8 @@ _MAX_SHOWN: Final = 120
 _MAX_EDIT: Final = 600_000  # bytes of a form: percent-encoding takes three times the text
 _MAX_FOCUS: Final = 2_000
 _ENTRIES_BACK: Final = 2_000
+_OPENING: Final = re.compile(r"\A\[[^\n]*\]\s*")
+"""The line that says what a summary is: an edited one gets its own."""
 _ENDS: Final = frozenset({FoldCompleted.KIND, FoldFailed.KIND})
 
 
@@ -185,7 +188,7 @@ async def show_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its ty
         in_effect=in_effect,
         superseded=await _superseded_by(log, session, completed, seq),
         price=price,
-        words=summary.words or summary.text,
+        words=summary.words or _OPENING.sub("", summary.text),
         may_change=in_effect and may_change(service, caller),
     )
 
