@@ -87,8 +87,9 @@ async def test_a_compaction_is_made_and_its_summary_opened():
         await unfolded(world)
         answer = await send(browser, f"{SESSION}/folds", focus="the parcels")
         assert answer.status_code == 303, answer.text
-        for _ in range(500):
-            answer = await browser.get(answer.headers["location"])
+        where = answer.headers["location"]
+        for _ in range(3_000):
+            answer = await browser.get(where)
             if answer.status_code != 200:
                 break
             await asyncio.sleep(0.02)

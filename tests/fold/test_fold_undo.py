@@ -1,5 +1,6 @@
 """Folds taken back, whole and in part, in a store."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -179,10 +180,10 @@ async def test_what_is_not_folded_cannot_be_opened():
     assert "refold explain" in error.value.fix
 
 
-async def edited(kept, fold, text):
+async def edited(kept, fold, text) -> list[Any]:
     values = await edit_summary(kept.log, "s", await kept.outline(), fold, text, uuid4)
     await kept.append(*values)
-    return values
+    return [*values]
 
 
 async def test_an_edited_summary_is_shown_as_the_users_words_and_folds_the_same():
