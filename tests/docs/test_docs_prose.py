@@ -48,7 +48,10 @@ REWRITTEN = (
     "PACKAGE.md",
     "examples/README.md",
     "docs/index.md",
-    "docs/coding-agents/wrap.md",
+    *(
+        f"docs/coding-agents/{page}.md"
+        for page in ("wrap", "claude-code", "codex", "opencode", "copilot-cli", "qwen-code", "pi")
+    ),
     "docs/concepts",
     "docs/help",
     "docs/library",
