@@ -138,6 +138,7 @@ mutants: ## small changes of the pure core that some test must notice; ARGS="fit
 
 docs: ## the documentation, in docs/_build/html; a warning or a dead link is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(PYTHON) tools/llms.py docs/_build/html
 	$(PYTHON) tools/links.py docs/_build/html
 
 seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass

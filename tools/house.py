@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 372,
-    "files without testing": 339,
-    "lines": 84_900,
-    "lines without testing": 78_900,
+    "files": 415,
+    "files without testing": 382,
+    "lines": 96_500,
+    "lines without testing": 90_500,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

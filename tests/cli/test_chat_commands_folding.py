@@ -61,6 +61,19 @@ async def long_talk(**more):
     return chat
 
 
+@pytest.mark.parametrize("times", [1_000, 0])
+async def test_context_says_what_a_compaction_would_cost_where_that_is_weighed(monkeypatch, times):
+    for name, value in {
+        "TRIGGER__AT_LEAST": 0,
+        "TRIGGER__SAVINGS": times,
+        "FOLD__KEEP__AMOUNT": 0,
+    }.items():
+        monkeypatch.setenv(f"REFOLD_{name}", str(value))
+    shown = await (await long_talk()).type("/context")
+    weighed = "A fold would bring the next request from" in " ".join(shown.split())
+    assert weighed is bool(times)
+
+
 async def test_sessions_lists_the_numbers_of_the_chat(tmp_path):
     async with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
         chat = await long_talk(store=store)

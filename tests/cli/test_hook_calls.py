@@ -179,28 +179,32 @@ def test_the_module_that_an_agent_waits_for_imports_nothing_heavy():
     assert heavy.isdisjoint(names)
 
 
-def test_one_process_works_on_a_session_and_one_more_waits(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+WAITING = """
+import fcntl
+from refold.cli.hooks import run
+lockf = fcntl.lockf
+def announced(file, how, *place):
+    lockf(file, how, *place)
+    if how & fcntl.LOCK_NB:
+        print("waits", flush=True)
+fcntl.lockf = announced
+with run._turn("s") as mine:
+    print(mine)
+"""
+THIRD = "from refold.cli.hooks import run\nwith run._turn('s') as mine: print(mine)"
+OTHER = THIRD.replace("'s'", "'another'")
+
+
+@pytest.mark.usefixtures("home")
+def test_one_process_works_on_a_session_and_one_more_waits():
+    def printed(code):
+        return subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+
     with run._turn("s") as first:
         assert first
-        code = "from refold.cli.hooks import run\nwith run._turn('s') as mine: print(mine)"
-        waiting = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        slot = tmp_path / "refold" / "hooks" / f"{run.hash_of('s')}.next"
-        end = time.monotonic() + PATIENCE
-        while not _is_locked(slot) and time.monotonic() < end:
-            time.sleep(0.05)
-        with run._turn("s") as third:
-            assert not third
-    out, _ = waiting.communicate(timeout=PATIENCE)
-    assert out.strip() == "True"
-
-
-def _is_locked(path: Path) -> bool:
-    import fcntl  # noqa: PLC0415 - not on Windows
-
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        return False
+        command = [sys.executable, "-c", WAITING]
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert waiting.stdout.readline() == "waits\n"
+        assert printed(THIRD).stdout == b"False\n"
+        assert printed(OTHER).stdout == b"True\n"
+    assert waiting.communicate(timeout=PATIENCE)[0] == "True\n"

@@ -135,6 +135,13 @@ def test_codex_gets_them_beside_hooks_that_stand_in_its_config(terminal, home):
     assert not (home / ".codex/hooks.json").exists()
 
 
+def test_hooks_in_codexs_own_file_are_found_after_the_user_wrote_others_elsewhere(terminal, home):
+    hooked(terminal, "install", "codex")
+    put(home / ".codex/config.toml", CONFIG)
+    hooked(terminal, "uninstall", "codex")
+    assert not (home / ".codex/hooks.json").exists()
+
+
 def test_what_codex_wrote_between_them_is_not_cut_out(terminal, home):
     path = put(home / ".codex/config.toml", CONFIG)
     hooked(terminal, "install", "codex")

@@ -75,7 +75,7 @@ def test_without_a_master_key_it_says_what_to_do(monkeypatch):
     assert "refold keys master-key" in said
     monkeypatch.setenv("REFOLD_MASTER_KEY", typed("master-key").stdout.strip())
     typed("upstream", "set", "openai", given="sk-1\n")
-    assert "no key of a provider" in typed("upstream", "set", "x", code=1, given="\n").output
+    assert "not a provider's key" in typed("upstream", "set", "x", code=1, given="\n").output
 
 
 def test_a_quota_is_set():

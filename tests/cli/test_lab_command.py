@@ -246,7 +246,7 @@ def test_short_sessions_are_said_to_be_short(tmp_path):
     assert "\x1b" not in text
     assert "Where the folds" not in text
     assert "1 broken line skipped" in text
-    assert "not read: it is no JSON" in text
+    assert "not read: it is not JSON" in text
     assert "newest messages" not in text
 
 
@@ -266,7 +266,7 @@ def test_unknown_models_are_priced_by_what_is_usual_and_that_is_said(tmp_path):
 def test_nothing_to_read_is_an_error_that_says_why_for_each(tmp_path):
     (tmp_path / "notes.txt").write_text("Nothing.")
     error = said(tmp_path / "notes.txt", tmp_path / "missing", code=1)
-    assert "notes.txt: it is no JSON." in error
+    assert "notes.txt: it is not JSON." in error
     assert "missing: it cannot be read: No such file or directory." in error
     assert "~/.claude/projects" in error
 

@@ -12,8 +12,9 @@ MARKS = re.compile(r"<!-- figure: (.+?) -->(.+?)<!-- / -->")
 
 
 def measured(session, policy, cost, found):
-    counts = dict.fromkeys(COUNTS, 10.0) | {"names": found, "requests": 5, "refused": 0}
-    return Measured(session, "pi", policy, dict.fromkeys(COSTS, cost) | counts)
+    values: dict[str, float] = dict.fromkeys(COSTS, cost)
+    values |= dict.fromkeys(COUNTS, 10.0) | {"names": found, "refused": 0.0}
+    return Measured(session, "pi", policy, values)
 
 
 def some_rows():

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -184,26 +185,29 @@ def _provider() -> Generator[_Provider]:
 
 def _arrival(agent: Agent, host: Host, program: str) -> Row:
     name = "gateway"
+    try:
+        launch(agent, host, Endpoint("http://127.0.0.1:1", recall=False), _PROBES[agent.name])
+    except RefoldError as error:
+        return problem(name, error.what, error.fix)
     with tempfile.TemporaryDirectory() as folder, _provider() as provider:
         keeper = GatewayKeeper(MEMORY, None, Path(folder), agent.name)
+        endpoint = Endpoint(keeper.address, recall=False)
+        started = launch(agent, host, endpoint, _PROBES[agent.name])
+        upstreams = [
+            upstream.model_copy(update={"base_url": f"{provider.address}/v1"})
+            for upstream in started.upstreams
+        ]
         try:
-            endpoint = Endpoint(keeper.address, recall=False)
-            started = launch(agent, host, endpoint, _PROBES[agent.name])
-            upstreams = [
-                upstream.model_copy(update={"base_url": f"{provider.address}/v1"})
-                for upstream in started.upstreams
-            ]
             with require_extra("wrap"):
+                import_module("uvicorn")  # the gateway's process needs it
                 keeper.start([each.model_dump(mode="json") for each in upstreams], started.windows)
-        except RefoldError as error:
-            keeper.end()
-            return problem(name, error.what, error.fix)
         except Failure as failure:
             return problem(name, failure.what, failure.fix)
         try:
             output = _probe(program, started, keeper, provider.arrived, folder)
         finally:
             keeper.end()
+            keeper.close()
         if not provider.arrived.is_set():
             last = output.strip().splitlines()[-1:] or ["it printed nothing"]
             return problem(

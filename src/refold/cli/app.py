@@ -156,7 +156,7 @@ app = _typer(
     name="refold",
     help="Compact, search, replay and serve LLM conversations.",
     epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "
-    "130 interrupted, 141 nobody reads the output.",
+    "130 interrupted, 141 output pipe closed.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

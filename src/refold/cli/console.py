@@ -33,7 +33,7 @@ def console(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="Open it at this session; else at the list.",
+            help="Open this session instead of the list.",
             show_default=False,
             autocompletion=session_names,
         ),

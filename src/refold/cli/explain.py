@@ -56,9 +56,7 @@ def explain(  # noqa: PLR0913 - an option each
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(
-            "--window", metavar="TOKENS", min=1, help="The model's window, if you know better."
-        ),
+        typer.Option("--window", metavar="TOKENS", min=1, help="Override the model's window."),
     ] = None,
     target_tokens: Annotated[
         int | None,
@@ -66,7 +64,7 @@ def explain(  # noqa: PLR0913 - an option each
             "--target-tokens",
             metavar="TOKENS",
             min=1,
-            help="Rewrite the past above this many tokens.",
+            help="Rewrite older messages above this many tokens.",
         ),
     ] = None,
     fold: Annotated[
@@ -77,7 +75,10 @@ def explain(  # noqa: PLR0913 - an option each
     width: Annotated[
         int | None,
         typer.Option(
-            "--width", metavar="COLUMNS", min=NARROWEST, help="Columns; else the terminal's."
+            "--width",
+            metavar="COLUMNS",
+            min=NARROWEST,
+            help="Width in columns; default: the terminal's.",
         ),
     ] = None,
     store: StoreOption = STORE,

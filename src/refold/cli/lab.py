@@ -147,7 +147,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
         typer.Option(
             min=_MIN_TOKENS,
             metavar="N",
-            help="Tokens that a request may have, whatever the model.",
+            help="Maximum tokens of a request, for every model.",
         ),
     ] = None,
     threshold: Annotated[
@@ -155,26 +155,26 @@ def lab(  # noqa: PLR0913 - the choices that there are
         typer.Option(
             min=_MIN_TOKENS,
             metavar="N",
-            help="Act at this many tokens: rules of others, balanced, cowagent.  [default: 100000]",
+            help="Tokens at which baselines, balanced and cowagent act.  [default: 100000]",
         ),
     ] = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these profiles; may be given again.",
+            help="Only these profiles; repeatable.",
             callback=known_profile,
         ),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only rules of others with this in their name."),
+        typer.Option(metavar="NAME", help="Only baselines whose name contains this."),
     ] = None,
     prices: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars for a million tokens.",
+            help="Prices of this model, or dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
@@ -187,13 +187,11 @@ def lab(  # noqa: PLR0913 - the choices that there are
     ] = "0",
     lifetime: Annotated[
         Lifetime,
-        typer.Option(help="How long the provider's cache keeps what it read, after each request."),
+        typer.Option(help="How long the provider's cache lasts after each request."),
     ] = "none",
     bound: Annotated[
         bool,
-        typer.Option(
-            "--bound", help="Show how far each row is from the best fold times, known afterwards."
-        ),
+        typer.Option("--bound", help="Show how far each row is from the best fold times."),
     ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")

@@ -49,15 +49,13 @@ def tune_command(  # noqa: PLR0913 - an option each
     ] = False,
     window: Annotated[
         int | None,
-        typer.Option(
-            min=1_000, metavar="N", help="Tokens that a request may have, whatever the model."
-        ),
+        typer.Option(min=1_000, metavar="N", help="Maximum tokens of a request, for every model."),
     ] = None,
     prices: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars for a million tokens.",
+            help="Prices of this model, or dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
@@ -70,7 +68,7 @@ def tune_command(  # noqa: PLR0913 - an option each
     ] = "recorded",
     lifetime: Annotated[
         Lifetime,
-        typer.Option(help="How long the provider's cache keeps what it read, after each request."),
+        typer.Option(help="How long the provider's cache lasts after each request."),
     ] = "5m",
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")

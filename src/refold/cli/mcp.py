@@ -33,7 +33,7 @@ def mcp(
         typer.Option(
             "--session",
             metavar="NAME",
-            help="The conversation that is read; else the one whose model makes the call.",
+            help="The conversation to read; default: the caller's own.",
             show_default="found",
             autocompletion=session_names,
         ),

@@ -103,7 +103,10 @@ def sessions(  # noqa: PLR0913 - an option each
     search: Annotated[
         str | None,
         typer.Option(
-            "--search", "-s", metavar="TEXT", help="Only those with these words, or so named."
+            "--search",
+            "-s",
+            metavar="TEXT",
+            help="Only sessions with these words, in text or name.",
         ),
     ] = None,
     cwd: Annotated[
@@ -111,18 +114,18 @@ def sessions(  # noqa: PLR0913 - an option each
         typer.Option(
             "--cwd",
             metavar="DIR",
-            help="Only those that worked in this folder, or below it, in any program.",
+            help="Only sessions that worked in or below this folder, in any program.",
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 20,
     tree: Annotated[
         bool,
         typer.Option("--tree", help="Forks and sub-agents beneath the session that began them."),
     ] = False,
     internal: Annotated[
-        bool, typer.Option("--all", "-a", help="Also sessions of Refold's own, such as boards.")
+        bool, typer.Option("--all", "-a", help="Also Refold's internal sessions, such as boards.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -398,7 +401,7 @@ def search_(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -468,7 +471,7 @@ def show(  # noqa: PLR0913 - an option each
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also the messages under folds, and what was rewound."),
+        typer.Option("--all", "-a", help="Also messages under folds, and rewound ones."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = STORE,

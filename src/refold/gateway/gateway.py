@@ -345,7 +345,7 @@ class Gateway:
     async def _until_recovered(self) -> None:
         """Wait until the store is back; not for many at once, and not while we stop."""
         if self._outages.recovered is None or self._waiting >= _MAX_WAITING:
-            raise StoreUnavailable("Too much waits for the store.")
+            raise StoreUnavailable("Too many requests are waiting for the store.")
         self._waiting += 1
         try:
             closing = asyncio.ensure_future(self._closing.wait())
@@ -354,7 +354,7 @@ class Gateway:
             closing.cancel()
             if not back.done():
                 back.cancel()
-                raise StoreUnavailable("The gateway stops.")
+                raise StoreUnavailable("The gateway is shutting down.")
         finally:
             self._waiting -= 1
 

@@ -84,7 +84,7 @@ async def _hashes_of(log: Log, session: str, seq: int) -> Mapping[str, str]:
                 return {}
             case _:
                 pass
-    raise InvalidInput("That is no request record.")
+    raise InvalidInput("That is not a request record.")
 
 
 async def _stored(

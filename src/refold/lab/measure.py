@@ -161,7 +161,7 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
                 yield running.pop(future), future.result()
         except BrokenProcessPool as error:
             raise InvalidInput(
-                "The system ended a replay, probably for want of memory.",
+                "The system ended a replay, probably because memory ran out.",
                 "Give fewer or shorter sessions.",
             ) from error
         finally:

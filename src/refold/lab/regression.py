@@ -149,7 +149,7 @@ def read_expectations(path: Path) -> Expectations:
         raise InvalidInput(f"There are no expected values in {path}.", fix) from None
     except (OSError, ValidationError) as error:
         what = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
-        fix = "Restore it, or write it anew: refold ci SESSIONS... --update"
+        fix = "Restore it, or write a new one: refold ci SESSIONS... --update"
         raise InvalidInput(f"{path} cannot be read: {what}.", fix) from error
 
 
@@ -310,7 +310,7 @@ def _notes(
         if before.expected and (old and old.sha256) != (new and new.sha256):
             sizes = f"{old.tokens if old else 0:,} tokens before, {new.tokens if new else 0:,} now"
             yield (
-                f"The {what} changed ({sizes}). In conversations that go on, the first request "
+                f"The {what} changed ({sizes}). In running conversations, the first request "
                 "after such a change finds nothing in the provider's cache."
             )
     changed = [
@@ -384,5 +384,5 @@ def _profile_of(before: Expectations) -> Profile:
     try:
         return Profile.model_validate(nested(values))
     except ValidationError as error:
-        fix = "Write the file anew: refold ci --update"
+        fix = "Write a new file: refold ci --update"
         raise InvalidInput("The values in the file are no profile of this version.", fix) from error

@@ -406,7 +406,7 @@ class Folds:
             everything_too=cause == MANUAL,
         )
         if not where.spans:
-            raise NothingToFold("There is nothing that a summary could stand for yet.")
+            raise NothingToFold("There is nothing to summarize yet.")
         return where
 
     async def settle(self) -> None:

@@ -10,6 +10,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -161,6 +162,9 @@ def _count_json(text: str) -> int:
 def _codex_path() -> Path:
     """The file with the user's own hooks, if there is one: Codex complains of two."""
     folder = _folder("CODEX_HOME", ".codex")
+    with suppress(OSError, UnicodeDecodeError):
+        if MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
+            return folder / "hooks.json"  # installed before the user wrote others elsewhere
     try:
         config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

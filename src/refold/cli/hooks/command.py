@@ -23,7 +23,7 @@ from refold.user_files import state_folder, write_whole
 
 hooks = typer.Typer(
     name="hooks",
-    help="Quote what was said after an agent compacts, where the gateway cannot be used.",
+    help="Quote earlier messages after an agent compacts, where the gateway cannot be used.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -43,7 +43,7 @@ def install(agent: AgentArgument, *, yes: YesOption = False) -> None:
     Example: refold hooks install claude
     """
     with exit_on_error():
-        known = _known(agent)
+        known = _agent(agent)
         file = _File.of(known)
         if _install(known, file, yes=yes):
             typer.echo(f"Installed. {known.note}")
@@ -62,7 +62,7 @@ def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
     Example: refold hooks uninstall claude
     """
     with exit_on_error():
-        known = _known(agent)
+        known = _agent(agent)
         file = _File.of(known)
         if file.text is None or not known.count(file.text):
             typer.echo(f"{_short(file.path)} has no hooks of Refold.")
@@ -200,7 +200,7 @@ class _Memory:
     """Whether there was no file before Refold's."""
 
 
-def _known(name: str) -> HookedAgent:
+def _agent(name: str) -> HookedAgent:
     with wrong_usage():
         return agent_for(name)
 
@@ -261,7 +261,7 @@ def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
     with wrong_usage():
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise InvalidInput(
-                "There is no terminal to ask on.", "Read the change, then add --yes."
+                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
             )
     try:
         agreed = typer.confirm("Change the file so?", default=False)

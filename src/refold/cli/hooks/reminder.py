@@ -65,7 +65,7 @@ def _utf8(text: str) -> int:
 CODEX_TOKENS: Final = 4_000
 """What the hook asks Codex to show of it; Codex counts four bytes as one."""
 LIMITS: Final[dict[str, tuple[int, Callable[[str], int]]]] = {
-    "claude": (9_900, _utf16),  # Claude Code puts more than 10,000 characters into a file
+    "claude": (9_900, _utf16),  # above 10,000 characters, Claude Code shows 2,000
     "codex": (CODEX_TOKENS * _PER_TOKEN, _utf8),
     "opencode": (16_000, _utf16),
 }

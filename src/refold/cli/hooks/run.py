@@ -19,6 +19,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 from refold.user_files import state_folder
 
@@ -131,28 +132,19 @@ def _turn(name: str) -> Generator[bool]:
     except ImportError:
         yield True
         return
-    folder = state_folder() / "hooks"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    slot = hash_of(name)
-    with (
-        (folder / f"{slot}.next").open("w") as waiting,
-        (folder / f"{slot}.lock").open("w") as work,
-    ):
+    path = state_folder() / "hooks" / "imports.lock"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Two bytes of one file are each session's: that of the one who waits, and that of the work.
+    place = 2 * crc32(name.encode(errors="replace"))
+    with path.open("ab") as file:
         try:
-            fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
         except OSError:
             yield False
             return
-        fcntl.flock(work, fcntl.LOCK_EX)
-        fcntl.flock(waiting, fcntl.LOCK_UN)  # what is written from now on is the next one's
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, place + 1)
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, place)  # what is written from now on is the next one's
         yield True
-
-
-def hash_of(text: str) -> str:
-    """A short name for a session, of few: two with the same only wait for each other."""
-    from zlib import crc32  # noqa: PLC0415 - rarely needed
-
-    return f"{crc32(text.encode(errors='replace')) % 64:02d}"
 
 
 def log_path() -> Path:

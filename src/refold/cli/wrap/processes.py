@@ -124,6 +124,10 @@ class GatewayKeeper:
         self._socket.close()
         os.close(self._ours)
 
+    def close(self) -> None:
+        """Let go of its errors, after its end."""
+        self._errors.close()
+
     def last_errors(self) -> str:
         """The last of what gateways wrote to their standard error."""
         size = self._errors.seek(0, os.SEEK_END)
