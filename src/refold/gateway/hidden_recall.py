@@ -52,13 +52,15 @@ class HiddenRecall:
         body = parsed_request.body
         field = self._dialect.tools[0]
         defined = body.get(field)
-        takes_none = not (defined is None or isinstance(defined, list))
-        if takes_none or any(body.get(name) for name in self._dialect.tools[1:]):
+        tools: list[JsonValue] = defined if isinstance(defined, list) else []
+        if any(body.get(name) for name in self._dialect.tools[1:]) or (defined and not tools):
             return None
+        if not self.form.merges and body.get("store") is not False:
+            return None  # the provider keeps each round by itself, and clients may refer to it
         if any(map(recall_names, parsed_request.tools)):
             return None
         own: list[JsonValue] = [self.form.definition(_text_of(tool)) for tool in self._tools("any")]
-        tools: list[JsonValue] = [*(defined or []), *own]
+        tools = [*tools, *own]
         return self._changed(
             replace(
                 parsed_request,
@@ -77,11 +79,11 @@ class HiddenRecall:
 
     def full(self, parsed_request: ParsedRequest, rows: Sequence[bytes]) -> ParsedRequest:
         """The request with what is hidden put back, from a session's messages."""
-        messages = self._full(parsed_request.messages, rows)
+        messages = self.put_back(parsed_request.messages, rows)
         if messages is parsed_request.messages:
             return parsed_request
         raw = self._dialect.body(parsed_request, messages)
-        return replace(parsed_request, messages=tuple(messages), raw=raw)
+        return replace(parsed_request, messages=messages, raw=raw)
 
     def only_hidden(self, payloads: Sequence[bytes]) -> list[HiddenCall]:
         """The calls of an answer that the gateway alone has to answer; none if others must."""
@@ -129,7 +131,8 @@ class HiddenRecall:
         pairs = (compact_json(key) + b":" + compact_json(value) for key, value in body.items())
         return replace(parsed_request, body=body, raw=b"{" + b",".join(pairs) + b"}")
 
-    def _full(self, messages: tuple[bytes, ...], rows: Sequence[bytes]) -> Sequence[bytes]:
+    def put_back(self, messages: tuple[bytes, ...], rows: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The client's messages with what is hidden among them, from a session's messages."""
         shown = self.form.shown(rows)
         if all(each.plain for each in shown):
             return messages
@@ -151,7 +154,7 @@ class HiddenRecall:
         full = [*after.get(-1, [])]
         for index, message in enumerate(messages):
             full += [*instead.get(index, [message]), *after.get(index, [])]
-        return full
+        return tuple(full)
 
     def _instead(self, message: bytes, shown: ShownMessage, rows: Sequence[bytes]) -> list[bytes]:
         """What is sent in the place of a client's message, with the client's cache marks."""

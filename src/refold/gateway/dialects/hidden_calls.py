@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, groupby
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -29,6 +29,8 @@ NAMES: Final = frozenset({"recall_search", "recall_read", "recall_history"})
 """The tools whose calls are hidden."""
 _BETWEEN: Final = "\n\n"
 """Between the texts of two rounds, in a format that has one text per answer."""
+_BEGINNINGS: Final = frozenset({"response.created", "response.in_progress", "response.queued"})
+_ENDS: Final = frozenset({"response.completed", "response.incomplete"})
 _JOINED: Final = ("content", "reasoning_content", "reasoning")
 
 
@@ -162,7 +164,7 @@ class HiddenForm(ABC):
         """The results of these calls in a message, by the calls' ids."""
         shapes = self._wire.describe(row).shapes
         found = (shape for shape in shapes if shape.kind == "return")
-        return [(shape.call, shape.text) for shape in found if shape.call in calls]
+        return [(shape.call, shape.text) for shape in found if shape.call and shape.call in calls]
 
     @abstractmethod
     def response(self, bodies: Sequence[bytes], *, is_last: bool) -> bytes:
@@ -271,23 +273,27 @@ class _ChatRewriter(StreamRewriter):
                 continue
             if self._round:
                 left_out = delta.pop("role", None) is not None or left_out
-                for key in self._separate & delta.keys():
-                    if text := str_or_empty(delta[key]):
-                        delta[key] = _BETWEEN + text
-                        self._separate.discard(key)
+                self._join(delta)
             pieces = objects(delta.get("tool_calls"))
             if pieces:
                 kept = [piece for piece in pieces if not self._is_hidden(piece)]
                 left_out = left_out or len(kept) < len(pieces)
-                for piece in kept:
-                    if isinstance(index := piece.get("index"), int):
-                        before = (at < index and hidden for at, hidden in self._hidden.items())
-                        piece["index"] = index - sum(before)
-                if kept:
-                    delta["tool_calls"] = list[JsonValue](kept)
-                else:
-                    del delta["tool_calls"]
+                self._renumber(kept)
+                delta["tool_calls"] = list[JsonValue](kept)
         return left_out
+
+    def _join(self, delta: Object) -> None:
+        """Put a separator before the first text of a round, where one came before."""
+        for key in self._separate & delta.keys():
+            if text := str_or_empty(delta[key]):
+                delta[key] = _BETWEEN + text
+                self._separate.discard(key)
+
+    def _renumber(self, pieces: Sequence[Object]) -> None:
+        for piece in pieces:
+            if isinstance(index := piece.get("index"), int):
+                before = (at < index and hidden for at, hidden in self._hidden.items())
+                piece["index"] = index - sum(before)
 
     def _is_hidden(self, piece: Object) -> bool:
         """By the name; pieces without one belong to the call of their index, or to the last."""
@@ -380,7 +386,8 @@ class _ChatForm(HiddenForm):
         finish = choice.get("finish_reason")
         finish = "stop" if is_last and calls and not kept else finish
         choice |= {"message": message, "finish_reason": finish}
-        return encoded(last | {"choices": [choice]} | ({"usage": usage} if usage else {}))
+        whole: Object = {**last, "choices": [choice]}
+        return encoded(whole | {"usage": usage} if usage else whole)
 
 
 def _joined_texts(messages: Sequence[Object]) -> Object:
@@ -411,10 +418,8 @@ class _MessagesRewriter(StreamRewriter):
         self._indexes = {}
 
     def show(self, event: Event) -> bytes:
-        if not event.data or event.name in {"ping", "error"}:
-            return event.raw
-        is_block = event.name.startswith("content_block_")
-        if is_block and event.name != "content_block_start" and not self._is_shifted:
+        is_block = event.name in {"content_block_delta", "content_block_stop"}
+        if not event.data or (is_block and not self._is_shifted):
             return event.raw
         data = read_object(event.data) or {}
         match str_or_empty(data.get("type")) or event.name:
@@ -501,7 +506,8 @@ class _MessagesForm(HiddenForm):
         blocks: list[JsonValue] = [
             block for result in results for block in _blocks(parsed(result).get("content"))
         ]
-        return encoded(own | {"content": [*blocks, *_blocks(own.get("content"))]})
+        content: list[JsonValue] = [*blocks, *_blocks(own.get("content"))]
+        return encoded({**own, "content": content})
 
     def without(self, payload: bytes, hidden: Collection[str]) -> bytes | None:
         message = parsed(payload)
@@ -510,14 +516,14 @@ class _MessagesForm(HiddenForm):
             for block in _blocks(message.get("content"))
             if block.get("id") not in hidden and block.get("tool_use_id") not in hidden
         ]
-        return encoded(message | {"content": blocks}) if blocks else None
+        return encoded({**message, "content": blocks}) if blocks else None
 
     def merged(self, payloads: Sequence[bytes]) -> bytes:
         messages = [*map(parsed, payloads)]
         blocks: list[JsonValue] = [
             block for message in messages for block in _blocks(message.get("content"))
         ]
-        return encoded(messages[-1] | {"content": blocks})
+        return encoded({**messages[-1], "content": blocks})
 
     def response(self, bodies: Sequence[bytes], *, is_last: bool) -> bytes:
         rounds = [*map(parsed, bodies)]
@@ -534,7 +540,7 @@ class _MessagesForm(HiddenForm):
         calls = any(block.get("type") == "tool_use" for block in objects(content))
         reason = last.get("stop_reason")
         reason = "end_turn" if is_last and reason == "tool_use" and not calls else reason
-        return encoded(last | {"content": content, "stop_reason": reason, "usage": usage})
+        return encoded({**last, "content": content, "stop_reason": reason, "usage": usage})
 
 
 def _blocks(content: JsonValue) -> list[Object]:
@@ -556,6 +562,7 @@ class _ResponsesRewriter(StreamRewriter):
         self._number = 0
         self._items: list[JsonValue] = []
         """What the client has of the rounds before."""
+        self._id: JsonValue = None
 
     def next_round(self, shown: Sequence[bytes]) -> None:
         super().next_round(shown)
@@ -567,25 +574,36 @@ class _ResponsesRewriter(StreamRewriter):
         if data is None:
             return event.raw
         kind = str_or_empty(data.get("type")) or event.name
-        if self._round and kind in {"response.created", "response.in_progress", "response.queued"}:
+        if self._round and kind in _BEGINNINGS:
             return b""
+        response = data.get("response")
+        if isinstance(response, dict):
+            self._id = self._id or response.get("id")
+            if kind in _ENDS:
+                self._end(response)
+        if kind in _ENDS and self._goes_on and not self.is_last:
+            return b""  # another round follows
         if kind == "response.output_item.added":
             self._place(data)
-        index = data.get("output_index")
-        if isinstance(index, int) and (place := self._indexes.get(index, index)) != index:
-            if place is None:
-                number = data.get("sequence_number")
-                if self._numbers is None and isinstance(number, int):
-                    self._numbers = count(number)
-                return b""
-            data["output_index"] = place
-        if kind in {"response.completed", "response.incomplete"}:
-            self._end(data)
+        if not self._shift(data):
+            return b""
         if self._numbers is None and not self._round:
             return event.raw
         if self._numbers is not None and "sequence_number" in data:
             data["sequence_number"] = next(self._numbers)
         return _named_event(event.name, data)
+
+    def _shift(self, data: Object) -> bool:
+        """Give an event the place that the client has its item at; False where it has none."""
+        index = data.get("output_index")
+        if not isinstance(index, int):
+            return True
+        place = self._indexes.get(index, index)
+        number = data.get("sequence_number")
+        if place is None and self._numbers is None and isinstance(number, int):
+            self._numbers = count(number)
+        data["output_index"] = place
+        return place is not None
 
     def error(self, refusal: bytes) -> bytes:
         error = parsed(refusal).get("error")
@@ -610,10 +628,8 @@ class _ResponsesRewriter(StreamRewriter):
             self._indexes[index] = None if hidden else self._next
         self._next += not hidden
 
-    def _end(self, data: Object) -> None:
-        response = data.get("response")
-        if not isinstance(response, dict):
-            return
+    def _end(self, response: Object) -> None:
+        response["id"] = self._id
         usage = response.get("usage")
         self._usage = usage if isinstance(usage, dict) else {}
         output: list[JsonValue] = [
@@ -651,20 +667,21 @@ class _ResponsesForm(HiddenForm):
     def shown(self, rows: Sequence[bytes]) -> list[ShownMessage]:
         """Each message is one item, so nothing is merged.
 
-        Reasoning right before a hidden call must stay with it, also where the client leaves it out.
+        What else the model said in a round with a hidden call is sent from the log, whether or not
+        the client has it: reasoning must stay with its call.
         """
-        items = [*map(parsed, rows)]
         shown: list[ShownMessage] = []
-        hidden: set[JsonValue] = set()
-        for index, item in enumerate(items):
-            if _is_call(item):
-                (hidden.add if _is_hidden_item(item) else hidden.discard)(item.get("call_id"))
-            is_output = str_or_empty(item.get("type")).endswith("_output")
-            if _is_hidden_item(item) or (is_output and item.get("call_id") in hidden):
-                shown.append(ShownMessage(None, (index,), plain=False))
-            else:
-                plain = not _leads_to_hidden(items[index:])
-                shown.append(ShownMessage(rows[index], (index,), plain))
+        hidden: set[str] = set()
+        items = enumerate(map(parsed, rows))
+        for is_output, run in groupby(items, lambda pair: _is_output(pair[1])):
+            own = [*run]
+            calls = {str_or_empty(item.get("call_id")) for _, item in own if _is_hidden_item(item)}
+            hidden = hidden if is_output else calls
+            for index, item in own:
+                is_hidden = item.get("call_id") in hidden and (is_output or _is_hidden_item(item))
+                payload = None if is_hidden else rows[index]
+                said = not is_output and bool(calls) and item.get("role") != "user"
+                shown.append(ShownMessage(payload, (index,), plain=not (is_hidden or said)))
         return shown
 
     def response(self, bodies: Sequence[bytes], *, is_last: bool) -> bytes:  # noqa: ARG002
@@ -674,7 +691,8 @@ class _ResponsesForm(HiddenForm):
         for body in rounds:
             usage = _sum(usage, body.get("usage"))
             output += [item for item in objects(body.get("output")) if not _is_hidden_item(item)]
-        return encoded(rounds[-1] | {"output": output} | ({"usage": usage} if usage else {}))
+        whole: Object = {**rounds[-1], "output": output}
+        return encoded(whole | {"usage": usage} if usage else whole)
 
 
 def _is_call(item: Object) -> bool:
@@ -685,11 +703,8 @@ def _is_hidden_item(item: Object) -> bool:
     return item.get("type") == "function_call" and item.get("name") in NAMES
 
 
-def _leads_to_hidden(items: Iterable[Object]) -> bool:
-    for nth, item in enumerate(items):
-        if item.get("type") != "reasoning":
-            return nth > 0 and _is_hidden_item(item)
-    return False
+def _is_output(item: Object) -> bool:
+    return str_or_empty(item.get("type")).endswith("_output")
 
 
 def _named_event(name: str, data: Object) -> bytes:
