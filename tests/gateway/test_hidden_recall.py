@@ -7,8 +7,11 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, worlds
+from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, text_of, worlds
 
+from refold.gateway.sent_body import sent_body
+from refold.log import Fold, Requested
+from refold.models.catalog import ModelSettings
 from refold.testing.upstream import Call, Refusal, Reply, RequestChecker
 
 TURNS = 30
@@ -42,10 +45,7 @@ def newest(body):
 
 def model(got):
     """Reads back in all ways that there are, turn by turn."""
-    if not any("recall_search" in json.dumps(tool) for tool in got.body.get("tools", [])):
-        calls = True  # it has no such tools: the same conversation without
-    else:
-        calls = False
+    has_recall = "recall_search" in json.dumps(got.body["tools"])
     turn, results = newest(got.body)
 
     def search(nth=0):
@@ -62,7 +62,7 @@ def model(got):
         3: [Reply("Let me see.", (search(),), thought="One."), Reply("", (search(1),))],
         4: [],
     }[turn % 5]
-    if calls:
+    if not has_recall:  # the same conversation without
         hidden = ("recall_search", "recall_history")
         script = [
             Reply(each.text, own, thought=each.thought)
@@ -77,7 +77,7 @@ def model(got):
 
 
 class Chat:
-    def __init__(self, http, stream):
+    def __init__(self, http, *, stream):
         self.client = openai.AsyncOpenAI(
             api_key="k", base_url="http://gateway/v1", http_client=http, max_retries=0
         )
@@ -112,8 +112,8 @@ class Chat:
 
 
 class Responses(Chat):
-    def __init__(self, http, stream):
-        super().__init__(http, stream)
+    def __init__(self, http, *, stream):
+        super().__init__(http, stream=stream)
         self.tools = [{"type": "function", "name": "look", "parameters": LOOK, "strict": False}]
 
     async def ask(self):
@@ -142,7 +142,7 @@ class Responses(Chat):
 
 
 class Messages(Chat):
-    def __init__(self, http, stream):
+    def __init__(self, http, *, stream):
         self.client = anthropic.AsyncAnthropic(
             api_key="k", base_url="http://gateway", http_client=http, max_retries=0
         )
@@ -186,10 +186,10 @@ class Messages(Chat):
 CLIENTS = {CHAT: Chat, RESPONSES: Responses, MESSAGES: Messages}
 
 
-async def converse(world, path, stream, turns=TURNS):
+async def converse(world, path, *, stream, turns=TURNS):
     """A conversation of so many turns; what the client was shown, turn by turn."""
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(world.app))
-    client, shown = CLIENTS[path](http, stream), []
+    client, shown = CLIENTS[path](http, stream=stream), []
     for turn in range(turns):
         client.say(f"Turn {turn} says lantern.")
         words = []
@@ -229,7 +229,7 @@ def cache_share(world):
 async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream):
     checker = RequestChecker()
     here = world(model, recall=True, checker=checker)
-    client, shown = await converse(here, path, stream)
+    client, shown = await converse(here, path, stream=stream)
     assert checker.faults == []
     assert len(await here.sessions()) == 1
     assert "recall_" not in json.dumps(client.messages)
@@ -243,17 +243,17 @@ async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream
     assert hidden == 2 * (4 * TURNS // 5 + TURNS // 5)  # each call, with its result
     assert sum(client.usage) == 10 * len(here.upstream.got)
     plain = world(model)
-    await converse(plain, path, stream)
+    await converse(plain, path, stream=stream)
     assert cache_share(here) >= cache_share(plain) - 0.02
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_another_gateway_continues_with_what_is_hidden(world, path):
     first = world(model, recall=True, checker=RequestChecker())
-    client, _ = await converse(first, path, True, turns=4)
+    client, _ = await converse(first, path, stream=True, turns=4)
     second = world(model, recall=True, checker=first.upstream.checker, store=first.store)
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(second.app))
-    other = CLIENTS[path](http, False)
+    other = CLIENTS[path](http, stream=False)
     other.messages = client.messages
     other.say("Turn 4 says lantern.")
     await other.ask()
@@ -262,3 +262,126 @@ async def test_another_gateway_continues_with_what_is_hidden(world, path):
     assert len(await second.sessions()) == 1
     before, after = prompts_of(first)[-1], prompts_of(second)[-1]
     assert json.dumps(after).startswith(json.dumps(before)[:-1])
+
+
+def searching(got, times=99):
+    """A model that reads back so many times in a turn, and then answers."""
+    results = newest(got.body)[1]
+    if results < times:
+        return Reply("", (Call(f"call_{results}_5e81c09d", "recall_search", {"query": "turn"}),))
+    return Reply("Enough.")
+
+
+def asking(path, *, stream=False, **more):
+    stored = {"store": False} if path == RESPONSES else {}
+    return body_of(path, "Turn 0.", stream=stream, **stored, **more)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_model_that_reads_back_without_end_is_stopped(world, path, stream):
+    here = world(searching, recall=True, checker=RequestChecker())
+    answer = await here.ask(path, asking(path, stream=stream))
+    assert answer.status_code == 200
+    assert "recall_" not in answer.text
+    assert "tool_use" not in answer.text
+    assert "tool_calls" not in answer.text
+    choices = [got.body.get("tool_choice") for got in here.upstream.got]
+    last = {"type": "none"} if path == MESSAGES else "none"
+    assert choices == [None] * 5 + [last]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_error_in_a_later_round_reaches_the_client_and_a_retry_starts_again(
+    world, path, stream
+):
+    refusing = True
+
+    def reply(got):
+        if refusing and newest(got.body)[1]:
+            return Refusal(529, {"error": {"type": "overloaded_error", "message": "Busy."}})
+        return searching(got, 1)
+
+    here = world(reply, recall=True, checker=RequestChecker())
+    answer = await here.ask(path, asking(path, stream=stream))
+    assert answer.status_code == (200 if stream else 529)
+    assert not stream or "recall-broke-off" in answer.text or "read back" in answer.text
+    refusing = False
+    again = await here.ask(path, asking(path, stream=stream))
+    assert "Enough." in again.text
+    assert len(await here.sessions()) == 1
+    assert here.upstream.checker.faults == []
+
+
+async def test_a_connection_that_breaks_in_a_later_round_ends_the_stream_with_an_error(world):
+    def reply(got):
+        if newest(got.body)[1]:
+            return Reply("Half of", breaks_after=0)
+        return searching(got, 1)
+
+    here = world(reply, recall=True)
+    answer = await here.ask(MESSAGES, asking(MESSAGES, stream=True))
+    assert answer.text.endswith("\n\n")
+    assert "event: error" in answer.text
+    await here.quiet()
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        (CHAT, {"functions": [{"name": "look", "parameters": LOOK}]}),
+        (MESSAGES, {"tools": [{"name": "mcp__refold__recall_read", "input_schema": LOOK}]}),
+        (RESPONSES, {"store": True}),
+        (RESPONSES, {"store": None}),
+    ],
+)
+async def test_requests_to_which_the_tools_are_not_added_pass_as_they_came(world, path, more):
+    here = world(recall=True)
+    body = {**asking(path), **more}
+    await here.ask(path, body)
+    [got] = here.upstream.got
+    assert got.raw == json.dumps(body).encode()
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_without_the_setting_nothing_is_added(world, path):
+    here = world()
+    await here.ask(path, asking(path))
+    assert here.upstream.got[0].raw == json.dumps(asking(path)).encode()
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_request_with_hidden_calls_can_be_made_again_byte_for_byte(world, path):
+    here = world(lambda got: searching(got, 2), recall=True)
+    await here.ask(path, asking(path))
+    [session] = await here.sessions()
+    records = [entry.seq for entry in await here.log.read(session) if entry.kind == Requested.KIND]
+    assert len(records) == len(here.upstream.got) == 3
+    for seq, got in zip(records, here.upstream.got, strict=True):
+        made = await sent_body(here.log, session, seq)
+        assert (made.state, made.body) == ("exact", got.raw)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_folds_cover_what_is_hidden(world, path):
+    def reply(got):
+        turn, results = newest(got.body)
+        if not results:
+            return Reply("", (Call(f"call_{turn}_9b3ce07f", "recall_search", {"query": "word"}),))
+        return Reply(f"Answer {turn}. " + "word " * 300)
+
+    small = {"some-model": ModelSettings(window=8_000)}
+    here = world(reply, recall=True, checker=RequestChecker(), models=small)
+    body = asking(path)
+    history = conversation(body)
+    for turn in range(20):
+        history[-1] = {"role": "user", "content": f"Turn {turn}. " + "word " * 100}
+        answer = (await here.ask(path, body)).json()
+        text = text_of(path, answer)
+        assert text.startswith(f"Answer {turn}.")
+        history += [{"role": "assistant", "content": text}, {}]
+    assert here.upstream.checker.faults == []
+    [session] = await here.sessions()
+    kinds = {entry.kind for entry in await here.log.read(session)}
+    assert Fold.KIND in kinds
