@@ -10,7 +10,8 @@ import pytest
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, text_of, worlds
 
 from refold.gateway.sent_body import sent_body
-from refold.log import Fold, Requested
+from refold.log import Requested
+from refold.log.kinds import FoldCompleted
 from refold.models.catalog import ModelSettings
 from refold.testing.upstream import Call, Refusal, Reply, RequestChecker
 
@@ -384,4 +385,4 @@ async def test_folds_cover_what_is_hidden(world, path):
     assert here.upstream.checker.faults == []
     [session] = await here.sessions()
     kinds = {entry.kind for entry in await here.log.read(session)}
-    assert Fold.KIND in kinds
+    assert FoldCompleted.KIND in kinds

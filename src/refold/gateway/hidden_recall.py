@@ -20,12 +20,12 @@ from refold.gateway.dialects.cache_marks import marks_of, restore_marks
 from refold.gateway.dialects.dialect import Answer, Dialect, ParsedRequest
 from refold.gateway.dialects.hidden_calls import (
     HIDDEN_FORMS,
-    NAMES,
     HiddenCall,
     HiddenForm,
     ShownMessage,
     ToolText,
 )
+from refold.gateway.dialects.hidden_streams import NAMES
 from refold.gateway.history import match_payloads
 from refold.log import Log
 from refold.models.experience import recall_names
@@ -36,7 +36,7 @@ from refold.wire.splice import Object, compact_json
 MAX_ROUNDS: Final = 5
 """How often one answer may read back; then the model is asked once more, and may call no tool."""
 HINT: Final = b"recall_"
-"""What a response with a hidden call has in it."""
+"""What a message with a hidden call has in it."""
 
 
 class HiddenRecall:
@@ -133,6 +133,8 @@ class HiddenRecall:
 
     def put_back(self, messages: tuple[bytes, ...], rows: Sequence[bytes]) -> tuple[bytes, ...]:
         """The client's messages with what is hidden among them, from a session's messages."""
+        if not any(HINT in row for row in rows):
+            return messages
         shown = self.form.shown(rows)
         if all(each.plain for each in shown):
             return messages

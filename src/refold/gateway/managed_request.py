@@ -27,7 +27,8 @@ from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.fold.compactor import AUTO
 from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Answer, ParsedRequest
-from refold.gateway.dialects.hidden_calls import HiddenCall, StreamRewriter
+from refold.gateway.dialects.hidden_calls import HiddenCall
+from refold.gateway.dialects.hidden_streams import StreamRewriter
 from refold.gateway.hidden_recall import HINT, MAX_ROUNDS
 from refold.gateway.history import HistoryMismatch, check_history, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
@@ -430,7 +431,7 @@ class ManagedRequest:
         if not answer.payloads:
             await self._fail("The answer says nothing.")
             return
-        if not self._rounds and any(map(self._is_large, answer.payloads)):
+        if any(map(self._is_large, answer.payloads)):
             words = note.text if note else ""
             await self._log_elsewhere(answer.payloads, usage=answer.usage, note=words)
             return
@@ -452,6 +453,8 @@ class ManagedRequest:
 
     def _is_large(self, raw: bytes) -> bool:
         """Whether another process is to read and log it, because it would keep others waiting."""
+        if self._incoming.recall is not None and (self._rounds or HINT in raw):
+            return False  # its calls are answered here
         return self._context.large is not None and is_large(raw)
 
     async def _log_elsewhere(

@@ -19,7 +19,7 @@ import httpx2
 
 from refold.gateway.dialects.dialect import AnswerAssembler, Dialect, read_object
 from refold.gateway.dialects.events import Event, Events, EventTooLarge
-from refold.gateway.dialects.hidden_calls import StreamRewriter
+from refold.gateway.dialects.hidden_streams import StreamRewriter
 
 _MAX_BUFFERED: Final = 1 << 18
 """Bytes that may wait to be read; then the sender has to."""
