@@ -37,7 +37,7 @@ def newest(body):
         blocks = content if isinstance(content, list) else []
         text = content if isinstance(content, str) else "".join(b.get("text", "") for b in blocks)
         if message.get("role") == "user" and text.startswith("Turn"):
-            return int(text.split()[1]), results
+            return int(text.split()[1].strip(".")), results
         kind = message.get("type")
         results += message.get("role") == "tool" or kind == "function_call_output"
         results += sum(block.get("type") == "tool_result" for block in blocks)
@@ -46,7 +46,6 @@ def newest(body):
 
 def model(got):
     """Reads back in all ways that there are, turn by turn."""
-    has_recall = "recall_search" in json.dumps(got.body["tools"])
     turn, results = newest(got.body)
 
     def search(nth=0):
@@ -63,13 +62,6 @@ def model(got):
         3: [Reply("Let me see.", (search(),), thought="One."), Reply("", (search(1),))],
         4: [],
     }[turn % 5]
-    if not has_recall:  # the same conversation without
-        hidden = ("recall_search", "recall_history")
-        script = [
-            Reply(each.text, own, thought=each.thought)
-            for each in script
-            if (own := tuple(call for call in each.calls if call.tool not in hidden))
-        ]
     for reply in script:
         if not results:
             return reply
@@ -168,12 +160,13 @@ class Messages(Chat):
         text = "".join(block.text for block in answer.content if block.type == "text")
         return text, [(call.id, call.name) for call in calls]
 
+    def say(self, text):
+        self.messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
+
     def marked(self):
         """With a cache mark that moves, as agents do."""
         *before, last = self.messages
         blocks = last["content"]
-        if isinstance(blocks, str):
-            blocks = [{"type": "text", "text": blocks}]
         mark = {"cache_control": {"type": "ephemeral"}}
         return [*before, {**last, "content": [*blocks[:-1], blocks[-1] | mark]}]
 
@@ -218,13 +211,6 @@ def prompts_of(world):
     return [without_marks(conversation(got.body)) for got in world.upstream.got]
 
 
-def cache_share(world):
-    """The share of what was sent that had been sent at the same place before."""
-    texts = [json.dumps(prompt)[:-1] for prompt in prompts_of(world)]
-    same = sum(len(first) for first, second in pairwise(texts) if second.startswith(first))
-    return same / sum(map(len, texts))
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", PATHS)
 async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream):
@@ -243,9 +229,6 @@ async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream
     hidden = sum(json.dumps(prompts[-1]).count(f"_hidden_{nth}") for nth in (0, 1))
     assert hidden == 2 * (4 * TURNS // 5 + TURNS // 5)  # each call, with its result
     assert sum(client.usage) == 10 * len(here.upstream.got)
-    plain = world(model)
-    await converse(plain, path, stream=stream)
-    assert cache_share(here) >= cache_share(plain) - 0.02
 
 
 @pytest.mark.parametrize("path", PATHS)
