@@ -10,6 +10,7 @@ CHAOS ?= 600
 TARGETS ?= 20000
 IMPORTS ?= 2000
 TIMES ?= 20
+DATA ?= .ci/build/data
 SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
 EXTRAS = --extra chat --extra cli --extra dbos --extra mcp --extra metrics --extra pydantic-ai \
@@ -23,8 +24,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check lint format types imports house test shuffled nightly thorough local-model agent-soak agents \
 	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
-	target-fuzz import-fuzz \
-	coverage mutants docs seeds seeds-mutants bench \
+	target-fuzz import-fuzz console-browser \
+	coverage mutants docs seeds seeds-mutants bench figures \
 	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
 
@@ -124,6 +125,9 @@ import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a
 	REFOLD_IMPORTS=$(IMPORTS) HYPOTHESIS_PROFILE=thorough \
 		$(PYTHON) -m pytest tests/cli/test_hostile_imports.py -k whatever --timeout=0 $(ARGS)
 
+console-browser: ## the console in a real browser; needs Debian's chromium; takes minutes
+	REFOLD_BROWSER=required $(PYTHON) -m pytest tests/console/test_console_browser.py $(ARGS)
+
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
 	$(PYTHON) -m coverage combine --quiet
@@ -134,6 +138,7 @@ mutants: ## small changes of the pure core that some test must notice; ARGS="fit
 
 docs: ## the documentation, in docs/_build/html; a warning or a dead link is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(PYTHON) tools/llms.py docs/_build/html
 	$(PYTHON) tools/links.py docs/_build/html
 
 seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
@@ -147,6 +152,10 @@ seeds-mutants: ## tests on surfaces without the behavior they hold, after `make 
 bench: ## the benchmarks of what everything else costs, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 10 --only-show "in one call" --only-show "ours ÷ bare, 1 session"
 	$(PYTHON) -m benchmarks view --quick --tries 3 --only-show "bounded mean"
+
+figures: ## replay the recordings of docs/data.toml, and publish the figures; DATA=… is a copy of them
+	test -d $(DATA) || $(PYTHON) tools/figures.py fetch $(DATA)
+	$(PYTHON) tools/figures.py measure $(DATA) $(ARGS)
 
 recipes: ## the recipes of docs/contributing, also with each step left out in turn
 	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/project/test_recipes.py -n $(WORKERS) $(ARGS)

@@ -19,7 +19,7 @@ from refold.console.access import Access
 from refold.console.app import open_address
 from refold.console.local import LocalConsole, application
 from refold.log import Author, Requested, Titled
-from refold.service import app as service
+from refold.service import server
 from refold.settings import load_settings
 from refold.stores import SqliteStore
 
@@ -105,11 +105,11 @@ async def main(out: Path) -> None:
         later, earlier = await played(path)
         state = LocalConsole(load_settings(), SqliteStore(path, create=False))
         access = Access(state)
-        sock = service.listen("127.0.0.1", 0)
+        sock = server.listen("127.0.0.1", 0)
         started = asyncio.Event()
-        serving = asyncio.create_task(service.serve(application(state, access), sock, started.set))
+        serving = asyncio.create_task(server.serve(application(state, access), sock, started.set))
         await started.wait()
-        where = service.address_of(sock)
+        where = server.address_of(sock)
         async with async_playwright() as playwright:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)

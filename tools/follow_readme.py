@@ -160,7 +160,8 @@ def follow(blocks: Iterable[Block], programs: Path, folder: Path) -> int:
     home = folder / "home"
     home.mkdir()
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    env |= {"HOME": str(home), "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
+    places = [str(programs), str(_stand_ins(folder)), os.environ["PATH"]]
+    env |= {"HOME": str(home), "PATH": os.pathsep.join(places)}
     env |= {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     env |= {"REFOLD_SERVE__PORT": instead["8790"]} if "8790" in instead else {}
     # A machine that is busy with other checks may take longer than a store may in use.
@@ -174,6 +175,15 @@ def follow(blocks: Iterable[Block], programs: Path, folder: Path) -> int:
     finally:
         shell.close()
     return done
+
+
+def _stand_ins(folder: Path) -> Path:
+    """A coding agent that ends at once: a reader's needs a login. `make agents` runs real ones."""
+    place = folder / "stand-ins"
+    place.mkdir()
+    (place / "claude").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    (place / "claude").chmod(0o755)
+    return place
 
 
 def _follow(shell: Shell, block: Block, folder: Path) -> int:

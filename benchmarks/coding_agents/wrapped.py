@@ -41,6 +41,7 @@ from refold.testing.upstream import (
 )
 
 TURNS: Final = (22, 22, 22)
+WRAP: Final = (sys.executable, "-m", "refold.cli", "wrap")
 QUESTION: Final = "On which shelf does parcel 41 stand?"
 SHELF: Final = "shelf 90417"
 _PATIENCE: Final = 900
@@ -187,9 +188,14 @@ _AS_USUAL: Final[dict[str, dict[str, Any]]] = {
 """Agents that otherwise have a provider of their own for the gateway."""
 
 
+def as_usual(client: Client) -> Client:
+    """The agent with the provider that it has without Refold."""
+    return replace(client, **_AS_USUAL.get(client.name, {}))
+
+
 async def work_wrapped(client: Client, programs: Path, folder: Path) -> WrappedRun:
     """Let an agent work under `refold wrap`, each turn in a process of its own."""
-    client = replace(client, **_AS_USUAL.get(client.name, {}))
+    client = as_usual(client)
     shutil.rmtree(folder, ignore_errors=True)
     home, project = folder / "home", folder / "project"
     home.mkdir(parents=True)
@@ -213,7 +219,7 @@ async def work_wrapped(client: Client, programs: Path, folder: Path) -> WrappedR
         return replace(model(got), number=run.requests)
 
     _name_spaces(model.namespaces)
-    async with served(_without_websockets(ScriptedUpstream(reply, checker=checker))) as provider:
+    async with served(without_websockets(ScriptedUpstream(reply, checker=checker))) as provider:
         given = client.configure(home, provider, client.model)
         prompts = [
             f"{TASK}, part {turn + 1} of {len(TURNS)}. Go note by note."
@@ -221,7 +227,8 @@ async def work_wrapped(client: Client, programs: Path, folder: Path) -> WrappedR
         ]
         for turn, prompt in enumerate([*prompts, f"{TASK}. {QUESTION}"]):
             arguments = client.arguments(prompt, turn)
-            run.exits.append(await _wrap(client, programs, arguments, folder, given))
+            command = [*WRAP, client.command, *arguments]
+            run.exits.append(await run_agent(command, programs, folder, given))
     run.calls, run.faults = model.calls, [why for _, why in checker.faults]
     run.closing = (folder / "wrap.txt").read_text(encoding="utf-8", errors="replace").splitlines()
     run.left = _left(folder)
@@ -243,7 +250,7 @@ def _name_spaces(namespaces: dict[str, str]) -> None:
     Rendered._items = with_namespaces  # noqa: SLF001 - as above
 
 
-def _without_websockets(app: Any) -> Any:  # noqa: ANN401 - an ASGI application
+def without_websockets(app: Any) -> Any:  # noqa: ANN401 - an ASGI application
     async def answer(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has it
         if scope["type"] == "http" and any(name == b"upgrade" for name, _ in scope["headers"]):
             await send({"type": "http.response.start", "status": 426, "headers": []})
@@ -254,13 +261,10 @@ def _without_websockets(app: Any) -> Any:  # noqa: ANN401 - an ASGI application
     return answer
 
 
-async def _wrap(
-    client: Client,
-    programs: Path,
-    arguments: list[str],
-    folder: Path,
-    given: dict[str, str],
+async def run_agent(
+    command: Sequence[str], programs: Path, folder: Path, given: dict[str, str]
 ) -> int:
+    """Run an agent in a folder that has its home and its project; its exit code."""
     home = folder / "home"
     environment = {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
@@ -275,7 +279,7 @@ async def _wrap(
     }
     with (folder / "wrap.txt").open("ab") as output:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "refold.cli", "wrap", client.command, *arguments),
+            *command,
             cwd=folder / "project",
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,

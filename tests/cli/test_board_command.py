@@ -77,7 +77,7 @@ def test_the_board_is_filled_shown_and_pruned_by_hand():
 
 
 def test_an_empty_board_and_a_folder_that_is_not_there(place):
-    assert "--store" in refold("show", code=1)  # there is no store yet
+    assert "--store" in refold("show", code=1)  # there is not a store yet
     refold("add", "One.")
     (place / "other").mkdir()
     assert refold("show", "--folder", "other").startswith("Nothing is on the board of other")

@@ -35,7 +35,7 @@ def typed(*arguments, code=0, given=None):
 
 def test_a_key_from_its_beginning_to_its_end():
     said = typed("list", code=1).output
-    assert "--store" in said  # there is no store yet
+    assert "--store" in said  # there is not a store yet
     secret = typed("create", "--tenant", "acme", "--role", "use", "--name", "x").stdout.strip()
     assert secret.startswith("rfk_")
     [row] = json.loads(typed("list", "--json").stdout)
@@ -75,7 +75,7 @@ def test_without_a_master_key_it_says_what_to_do(monkeypatch):
     assert "refold keys master-key" in said
     monkeypatch.setenv("REFOLD_MASTER_KEY", typed("master-key").stdout.strip())
     typed("upstream", "set", "openai", given="sk-1\n")
-    assert "no key of a provider" in typed("upstream", "set", "x", code=1, given="\n").output
+    assert "not a provider's key" in typed("upstream", "set", "x", code=1, given="\n").output
 
 
 def test_a_quota_is_set():

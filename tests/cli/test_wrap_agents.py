@@ -11,7 +11,7 @@ from refold.cli.wrap.agents import Endpoint, Host, agent_for, launch
 from refold.errors import InvalidInput
 from refold.gateway.upstream import Upstream
 
-HOME, FOLDER = Path("/home/ada"), Path("/work/parcels")
+HOME, FOLDER = Path("/users/ada"), Path("/ours/parcels")
 GATEWAY = Endpoint("http://127.0.0.1:4321/secret")
 
 
@@ -79,7 +79,7 @@ class TestClaude:
         [
             (None, False),
             (".claude/settings.json", True),
-            ("/work/parcels/.claude/settings.local.json", True),
+            ("/ours/parcels/.claude/settings.local.json", True),
         ],
     )
     def test_an_address_of_the_users_own_is_where_its_requests_go_on_to(self, file, flagged):
@@ -120,7 +120,7 @@ class TestClaude:
 
     def test_files_that_cannot_be_read_change_nothing(self):
         odd = host(
-            {".claude/settings.json": "{not json", "/work/parcels/.claude/settings.json": "[1]"}
+            {".claude/settings.json": "{not json", "/ours/parcels/.claude/settings.json": "[1]"}
         )
         assert started("claude", on=odd).upstreams[0].base_url == "https://api.anthropic.com"
 
@@ -142,6 +142,12 @@ class TestCodex:
         settings = settings_of(started("codex").arguments)
         assert settings["mcp_servers.refold.url"] == f"{GATEWAY.address}/mcp"
         assert settings["features.code_mode.direct_only_tool_namespaces"] == ["mcp__refold"]
+
+    def test_it_waits_for_the_recall_tools(self):
+        # Servers that are not required have one second to start.
+        settings = settings_of(started("codex").arguments)
+        assert settings["mcp_servers.refold.required"] is True
+        assert settings["mcp_servers.refold.startup_timeout_sec"] == 60
 
     @pytest.mark.parametrize(
         ("files", "prints"),
@@ -249,7 +255,11 @@ class TestOpencode:
 
     @pytest.mark.parametrize(
         "file",
-        [".config/opencode/opencode.jsonc", "/work/opencode.json", "/work/parcels/opencode.json"],
+        [
+            ".config/opencode/opencode.jsonc",
+            "/ours/opencode.json",
+            "/ours/parcels/opencode.json",
+        ],
     )
     def test_an_address_of_the_users_own_is_where_its_requests_go_on_to(self, file):
         text = """{
@@ -316,7 +326,7 @@ class TestQwen:
 
     def test_models_with_addresses_of_their_own_are_spoken_of(self):
         models = {"modelProviders": {"openai": [{"id": "m", "baseUrl": "https://a.example"}]}}
-        got = started("qwen", on=host({"/work/parcels/.qwen/settings.json": json.dumps(models)}))
+        got = started("qwen", on=host({"/ours/parcels/.qwen/settings.json": json.dumps(models)}))
         assert any("do not come through" in note for note in got.notes)
         assert not any("do not come through" in note for note in started("qwen").notes)
 

@@ -24,15 +24,17 @@ def said(made, *, keep=True):
 
 
 def test_three_lines():
-    made = receipt(request(), request(), request("g-2"), folds=2, whole=3.456, recall_tokens=614)
+    made = traffic(request(), request(), request("g-2"), folds=2, whole=3.456, recall_tokens=614)
     assert said(made) == [
         "3 requests; session g-1, and 1 more for its side requests.",
         (
             "2 compactions; 3.0k tokens sent (40% from the provider's cache, 614 per request for "
             "the recall tools), 60 answered."
         ),
-        "$1.00 at list prices, against $3.46 with the full history in each request. The account: "
-        "refold receipt",
+        (
+            "$1.00 at list prices, against $3.46 with the full history in each request. "
+            "The account: refold receipt"
+        ),
     ]
 
 

@@ -166,6 +166,15 @@ def main():
             if "spawn" in told:  # with whatever is open here, as programs in C do it
                 child = subprocess.Popen(told["spawn"], close_fds=False)
                 done = {"pid": child.pid}
+            elif "history" in told:  # as it would read it from a file of its own
+                agent.messages = told["history"] or agent.messages
+                done = {"history": agent.messages}
+            elif "call" in told:
+                tool, given = told["call"]
+                try:
+                    done = {"result": agent._call("call-of-nobody", tool, given)}
+                except ValueError:  # its server is gone
+                    done = {"result": None}
             else:
                 done = agent.ask(told.get("ask"), told.get("file", ""))
             print(json.dumps(done), file=stream, flush=True)
@@ -190,6 +199,10 @@ class Control:
 
     async def ask(self, text, file=""):
         return await self.tell(ask=text, file=file)
+
+    async def history(self):
+        """Its messages, which a process that continues the conversation starts with."""
+        return (await self.tell(history=None))["history"]
 
     def close(self):
         self._writer.close()

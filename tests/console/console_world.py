@@ -24,6 +24,7 @@ class ConsoleWorld(Serving):
     def __init__(self, *, local=False, clock=None, **how):
         super().__init__(**how)
         self.state.local = local
+        self.where = LOCAL
         self.tokens_used = 0
         timing = {"clock": clock} if clock else {}
         sessions = self.store.log(TENANT)

@@ -6,9 +6,10 @@ It wants Chromium and Playwright; where they are missing, the tests are skipped.
 import asyncio
 import os
 import shutil
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
+import uvicorn
 from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
 from needed import need
@@ -18,7 +19,7 @@ from test_console_timeline import long_session
 from refold.console.app import open_address
 from refold.gateway.sessions import Opening
 from refold.log import Author, Message
-from refold.service.app import address_of, listen
+from refold.service.server import address_of, listen
 from refold.stores import SqliteStore, open_store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -28,14 +29,11 @@ pytestmark = pytest.mark.timeout(180)
 @asynccontextmanager
 async def served(**how):
     """A console that listens on a port of this machine."""
-    import uvicorn  # noqa: PLC0415 - as the service does
-
     world = ConsoleWorld(local=True, **how)
     sock = listen("127.0.0.1", 0)
     async with world.state:
         config = uvicorn.Config(world.app, log_config=None, lifespan="off", ws="none")
-        server = uvicorn.Server(config)
-        server.capture_signals = no_signals
+        server = QuietServer(config)
         task = asyncio.create_task(server.serve(sockets=[sock]))
         world.where = address_of(sock)
         try:
@@ -48,10 +46,11 @@ async def served(**how):
             sock.close()
 
 
-def no_signals():
-    from contextlib import nullcontext  # noqa: PLC0415 - here alone
+class QuietServer(uvicorn.Server):
+    """A server that leaves signals to pytest."""
 
-    return nullcontext()
+    def capture_signals(self):
+        return nullcontext()
 
 
 @pytest.fixture

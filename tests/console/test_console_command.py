@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -34,7 +36,7 @@ async def stored(tmp_path):
 
 
 @contextmanager
-def running(folder, *arguments, **more):
+def running(folder, *arguments, **more) -> Iterator[Any]:
     """The command, once it has told where it listens; its standard error afterwards."""
     home = folder / "home"
     names = {"HOME": home, "XDG_CONFIG_HOME": home / "c", "XDG_DATA_HOME": home / "d"}
@@ -42,7 +44,7 @@ def running(folder, *arguments, **more):
     environment |= {name: str(path) for name, path in names.items()} | more
     for name in {"BROWSER", "DISPLAY", "WAYLAND_DISPLAY"} - more.keys():
         environment.pop(name, None)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = [*REFOLD, *arguments]
     with subprocess.Popen(command, cwd=folder, env=environment, **streams) as process:
         try:
@@ -56,7 +58,7 @@ def running(folder, *arguments, **more):
 def address_in(process, stream="stdout"):
     """The address of the console that a process has printed."""
     line = getattr(process, stream).readline()
-    return json.loads(line)["console"] if line.startswith("{") else re.search(r"http\S+", line)[0]
+    return json.loads(line)["console"] if line.startswith("{") else re.findall(r"http\S+", line)[0]
 
 
 @contextmanager

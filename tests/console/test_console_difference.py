@@ -4,6 +4,7 @@ import html
 import re
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from api_serving import FORMAT, SETUP, raw, said, talked
@@ -52,7 +53,7 @@ async def test_a_fold_drops_adds_and_breaks_the_prefix_where_it_stands():
     async with console(local=True) as world:
         browser, facts = await world.opened(), await talked(world, "default", "talk", turns=4)
         log = world.store.log("default")
-        found = await difference(log, "talk", 15, facts.seq, {})
+        found: Any = await difference(log, "talk", 15, facts.seq, {})
         assert found.counts == {"added": 3, "dropped": 4, "changed": 0, "moved": 0}
         assert kinds(found) == ["same", *["dropped"] * 4, "added", "same", "added", "added"]
         assert found.steps[0].messages == 2
@@ -67,7 +68,7 @@ async def test_the_byte_of_the_break_is_the_first_that_differs():
     async with console(local=True) as world:
         facts = await talked(world, "default", "talk", turns=4)
         log = world.store.log("default")
-        found = await difference(log, "talk", 15, facts.seq, {})
+        found: Any = await difference(log, "talk", 15, facts.seq, {})
         old, new = (
             b"[" + b",".join(past.sent.messages) + b"]" for past in (found.before, found.after)
         )
@@ -79,7 +80,7 @@ async def test_what_a_break_costs_is_what_the_cache_would_have_saved():
     async with console(local=True) as world:
         facts = await talked(world, "default", "talk", turns=4)
         log = world.store.log("default")
-        found = await difference(log, "talk", 15, facts.seq, PRICED)
+        found: Any = await difference(log, "talk", 15, facts.seq, PRICED)
         assert found.broken.tokens == 17  # the prompt behind the summary
         assert found.broken.dollars == pytest.approx(17 * 9 / 1e6)
         assert (await difference(log, "talk", 15, facts.seq, {})).broken.dollars is None
@@ -106,7 +107,8 @@ async def test_a_result_that_was_cut_shows_both_texts_and_why():
                 await talk.request()
                 records.append(talk.record)
                 await talk.answer(raw(said("assistant", "read")))
-        log, found = world.store.log("default"), None
+        log = world.store.log("default")
+        found: Any = None
         for earlier, later in pairwise(records):
             found = await difference(log, "s", earlier, later, {})
             if found.counts["changed"]:
@@ -143,7 +145,7 @@ async def test_what_changed_besides_the_messages(change, words, place):
         page = await browser.get(at(session, second, first))
         assert words in text_of(page)
         assert "Besides the messages" in page.text
-        found = await difference(world.store.log(), session, first, second, {})
+        found: Any = await difference(world.store.log(), session, first, second, {})
         assert found.broken.place.startswith(place)
         if place:
             assert found.broken.tokens > 0
@@ -163,7 +165,7 @@ def message(key, text="", tokens=5):
     return Sent(key, key, f"{key} {text}".encode(), "user", text, tokens)
 
 
-def past(head=100, model="m"):
+def past(head=100, model="m") -> Any:
     return SimpleNamespace(
         lens=SimpleNamespace(plan=None),
         explanation=SimpleNamespace(head=head, account=SimpleNamespace(system=7, tools=11)),

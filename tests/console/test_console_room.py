@@ -85,6 +85,7 @@ async def test_what_is_nowhere_is_a_page_too():
 async def test_an_asset_is_served_whole_and_may_be_kept(path):
     async with console(local=True) as world:
         browser, found = world.browser(LOCAL), asset(path.name)
+        assert found
         packed = await browser.get(f"{CONSOLE}/assets/{path.name}?v={found.version}")
         assert packed.content == path.read_bytes()
         assert packed.headers["content-encoding"] == "gzip"

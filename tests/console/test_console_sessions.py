@@ -117,7 +117,7 @@ async def test_what_sessions_cost_is_counted_on_and_not_anew(monkeypatch):
         log, reads = world.store.log("default"), []
         original = type(log).read
 
-        async def read(self, session, span=None, **how):
+        async def read(self, session, span, **how):
             reads.append(len(span))
             return await original(self, session, span, **how)
 

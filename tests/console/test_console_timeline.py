@@ -268,7 +268,7 @@ async def test_a_session_is_read_to_its_beginning_page_by_page(tmp_path):
         await long_session(store, 500, folded=False)
         page = await browser.get(at("long"))
         seen = entries(page)
-        deep = None
+        deep = ""
         while found := re.search(r'hx-get="([^"]*/before/[^"]*)"', page.text):
             page = await browser.get(found[1].replace("&amp;", "&"), headers=PART)
             seen = entries(page) + seen

@@ -1,5 +1,6 @@
 """What people read of Refold: links that say where they lead, and no promise that is not kept."""
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -7,6 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from project_paths import ROOT
+
+from refold import errors
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -46,6 +49,7 @@ STIFF = {
 REWRITTEN = (
     "GLOSSARY.md",
     "PACKAGE.md",
+    "README.md",
     "examples/README.md",
     "docs/index.md",
     "docs/coding-agents/wrap.md",
@@ -54,8 +58,8 @@ REWRITTEN = (
     "docs/library",
     "docs/memory",
     "docs/pydantic-ai",
-    "docs/start/tutorial.md",
-    "docs/start/when-you-dont-need-it.md",
+    "docs/reference/promises.md",
+    "docs/start",
     *("docs/chat", "docs/gateway", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
     *(
         f"docs/contributing/{page.name}"
@@ -63,6 +67,40 @@ REWRITTEN = (
     ),
 )
 """Pages and folders whose prose is held to the list."""
+
+
+_ERRORS = {name for name in dir(errors) if isinstance(getattr(errors, name), type)}
+_HELP = {"help", "short_help", "epilog"}
+
+
+def messages(source: str) -> Iterator[str]:
+    """The help texts of a module's commands and the texts of the errors that it raises.
+
+    A text that is put together has an ellipsis where a value goes.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            raised = [*node.args, *(one.value for one in node.keywords)] if name in _ERRORS else []
+            for part in (*raised, *(one.value for one in node.keywords if one.arg in _HELP)):
+                yield from _texts(part)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_command(node):
+            yield ast.get_docstring(node) or ""
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
+    elif isinstance(node, ast.BinOp | ast.IfExp):
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child) if isinstance(child, ast.expr) else ()
+
+
+def _is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    called = [one.func for one in node.decorator_list if isinstance(one, ast.Call)]
+    return any(isinstance(one, ast.Attribute) and one.attr == "command" for one in called)
 
 
 def _inline(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -157,6 +195,34 @@ def test_a_stiff_sentence_is_noticed():
         *("be told", "who, without a noun", "go on", "anew", "whoever")
     ]
     assert stiff("`is told` and\n\n```text\nit goes on\n```\nWho may call it?") == []
+
+
+def test_help_texts_and_errors_read_as_written_in_english():
+    found = {
+        str(file.relative_to(ROOT)): [
+            one for text in messages(file.read_text("utf-8")) for one in stiff(text)
+        ]
+        for file in SOURCES
+    }
+    assert {file: turns for file, turns in found.items() if turns} == {}
+
+
+def test_help_texts_and_errors_are_found():
+    source = """
+@app.command()
+def run(name: Annotated[str, Option(help="Go on.")]):
+    \"""Do it anew.\"""
+    raise InvalidInput(f"{name} goes on.", "Stop " + "it." if name else "Whoever.")
+"""
+    assert sorted(messages(source)) == [
+        "Do it anew.",
+        "Go on.",
+        "Stop ",
+        "Whoever.",
+        "it.",
+        "… goes on.",
+    ]
+    assert sum(1 for file in SOURCES for _ in messages(file.read_text("utf-8"))) > 600
 
 
 def test_no_help_message_or_docstring_makes_one_either():

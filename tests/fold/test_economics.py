@@ -27,12 +27,12 @@ def test_a_fold_waits_until_reading_in_vain_has_cost_as_much():
     price = weigh(outlook(), Pace(), SONNET).price
     # 5,000 tokens stay in the cache and 15,000 are written; not read are 58,000, not written 2,000.
     assert price == pytest.approx((5_000 * 0.3 + 15_000 * 3.75 - 58_000 * 0.3 - 2_000 * 3.75) / 1e6)
-    each = 30_000 * 0.3 / 1e6
-    needed = int(price / each) + 1
+    each, this = 30_000 * 0.3 / 1e6, 38_000 * 0.3 / 1e6  # this request would be read too
+    needed = int((price - this) / each) + 1
     assert weigh(outlook(), pace(needed - 1), SONNET).finding == "not yet"
     worth = weigh(outlook(), pace(needed), SONNET)
-    assert (worth.finding, worth.requests) == ("paid by reading", needed)
-    assert worth.read == pytest.approx(each * needed)
+    assert (worth.finding, worth.requests) == ("paid by reading", needed + 1)
+    assert worth.read == pytest.approx(each * needed + this)
     assert worth.saves == pytest.approx(40_000 * 0.3 / 1e6)
 
 
@@ -81,8 +81,13 @@ def test_a_pace_starts_again_with_each_fold():
     ("given_outlook", "given_pace", "tariff", "words"),
     [
         (outlook(), pace(9), SONNET, ["60,000 to about 20,000", "once and saves $0.0120 a"]),
-        (outlook(), pace(9), SONNET, ["$0.0810 went into reading", "in 9 requests. So it is made"]),
-        (outlook(), pace(1), SONNET, ["in 1 request. It is made when"]),
+        (
+            outlook(),
+            pace(9),
+            SONNET,
+            ["$0.0924 goes into reading", "in 10 requests. So it is made"],
+        ),
+        (outlook(), pace(1), SONNET, ["in 2 requests. It is made when"]),
         (outlook(), Pace(), Tariff.of(None), ["as much as 4,000 tokens of input a request"]),
         (outlook(cold=True), Pace(), SONNET, ["at once, because the cache has expired, and saves"]),
         (outlook(), Pace(), LOCAL, ["because the cache gives no discount"]),

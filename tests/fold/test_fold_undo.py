@@ -45,7 +45,7 @@ async def test_the_newest_fold_is_taken_back_unless_told_which():
     assert [one.fold for one in (await kept.outline()).folds] == [first]
     await kept.append(*undo_fold(await kept.outline(), first))
     assert await kept.seen() == all_seen
-    with pytest.raises(InvalidInput, match="No fold stands"):
+    with pytest.raises(InvalidInput, match="No fold is in effect"):
         undo_fold(await kept.outline(), second)
 
 
@@ -174,6 +174,6 @@ async def test_pins_stay_beside_what_is_opened():
 async def test_what_is_not_folded_cannot_be_opened():
     kept = await a_session(*range(4))
     await kept.fold(spans=(Span(6, 9),))
-    with pytest.raises(InvalidInput, match="No fold stands for entries 12 to 13") as error:
+    with pytest.raises(InvalidInput, match="No fold replaces entries 12 to 13") as error:
         await unfold_span(kept.log, "s", await kept.outline(), Span(12, 13), uuid4)
     assert "refold explain" in error.value.fix

@@ -1,12 +1,14 @@
 """What a request sent beside its messages is kept, so that its whole body can be made again."""
 
 import json
+from typing import Any
 
 import pytest
 from gateway_world import CHAT, MESSAGES, PATHS, RESPONSES, body_of, worlds
 
 from refold.errors import Unrebuildable
-from refold.gateway.sent_body import KEPT_HEADERS, sent_body
+from refold.gateway.history import KEPT_HEADERS
+from refold.gateway.sent_body import sent_body
 from refold.log import Span
 from refold.testing.upstream import Reply
 
@@ -129,7 +131,8 @@ async def test_what_a_client_spells_in_its_own_way_is_called_respelled(world):
 
 async def test_headers_are_kept_by_a_list_and_none_of_them_is_a_secret(world):
     w = world()
-    headers = {"user-agent": "agent/1.2", "anthropic-version": "2023-06-01", "x-other": "no"}
+    headers: Any = {"user-agent": "agent/1.2", "anthropic-version": "2023-06-01"}
+    headers["x-other"] = "no"
     session, seq = await send(w, MESSAGES, body_of(MESSAGES, "hi"), **SECRETS, **headers)
     made = await sent_body(w.log, session, seq)
     assert made.headers["user-agent"] == "agent/1.2"
@@ -179,7 +182,8 @@ async def test_an_answer_that_comes_back_in_another_form_is_kept_once(world):
 
 
 async def test_the_forms_go_on_after_a_restart_and_over_many_requests(world):
-    store, said, bodies = None, ["hi"], []
+    said, bodies = ["hi"], []
+    store: Any = None
     for _ in range(3):
         w = world(store=store)
         store = w.store

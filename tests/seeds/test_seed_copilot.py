@@ -180,7 +180,7 @@ async def test_no_fold_leaves_a_result_without_its_call(log, name):
     profile = changed(
         PROFILES[name],
         reserve=0,
-        trigger={"messages": 9, "at_least": 0, "soft": 0.5, "hard": 0.6},
+        trigger={"messages": 9, "at_least": 0, "savings": 0, "soft": 0.5, "hard": 0.6},
         fold={"apply": "inline", "keep": {"unit": "messages", "amount": 3}},
     )
     talk = await Talk.open(log, setup(profile, 3_000), write=Writer())

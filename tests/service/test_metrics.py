@@ -244,7 +244,7 @@ def test_workers_count_what_happens_to_them(told):
     "where", ["9464", ":9464", "localhost:", "localhost:http", "127.0.0.1:99999"]
 )
 def test_a_wrong_address_for_metrics_is_refused(where):
-    with pytest.raises(InvalidInput, match="is no HOST:PORT"), metrics_at(where):
+    with pytest.raises(InvalidInput, match="is not HOST:PORT"), metrics_at(where):
         pass
 
 

@@ -175,7 +175,7 @@ class TestTools:
     async def test_wrong_arguments_are_answered_in_words(self, log):
         async with self.client(log) as client:
             answer = await client.call_tool("recall_read", {"at": "everything"})
-            assert "That is no place." in answer.content[0].text
+            assert "That is not an entry number." in answer.content[0].text
             answer = await client.call_tool("recall_search", {"question": "?"})
             assert "Call it again with other arguments" in answer.content[0].text
             answer = await client.call_tool("delete_everything", {})

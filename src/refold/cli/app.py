@@ -35,9 +35,14 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
+        "lab tune": _Command(
+            "lab_tune", "tune_command", "Propose a profile from your own sessions."
+        ),
+        "ci": _Command("ci", "ci", "Fail if a change makes recorded sessions worse."),
         "wrap": _Command(
             "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
         ),
+        "hooks": _Command("hooks.command", "hooks", "Give agents back what they compacted away."),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
@@ -60,6 +65,9 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },
     "Run": {
+        "up": _Command("up", "up", "Run a gateway for your programs in the background."),
+        "down": _Command("up", "down", "End the gateway of refold up."),
+        "env": _Command("env", "env", "Print what to set in a program to use the gateway."),
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
         "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
@@ -83,6 +91,13 @@ class _Commands(TyperGroup):
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as typer has it
+        """Commands of two words are looked for first: `lab` alone takes files."""
+        words = " ".join(args[:2])
+        if words in self.commands and words not in args:
+            return words, self.get_command(ctx, words), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
         width = max(map(len, COMMANDS))
@@ -141,7 +156,7 @@ app = _typer(
     name="refold",
     help="Compact, search, replay and serve LLM conversations.",
     epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "
-    "130 interrupted, 141 nobody reads the output.",
+    "130 interrupted, 141 output pipe closed.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

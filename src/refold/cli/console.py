@@ -1,4 +1,4 @@
-"""`refold console`."""
+"""`refold console`: pages of what models saw, in a browser, without a gateway."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def console(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="Open it at this session; else at the list.",
+            help="Open this session instead of the list.",
             show_default=False,
             autocompletion=session_names,
         ),
@@ -92,13 +92,13 @@ async def _console(  # noqa: PLR0913 - made in one place
     from refold.console.app import open_address  # noqa: PLC0415 - optional
     from refold.console.local import LocalConsole, application  # noqa: PLC0415 - optional
     from refold.console.pages import session_url  # noqa: PLC0415 - optional
-    from refold.service import app as service  # noqa: PLC0415 - optional
+    from refold.service import server  # noqa: PLC0415 - optional
 
     async with log_to_read(address, tenant, gone="There is nothing left to look at.") as log:
         then = HOME if session is None else session_url((await log.info(session)).session)
-    sock = service.listen(_HOST, port)
+    sock = server.listen(_HOST, port)
     try:
-        where = service.address_of(sock)
+        where = server.address_of(sock)
 
         def offer_another() -> None:
             typer.echo(f"For another browser: {open_address(where, access.new_token())}", err=True)
@@ -117,7 +117,7 @@ async def _console(  # noqa: PLR0913 - made in one place
             if browser:
                 _open(url)
 
-        await service.serve(app, sock, on_start)
+        await server.serve(app, sock, on_start)
     finally:
         sock.close()
 

@@ -25,26 +25,31 @@ _HOUR, _DAY = 60 * 60, 24 * 60 * 60 * 1_000  # seconds, milliseconds
 
 keys = typer.Typer(
     name="keys",
-    help="Say who may use the service, and keep the providers' keys that it uses.",
+    help="Manage who may use the service, and store providers' keys.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 upstream = typer.Typer(
     name="upstream",
-    help="Keep the keys of providers, encrypted under REFOLD_MASTER_KEY.",
+    help="Store providers' keys, encrypted with REFOLD_MASTER_KEY.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 keys.add_typer(upstream)
 NameArgument = Annotated[
-    str, typer.Argument(metavar="UPSTREAM", help="As serve.upstreams names it.")
+    str, typer.Argument(metavar="UPSTREAM", help="The upstream's name in serve.upstreams.")
 ]
 KeyOwnerOption = Annotated[
-    str, typer.Option("--tenant", metavar="NAME", help="Whose key it is; * is all tenants.")
+    str,
+    typer.Option(
+        "--tenant", metavar="NAME", help="The tenant that owns the key; * is all tenants."
+    ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose key it is.")]
+TenantOption = Annotated[
+    str, typer.Option("--tenant", metavar="NAME", help="The tenant that owns the key.")
+]
 TenantFilter = Annotated[
-    str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
+    str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's keys.")
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
 
@@ -133,7 +138,7 @@ def remove(
 
 @upstream.command("reseal")
 def reseal(*, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """Encrypt every key anew that is not under the newest master key.
+    """Encrypt every key again that is not under the newest master key.
 
     Example: refold keys upstream reseal
     """
@@ -156,11 +161,13 @@ def create(  # noqa: PLR0913 - an option each
         typer.Option(
             "--role",
             metavar="NAME",
-            help="What it is good for: use (the gateway), read, write, admin.",
+            help="What the key may do: use (the gateway), read, write, admin.",
             show_default="use, read, write",
         ),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="A name, for people.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="A name to recognize it by.")
+    ] = "",
     days: Annotated[
         float | None,
         typer.Option("--days", metavar="N", min=0.001, help="How long it is valid."),
@@ -269,7 +276,9 @@ def hand_over(
 @keys.command("quota")
 def quota(
     *,
-    tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose quota it is.")],
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="The tenant that has the quota.")
+    ],
     tokens: Annotated[
         int | None,
         typer.Option("--tokens", metavar="N", min=0, help="Tokens per day; 0 is no limit."),

@@ -23,6 +23,7 @@ from refold.log import DEFAULT_TENANT, Log
 
 _MAX_RECENT: Final = 16
 _MAX_PORT: Final = 65_535
+_GLANCE: Final = 0.01
 
 
 def mcp(
@@ -32,7 +33,7 @@ def mcp(
         typer.Option(
             "--session",
             metavar="NAME",
-            help="The conversation that is read; else the one whose model makes the call.",
+            help="The conversation to read; default: the caller's own.",
             show_default="found",
             autocompletion=session_names,
         ),
@@ -93,8 +94,14 @@ async def _serve(store: str, tenant: str, session: str | None, port: int | None)
         config = uvicorn.Config(app, log_level="error", access_log=False, ws="none")
         with _listening(port) as sock:
             where = f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-            typer.echo(json.dumps({"address": where}))
-            await uvicorn.Server(config).serve(sockets=[sock])
+            http = uvicorn.Server(config)
+            serving = asyncio.create_task(http.serve(sockets=[sock]))
+            # Whoever reads the address can connect: what is imported late is imported before.
+            while not (http.started or serving.done()):  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(_GLANCE)
+            if http.started:
+                typer.echo(json.dumps({"address": where}))
+            await serving
 
 
 def _listening(port: int) -> socket.socket:

@@ -47,7 +47,7 @@ def receipt(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="The session's name; else all sessions of the tenant.",
+            help="The session's name; default: all of the tenant's.",
             show_default=False,
             autocompletion=session_names,
         ),
@@ -57,11 +57,11 @@ def receipt(  # noqa: PLR0913 - an option each
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Only requests since then: 2026-11-30, 2026-11-30T12:00, or 90m, 12h, 7d, 4w ago.",
+            help="Only requests since 2026-11-30, 2026-11-30T12:00, or 90m, 12h, 7d, 4w ago.",
         ),
     ] = None,
     lifetime: Annotated[
-        Lifetime, typer.Option(help="How long the provider's cache lives after its last use.")
+        Lifetime, typer.Option(help="How long the provider's cache lasts after its last use.")
     ] = "5m",
     as_json: JsonOption = False,
     store: StoreOption = STORE,

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _MAX_PORT: Final = 65_535
 MetricsOption = Annotated[
     str | None,
-    typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
+    typer.Option(
+        "--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at this address."
+    ),
 ]
 
 
@@ -43,7 +45,7 @@ def metrics_at(where: str | None) -> Generator[str | None]:
     host, colon, digits = where.rpartition(":")
     with wrong_usage():
         if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
-            raise InvalidInput(f"{where!r} is no HOST:PORT.", "Use one like 127.0.0.1:9464.")
+            raise InvalidInput(f"{where!r} is not HOST:PORT.", "Use one like 127.0.0.1:9464.")
     host, port = host.strip("[]"), int(digits)
     provider = export_to_prometheus()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
@@ -69,7 +71,9 @@ def serve(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Listen there.", show_default="serve.host"),
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Listen on this address.", show_default="serve.host"
+        ),
     ] = None,
     port: Annotated[
         int | None,
@@ -87,7 +91,7 @@ def serve(  # noqa: PLR0913 - an option each
         typer.Option(
             "--upstream",
             metavar="URL",
-            help="Ask all models at this server, in whichever format: http://127.0.0.1:8080/v1.",
+            help="Send all requests to this server, in any format: http://127.0.0.1:8080/v1.",
             show_default="serve.upstreams",
         ),
     ] = None,
@@ -104,7 +108,7 @@ def serve(  # noqa: PLR0913 - an option each
     ] = None,
     worker: Annotated[
         bool,
-        typer.Option("--worker/--no-worker", help="Make folds here too, for a store on a server."),
+        typer.Option("--worker/--no-worker", help="Also make folds here, for a store on a server."),
     ] = True,
     metrics: MetricsOption = None,
     fail_open: Annotated[
@@ -246,7 +250,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--at-once",
             metavar="N",
             min=1,
-            help="How many folds each model makes at once while nobody waits, over all workers.",
+            help="Background folds per model at once, over all workers.",
         ),
     ] = 8,
     waiting: Annotated[
@@ -255,14 +259,12 @@ def worker(  # noqa: PLR0913 - an option each
             "--waiting",
             metavar="N",
             min=1,
-            help="How many more that somebody waits for.",
+            help="Additional folds that a request waits for.",
         ),
     ] = 8,
     per_tenant: Annotated[
         int,
-        typer.Option(
-            "--per-tenant", metavar="N", min=1, help="How many of either may be one tenant's."
-        ),
+        typer.Option("--per-tenant", metavar="N", min=1, help="Maximum of either kind per tenant."),
     ] = 4,
     per_minute: Annotated[
         int | None,
@@ -270,7 +272,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--per-minute",
             metavar="N",
             min=2,
-            help="How many folds each model begins in a minute, over all workers.",
+            help="Folds that each model starts per minute, over all workers.",
             show_default="no limit",
         ),
     ] = None,
@@ -284,7 +286,7 @@ def worker(  # noqa: PLR0913 - an option each
         ),
     ] = 30.0,
     pool: Annotated[
-        str, typer.Option("--pool", metavar="NAME", help="Which engines' folds it makes.")
+        str, typer.Option("--pool", metavar="NAME", help="Make the folds of these engines.")
     ] = "default",
     metrics: MetricsOption = None,
     profile: ProfileChoice = None,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -51,6 +51,7 @@ from refold.session.explain import explanation
 from refold.terminal_text import Piece, columns, counted, first_words, padded, wrapped
 
 _MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
+_MAX_INDENT = 12
 _PAGE = 200
 _FIRST_ENTRIES = 6  # that are searched for the opening
 _PREVIEW = 200
@@ -70,6 +71,19 @@ class Listed:
     profile: str | None = None
     opening: str = ""
     """The first prompt, where the session has no title."""
+    depth: int = 0
+    """How many sessions it lies beneath, in a tree."""
+
+    @property
+    def relation(self) -> str:
+        """What it is to the session above it in a tree; empty if nothing is."""
+        if self.info.forked_from:
+            return "fork"
+        origin = self.info.origin
+        if origin is None or origin.parent is None:
+            return ""
+        # Other programs' sessions that were imported do not say which of the two they are.
+        return "child" if origin.id else "sub-agent"
 
 
 class _List(Protocol):
@@ -89,7 +103,10 @@ def sessions(  # noqa: PLR0913 - an option each
     search: Annotated[
         str | None,
         typer.Option(
-            "--search", "-s", metavar="TEXT", help="Only those with these words, or so named."
+            "--search",
+            "-s",
+            metavar="TEXT",
+            help="Only sessions with these words, in text or name.",
         ),
     ] = None,
     cwd: Annotated[
@@ -97,14 +114,18 @@ def sessions(  # noqa: PLR0913 - an option each
         typer.Option(
             "--cwd",
             metavar="DIR",
-            help="Only those that worked in this folder, or below it, in any program.",
+            help="Only sessions that worked in or below this folder, in any program.",
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 20,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="Forks and sub-agents beneath the session that began them."),
+    ] = False,
     internal: Annotated[
-        bool, typer.Option("--all", "-a", help="Also sessions of Refold's own, such as boards.")
+        bool, typer.Option("--all", "-a", help="Also Refold's internal sessions, such as boards.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -123,7 +144,10 @@ def sessions(  # noqa: PLR0913 - an option each
 
     Example: refold sessions --search parcel
 
-    Example: refold sessions --cwd .
+    With --tree, a session that lies beneath another is a fork of it, or a sub-agent's that a call
+    there began.
+
+    Example: refold sessions --cwd . --tree
     """
     folder = cwd and cwd.resolve()
 
@@ -133,22 +157,27 @@ def sessions(  # noqa: PLR0913 - an option each
                 listed = log.sessions if internal else partial(conversations, log)
                 listed = partial(listed, search=search)
                 page = await (_within(folder, listed, limit) if folder else listed(limit=limit))
-                found = [await _listed(log, info) for info in page.sessions]
+                infos = page.sessions
+                if tree:
+                    infos = await _with_ancestors(log, infos)
+                found = [await _listed(log, info) for info in infos]
         except SessionNotFound:  # your own store is not there yet
             return [], False
-        return [session for session in found if session is not None], page.next is not None
+        existing = [session for session in found if session is not None]
+        return _as_tree(existing) if tree else existing, page.next is not None
 
     with exit_on_error():
         found, more = asyncio.run(list_())
         if as_json:
-            _print_json([_session_json(session) for session in found])
+            _print_json([_session_json(session, tree=tree) for session in found])
         elif not found:
             typer.echo(_nothing(search, cwd))
             if not search and cwd is None and tenant == DEFAULT_TENANT:
                 typer.echo(BEGIN, err=True)
         else:
             now = int(time.time() * 1000)
-            print_lines(table(found, terminal_width(), now, origins=cwd is not None))
+            lines = table(found, terminal_width(), now, origins=cwd is not None, relations=tree)
+            print_lines(lines)
             if more:
                 typer.echo(f"\nThere are more: refold sessions --limit {2 * limit}", err=True)
 
@@ -176,6 +205,51 @@ async def _within(folder: Path, listed: _List, limit: int) -> SessionPage:
             return SessionPage(
                 tuple(found[:limit]), page or (str(limit) if found[limit:] else None)
             )
+
+
+async def _with_ancestors(log: Log, infos: Sequence[SessionInfo]) -> Sequence[SessionInfo]:
+    """The sessions, and those that they were begun from."""
+    found = {info.session: info for info in infos}
+    waiting = [*infos]
+    while waiting:
+        parent = _parent(waiting.pop(), found)
+        if parent is not None and parent not in found:
+            with suppress(SessionNotFound, SessionForgotten):
+                found[parent] = await log.info(parent)
+                waiting.append(found[parent])
+    return [*found.values()]
+
+
+def _parent(info: SessionInfo, known: Mapping[str, SessionInfo]) -> str | None:
+    """The session that this one was begun from; imported ones name it as their program does."""
+    origin = info.origin
+    if info.forked_from or origin is None or origin.parent is None:
+        return info.forked_from
+    names = (
+        other.session
+        for other in known.values()
+        if other.origin
+        and (other.origin.program, other.origin.id) == (origin.program, origin.parent)
+    )
+    return next(names, None) if origin.id else origin.parent
+
+
+def _as_tree(sessions: Sequence[Listed]) -> list[Listed]:
+    """Each session before those beneath it; the tree that was used last comes first."""
+    known = {session.info.session: session.info for session in sessions}
+    children: dict[str | None, list[Listed]] = {}
+    for session in sessions:
+        parent = _parent(session.info, known)
+        children.setdefault(parent if parent in known else None, []).append(session)
+
+    def beneath(name: str | None, depth: int) -> Iterator[list[Listed]]:
+        for session in children.pop(name, ()):
+            below = beneath(session.info.session, depth + 1)
+            yield [replace(session, depth=depth), *(each for branch in below for each in branch)]
+
+    trees = [*beneath(None, 0)]
+    trees.sort(key=lambda tree: -max(session.info.updated_at for session in tree))
+    return [session for tree in trees for session in tree]
 
 
 def _is_in(path: Path, folder: Path) -> bool:
@@ -235,19 +309,29 @@ _COLUMNS: Final = (
     _Column("profile", 8),
 )
 _ORIGINS: Final = (_Column("program", 8), _Column("branch", 24))
+_RELATION: Final = _Column("relation", 9)
 _DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens", "branch")
 
 
 def table(
-    found: Sequence[Listed], width: int, now: int, *, origins: bool = False
+    found: Sequence[Listed],
+    width: int,
+    now: int,
+    *,
+    origins: bool = False,
+    relations: bool = False,
 ) -> list[list[Piece]]:
     """The sessions as lines with columns, as many as there is room for."""
     rows = [_cells(session, now) for session in found]
     widest = {name: max(columns(row[name]) for row in rows) for name in rows[0]}
-    name = _Column("session", max(7, min(_MAX_NAME, widest["session"])))
+    name = _Column("session", max(7, min(_MAX_NAME + _MAX_INDENT, widest["session"])))
     shown = [
         column._replace(width=max(len(column.head), min(column.width, widest[column.head])))
-        for column in ((*_ORIGINS, *_COLUMNS) if origins else _COLUMNS)
+        for column in (
+            *((_RELATION,) if relations else ()),
+            *(_ORIGINS if origins else ()),
+            *_COLUMNS,
+        )
     ]
     for dropped in _DROPPED_FIRST:
         if _room(width, [name, *shown]) >= min(widest["title"], _MIN_TITLE):
@@ -277,10 +361,12 @@ def _line(shown: Sequence[_Column], row: dict[str, str]) -> str:
 def _cells(session: Listed, now: int) -> dict[str, str]:
     info, model = session.info, session.model or NOTHING
     origin = info.origin or Origin(NOTHING)
+    indent = "  " * (session.depth - 1) + "└ " if session.depth else ""
     return {
-        "program": first_words(origin.program, 8),
+        "relation": session.relation,
+        "program": first_words(origin.program or NOTHING, 8),
         "branch": first_words(origin.branch or NOTHING, 24),
-        "session": first_words(info.session, _MAX_NAME),
+        "session": indent + first_words(info.session, _MAX_NAME),
         "title": first_words(info.title or session.opening, _MAX_TITLE),
         "last used": ago(info.updated_at, now),
         "messages": f"{info.messages:,}",
@@ -291,12 +377,13 @@ def _cells(session: Listed, now: int) -> dict[str, str]:
     }
 
 
-def _session_json(session: Listed) -> dict[str, object]:
+def _session_json(session: Listed, *, tree: bool) -> dict[str, object]:
     fields = session_json(session.info)
     profile = fields.pop("profile")
     last = {"model": session.model, "profile": session.profile or profile}
     counts = {"tokens": session.tokens, "folds": session.folds}
-    return fields | {"opened_with": profile, **counts, "last_request": last}
+    above = {"depth": session.depth, "relation": session.relation or None} if tree else {}
+    return fields | {"opened_with": profile, **counts, "last_request": last, **above}
 
 
 def search_(  # noqa: PLR0913 - an option each
@@ -314,7 +401,7 @@ def search_(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -384,7 +471,7 @@ def show(  # noqa: PLR0913 - an option each
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also the messages under folds, and what was rewound."),
+        typer.Option("--all", "-a", help="Also messages under folds, and rewound ones."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = STORE,

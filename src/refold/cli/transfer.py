@@ -180,7 +180,7 @@ def export(  # noqa: PLR0913 - an option each
         ),
     ] = STANDARD,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace the file if it is there.")
+        bool, typer.Option("--force", "-f", help="Overwrite an existing file.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With a file: print what was written as JSON.")

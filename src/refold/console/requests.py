@@ -167,7 +167,9 @@ async def record_entry(log: Log, session: str, seq: int) -> Entry:
     for entry in await log.read(session, Span(seq, seq)):
         if entry.kind == Requested.KIND:
             return entry
-    raise InvalidInput(f"Entry {seq} is no request.", "The session's timeline shows its requests.")
+    raise InvalidInput(
+        f"Entry {seq} is not a request.", "The session's timeline shows its requests."
+    )
 
 
 async def neighbors(log: Log, session: str, seq: int) -> Neighbors:

@@ -158,7 +158,7 @@ async def show_fold(
     found = [x for x in lens.regions() if x.fold is not None and x.fold.seq == seq]
     if not found:
         raise InvalidInput(
-            f"Entry {seq} is no fold that is in effect.", "The session's timeline shows those."
+            f"Entry {seq} is not a fold in effect.", "The session's timeline shows those."
         )
     region = next((x for x in found if x.span.last > after), found[-1])
     return await _opened(request, log, lens, region, after)
@@ -249,4 +249,4 @@ async def _message(log: Log, session: str, seq: int) -> Entry:
     for entry in await log.read(session, Span(seq, seq)):
         if entry.kind == Message.KIND and not entry.forgotten:
             return entry
-    raise InvalidInput(f"Entry {seq} is no message.", "The session's timeline shows them.")
+    raise InvalidInput(f"Entry {seq} is not a message.", "The session's timeline shows them.")

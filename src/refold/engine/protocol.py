@@ -41,8 +41,6 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a fold ended."""
-
     fold: UUID
     seq: int
     """The log entry that records the end."""

@@ -65,7 +65,7 @@ def accept_draft(  # noqa: PLR0913 - all that it depends on
     shown, own_shown = (render_summary(one, values, counter) for one in (summary, own))
     objection = _objection(shown, own_shown, material, counter, values)
     if objection is not None:
-        raise FoldNotMade(f"The summary was not believed: {objection}.")
+        raise FoldNotMade(f"The summary was rejected: {objection}.")
     report = summary.report or Report()
     claims = (claim.text for section in summary.sections for claim in section.claims)
     said = {*names("\n".join((summary.words, *claims)))}

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter as Counts
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from math import ceil
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue, ValidationError
@@ -26,6 +27,7 @@ from refold.fold.material import (
 from refold.fold.replace import render_summary
 from refold.fold.summary import Offer, Summary, shown_tokens
 from refold.log import CODEC, Entry, Log, Message, Span
+from refold.terminal_text import counted
 from refold.view import Counter, Fold
 from refold.wire import Wire, wire_for
 
@@ -259,6 +261,8 @@ class Preview(NamedTuple):
     """The same after the fold, from its second request on."""
     cost_once: float | None = None
     """Dollars of the first request after the fold, whose prefix is not cached yet."""
+    price: float | None = None
+    """Dollars that folding now adds to the next request, with its summary; negative if it saves."""
     offers: tuple[Offer, ...] = ()
     """Who could write the summary, and for how much, the cheapest first."""
     by_log: bool = False
@@ -282,6 +286,32 @@ class Preview(NamedTuple):
     def freed(self) -> int:
         return self.before - self.after
 
+    @property
+    def saves(self) -> float | None:
+        """Dollars that each later request costs less."""
+        if self.cost_before is None or self.cost_after is None:
+            return None
+        return self.cost_before - self.cost_after
+
+    @property
+    def pays_after(self) -> int | None:
+        """Requests until the fold has saved its price; None if it never does, or none is known."""
+        if self.price is None or not self.saves or self.saves <= 0:
+            return None
+        return max(0, ceil(self.price / self.saves))
+
+    @property
+    def price_text(self) -> str:
+        """The price in words, and when it is paid back; empty if no price is known."""
+        if self.price is None:
+            return ""
+        if self.price <= 0:
+            return f"nothing: the next request is {_dollars(-self.price)} cheaper at once"
+        once = f"{_dollars(self.price)} once, with the summary"
+        if self.pays_after is None:
+            return f"{once}; later requests cost no less"
+        return f"{once}; paid back after {counted(self.pays_after, 'request')}"
+
 
 def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter
@@ -300,6 +330,10 @@ def preview(
         tuple(lost[:MAX_NAMES]),
         folded=folded_before(boundary, summary),
     )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.1 else f"${amount:.4f}"  # noqa: PLR2004 - 10 cents
 
 
 def folded_before(boundary: Boundary, summary: Summary) -> int:

@@ -80,11 +80,12 @@ class Worth(NamedTuple):
     price: float
     """What folding now costs more than not folding, at once."""
     read: float
-    """What was paid since the newest fold for reading what this one would leave out."""
+    """What is paid since the newest fold, with the next request, for reading what this one would
+    leave out."""
     saves: float
     """What each later request costs less."""
     requests: int = 0
-    """How many were made since the newest fold."""
+    """How many there are since the newest fold, with the next one."""
     cold: bool = False
     """Whether the cache has expired, so that everything is written anyway."""
     in_dollars: bool = True
@@ -108,8 +109,8 @@ class Worth(NamedTuple):
             return
         yield (
             f"It costs {self._amount(self.price)} once and saves {self._amount(self.saves)} a "
-            f"request; {self._amount(self.read)} went into reading what it would leave out"
-            f"{self._since()}."
+            f"request; {self._amount(self.read)} goes into reading what it would leave out"
+            f" in {self.requests} request{'s' if self.requests > 1 else ''}."
         )
         yield "So it is made." if self.due else "It is made when that has cost as much as the fold."
 
@@ -117,11 +118,6 @@ class Worth(NamedTuple):
         if not self.in_dollars:
             return f"as much as {max(0, round(cost)):,} tokens of input"
         return f"${max(0.0, cost):.4f}" if cost < 1 else f"${cost:,.2f}"
-
-    def _since(self) -> str:
-        if not self.requests:
-            return " so far"
-        return f" in {self.requests} request{'s' if self.requests > 1 else ''}"
 
 
 def weigh(outlook: Outlook, pace: Pace, tariff: Tariff, patience: float = 1.0) -> Worth:
@@ -149,7 +145,7 @@ def weigh(outlook: Outlook, pace: Pace, tariff: Tariff, patience: float = 1.0) -
         max(0.0, price),
         read,
         rates.read * max(0, request.size - outlook.size),
-        pace.requests,
+        pace.requests + 1,
         request.cold,
         tariff.in_dollars,
     )

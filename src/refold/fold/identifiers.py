@@ -161,10 +161,10 @@ def _call_text(arguments: str) -> str:
     Those deeper down are left out: a tool chose them, and there may be thousands.
     """
     try:
-        value = from_json(arguments)
+        value: JsonValue = from_json(arguments)
     except ValueError:
         return arguments
-    keys = value if isinstance(value, dict) else ()
+    keys = [*value] if isinstance(value, dict) else []
     return "\n".join((*keys, *strings(value, keys=False)))
 
 

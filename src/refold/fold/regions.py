@@ -14,7 +14,7 @@ model speak of.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -93,7 +93,6 @@ class _File:
     """How many folds ago it was last read or changed."""
 
     def show(self, text: str, source: PartRef, *, whole: bool) -> None:
-        """The file was read."""
         lines = text.splitlines()
         self.read, self.age = True, 0
         self.whole = whole or self.whole
@@ -129,7 +128,8 @@ class _Block(NamedTuple):
     start: int
     text: str
     source: PartRef
-    words: frozenset[str]
+    words: tuple[str, ...]
+    """Each once. A set of them would take up far more than the text itself."""
 
 
 def regions(material: Material) -> tuple[Region, ...]:
@@ -266,7 +266,8 @@ class _Files:
             if len(paths) == 1:
                 self._show(paths[0], _OUTPUT.sub("", text), result.ref, shown=shown, whole=False)
         elif result.path and not first_argument(result.call.text, SUBJECT_ARGUMENTS):
-            whole = not any(arguments.get(key) for key in _RANGE)
+            asked = arguments if isinstance(arguments, dict) else {}
+            whole = not any(asked.get(key) for key in _RANGE)
             self._show(result.path, text, result.ref, shown=shown, whole=whole)
 
     def _show(self, path: str, text: str, source: PartRef, *, shown: bool, whole: bool) -> None:
@@ -292,12 +293,12 @@ def _blocks(file: _File) -> Iterator[_Block]:
                 text = "\n".join(segment.lines[first : nth + 1])
                 if text.strip():
                     start = segment.start + first
-                    yield _Block(file, start, text, segment.source, frozenset(_words(text)))
+                    yield _Block(file, start, text, segment.source, tuple(_words(text)))
                 first = nth + 1
 
 
 def _relevance(
-    words: frozenset[str], in_use: Counter[str] | dict[str, float], rarity: dict[str, float]
+    words: Sequence[str], in_use: Mapping[str, float], rarity: Mapping[str, float]
 ) -> float:
     """How much the words of a block are those in use; rare ones count more."""
     shared = sum(log1p(in_use[word]) * rarity[word] for word in words if word in in_use)
@@ -347,7 +348,7 @@ def _words(text: str) -> Counter[str]:
 @lru_cache(maxsize=20_000)
 def _pieces(word: str) -> tuple[str, ...]:
     pieces = [piece.lower() for piece in _PIECE.findall(word) if len(piece) > 2]  # noqa: PLR2004
-    return tuple({*pieces, word} if len(pieces) > 1 else {*pieces})
+    return tuple(dict.fromkeys([*pieces, word] if len(pieces) > 1 else pieces))
 
 
 def _changes(arguments: JsonValue, path: str | None) -> Iterator[tuple[str, str | None, str]]:

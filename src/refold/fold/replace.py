@@ -54,7 +54,7 @@ Channel = Literal["user", "facts", "account", "names"]
 _SHARES: Final[dict[Channel, int]] = {"user": 4, "facts": 2, "account": 2, "names": 9}
 """How tokens are shared out where there are too few. Measured on recorded sessions: more for words
 and facts would lose names that are used again."""
-_FIRST = 200  # tokens for each, before names get any
+_FIRST = 300  # tokens for each, before names get any
 _PASSES, _MAX_PASSES = 3, 8
 
 

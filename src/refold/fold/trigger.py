@@ -170,8 +170,8 @@ def _reached(
 def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
-    if any(reason.what in ("messages", "turns", "forced") for reason in reached):
-        return  # whatever is folded makes room
+    if any(reason.what in ("messages", "turns", "savings", "forced") for reason in reached):
+        return  # whatever is folded makes room; of savings, how much was looked at already
     # A fold cannot get below a mark under the floor; `tokens` are counted without the floor.
     marks = [why.mark for why in reached if why.what == "tokens" or pressure.floor < why.mark]
     if not marks:
@@ -199,7 +199,7 @@ def sized(profile: Profile, room: int) -> Fold:
             "keep": keep,
             "max_tokens": max(_MIN_TOKENS, int(values.max_tokens * share)),
             "ledger_tokens": int(values.ledger_tokens * share),
-            "region_tokens": int(values.region_tokens * share),
+            "region_tokens": int(values.region_tokens * share * share),  # words come first
             "user_chars": int(values.user_chars * share),
         }
     )

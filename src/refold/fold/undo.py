@@ -28,7 +28,7 @@ def undo_fold(outline: Outline, fold: UUID | None = None) -> list[Value]:
     """Undo this fold, or the newest."""
     folds = sorted(outline.folds, key=lambda folded: folded.seq)
     if not folds:
-        raise InvalidInput("No fold stands in the view.", "There is nothing to take back.")
+        raise InvalidInput("No fold is in effect.", "There is nothing to undo.")
     return [FoldUndone(folds[-1].fold if fold is None else fold)]
 
 
@@ -53,7 +53,7 @@ async def unfold_span(  # noqa: PLR0913, PLR0917 - the last has a default
             values += await unfolding.open(fold.seq, others)
     if not values:
         raise InvalidInput(
-            f"No fold stands for entries {span.first} to {span.last}.",
+            f"No fold replaces entries {span.first} to {span.last}.",
             "`refold explain` shows which entries are folded.",
         )
     return values

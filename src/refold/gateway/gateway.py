@@ -109,6 +109,7 @@ class Gateway:
         bounds: Bounds = BOUNDS,
         summaries: Summaries = Summaries(),  # noqa: B008 - it is frozen
         recall: bool = False,
+        receipts: bool = False,
     ) -> None:
         """Make one.
 
@@ -126,9 +127,11 @@ class Gateway:
             bounds: How much a managed request may hold; others are passed on as they come.
             summaries: Who writes the summaries of folds.
             recall: Whether models get recall's tools, and the gateway answers their calls.
+            receipts: Whether answers say what their session has saved so far.
         """
         self._recall = recall
         self._summaries = summaries
+        self._receipts = receipts
         self._bounds = bounds
         self.sessions = sessions
         self._upstreams = upstreams
@@ -340,6 +343,8 @@ class Gateway:
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
                 self._summaries,
+                self.sessions.log,
+                self._receipts,
             )
         self._contexts[tenant] = context
         if len(self._contexts) > _MAX_TENANTS:
@@ -349,7 +354,7 @@ class Gateway:
     async def _until_recovered(self) -> None:
         """Wait until the store is back; not for many at once, and not while we stop."""
         if self._outages.recovered is None or self._waiting >= _MAX_WAITING:
-            raise StoreUnavailable("Too much waits for the store.")
+            raise StoreUnavailable("Too many requests are waiting for the store.")
         self._waiting += 1
         try:
             closing = asyncio.ensure_future(self._closing.wait())
@@ -358,7 +363,7 @@ class Gateway:
             closing.cancel()
             if not back.done():
                 back.cancel()
-                raise StoreUnavailable("The gateway stops.")
+                raise StoreUnavailable("The gateway is shutting down.")
         finally:
             self._waiting -= 1
 

@@ -30,10 +30,9 @@ from refold.gateway.dialects.dialect import Answer, ParsedRequest
 from refold.gateway.dialects.hidden_calls import HiddenCall
 from refold.gateway.dialects.hidden_streams import StreamRewriter
 from refold.gateway.hidden_recall import HINT, MAX_ROUNDS
-from refold.gateway.history import HistoryMismatch, check_history, render
+from refold.gateway.history import HistoryMismatch, check_history, extras_of, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
 from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
-from refold.gateway.sent_body import extras_of
 from refold.gateway.session_resolver import SessionResolver
 from refold.gateway.unmanaged import MANAGED, NOT_LOGGED, UnmanagedTurns
 from refold.gateway.upstream import (
@@ -46,7 +45,7 @@ from refold.gateway.upstream import (
 )
 from refold.gateway.upstream_stream import UpstreamStream
 from refold.gateway.warm_summary import MAX_KEPT, SentRequest, offering, sendable_again, shapes_of
-from refold.log import Note
+from refold.log import Log, Note
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Experiences, Setup
 from refold.models.overflow import Overflow, overflow_of
@@ -95,6 +94,10 @@ class GatewayContext:
     recovered: Callable[[], Awaitable[None]] | None
     """Waits until the store is back; None where nothing is put off until then."""
     summaries: "Summaries"
+    log_of: Callable[[str], Log]
+    """The log of a tenant."""
+    receipts: bool = False
+    """Whether answers say what their session has saved so far."""
 
 
 class ManagedRequest:
@@ -118,6 +121,8 @@ class ManagedRequest:
         self._lease: SessionLease
         self._request: Request | None = None
         self._record = 0
+        self._receipt = ""
+        """What the session was billed before this request, as a header."""
         self._planned_in = ""
         """The name of the session that has the record."""
         self._body_sent = b""
@@ -223,7 +228,20 @@ class ManagedRequest:
                 )
             self._record, self._planned_in = session.record, session.name
             self._lease.opened.sent.recorded(session.record)
+            if self._context.receipts:
+                self._receipt = await self._read_receipt()
         return self._body_sent
+
+    async def _read_receipt(self) -> str:
+        opened, tenant = self._lease.opened, self._incoming.tenant
+        try:
+            log = self._context.log_of(tenant)
+            receipt = await opened.accounts.read_on(log, opened.session.name)
+        except RefoldError:  # a figure for people is no reason to answer nothing
+            return ""
+        saved = receipt.whole - receipt.paid
+        amounts = {"paid": receipt.paid, "whole": receipt.whole, "saved": saved}
+        return ", ".join(f"{name}={amount:.6f}" for name, amount in amounts.items())
 
     def _render(self, request: Request) -> Mapping[str, str | bytes]:
         """Make the body; the record has its hash, that of what the client sent, and its marks."""
@@ -605,7 +623,9 @@ class ManagedRequest:
         name = self._outcome.session = self._logged_in or self._lease.session.name
         request = f"{self._planned_in or name}:{self._record}"
         managed = MANAGED if self._is_logged else NOT_LOGGED
-        return with_headers(made, response, session=name, request=request, managed=managed)
+        more = {"receipt": self._receipt} if self._receipt else {}
+        ours = {"session": name, "request": request, "managed": managed, **more}
+        return with_headers(made, response, **ours)
 
 
 class _TooLong(NamedTuple):

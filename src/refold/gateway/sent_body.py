@@ -18,51 +18,17 @@ from pydantic_core import from_json
 from refold.errors import ArtifactNotFound, InvalidInput
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.cache_marks import Spot, with_marks, without_marks
-from refold.gateway.dialects.dialect import Dialect, ParsedRequest
-from refold.gateway.sent_forms import AS_LOGGED, MAX_DEPTH
+from refold.gateway.dialects.dialect import Dialect
+from refold.gateway.history import AS_LOGGED, MAX_DEPTH
 from refold.log import CODEC, Log, Requested, Span
 from refold.recall.text import rebuilt_with_sources
 from refold.wire.splice import array, compact_json
 
-KEPT_HEADERS: Final = frozenset(
-    {
-        "accept",
-        "anthropic-beta",
-        "anthropic-version",
-        "content-type",
-        "openai-beta",
-        "originator",
-        "user-agent",
-        "x-app",
-        "x-stainless-lang",
-        "x-stainless-package-version",
-        "x-stainless-runtime",
-        "x-stainless-runtime-version",
-    }
-)
-"""The headers that are kept: none of them is a credential, and none changes with each request."""
-_MAX_HEADER: Final = 1_000
 _EMPTY: Final = b"[]"
 _SHOWN: Final = ("instructions", "tools", "settings")
 _EXTRAS: Final = (*_SHOWN, "fields", "headers", "marks")
 
 State = Literal["exact", "respelled", "incomplete"]
-
-
-def extras_of(parsed: ParsedRequest, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
-    """What is kept of a request besides its messages, as JSON by name."""
-    kept = {
-        name: value[:_MAX_HEADER]
-        for raw, raw_value in headers
-        if (name := raw.decode("latin-1").lower()) in KEPT_HEADERS
-        for value in (raw_value.decode("latin-1"),)
-    }
-    fields: list[JsonValue] = [*parsed.body]
-    return {
-        **parsed.extras,
-        "fields": compact_json(fields),
-        "headers": compact_json({name: kept[name] for name in sorted(kept)}),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +84,7 @@ async def _hashes_of(log: Log, session: str, seq: int) -> Mapping[str, str]:
                 return {}
             case _:
                 pass
-    raise InvalidInput("That is no request record.")
+    raise InvalidInput("That is not a request record.")
 
 
 async def _stored(
@@ -196,7 +162,7 @@ async def _forms(log: Log, session: str, seq: int) -> tuple[bool, list[_Form]] |
 
 async def _order(log: Log, session: str, seq: int) -> _Order | None:
     try:
-        hashes = await _hashes_of(log, session, seq) if seq else {}
+        hashes: Mapping[str, str] = await _hashes_of(log, session, seq) if seq else {}
     except InvalidInput:  # forgotten
         return None
     stored = {name: data async for name, data in _stored(log, hashes, ("order", "forms"))}
@@ -207,7 +173,8 @@ async def _order(log: Log, session: str, seq: int) -> _Order | None:
         return None
     forms: JsonValue = from_json(stored["forms"])
     payloads = [compact_json(form) for form in forms] if isinstance(forms, list) else []
-    match from_json(stored["order"]):
+    about: JsonValue = from_json(stored["order"])
+    match about:
         case {"base": int(base), "same": int(same), "edited": bool(edited), "then": list(then)}:
             return _Order(base, same, edited, [*_then(then, payloads)])
         case _:

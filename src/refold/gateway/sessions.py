@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +16,7 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
-from refold.gateway.sent_forms import SentForms
+from refold.gateway.history import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
@@ -26,6 +26,7 @@ from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
+from refold.session.receipt import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class GatewaySession:
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
     sent: SentForms = field(default_factory=SentForms, repr=False)
+    accounts: Accounts = field(default_factory=Accounts, repr=False)
+    """What was billed and what sending everything would have cost, as far as it was read."""
     """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
@@ -129,6 +132,8 @@ class Opening(NamedTuple):
     """No session has that name, and the first message begins it."""
     owner: str | None = None
     """The id of the key that begins it, if it is begun now."""
+    parent: str | None = None
+    """The session whose agent began it as a sub-agent's, if it is begun now."""
 
 
 _MUST_EXIST: Final = Opening()
@@ -229,7 +234,7 @@ class GatewaySessions:
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,
-            origin=self._origin,
+            origin=self._origin_of(opening),
             new=opening.new,
         )
         opened = GatewaySession(session)
@@ -250,6 +255,11 @@ class GatewaySessions:
                         return SessionStart(entry.id, None)
         return None
 
+    def _origin_of(self, opening: Opening) -> Origin | None:
+        if opening.parent is None:
+            return self._origin
+        return replace(self._origin or Origin(""), parent=opening.parent)
+
     async def _first_entry(self, key: SessionKey) -> UUID | None:
         origin = await self.origin(key.tenant, key.session)
         return origin.first_entry if origin else None
@@ -268,7 +278,7 @@ class GatewaySessions:
                 self.profile.name,
                 opening.title(),
                 opening.owner,
-                self._origin,
+                self._origin_of(opening),
             )
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)

@@ -327,7 +327,9 @@ def parse_page(page: str | None) -> tuple[int, int]:
     try:
         return int(updated_at), int(key)
     except ValueError as error:
-        raise InvalidInput(f"{page!r} is no page of a list.", "Pass what `next` said.") from error
+        raise InvalidInput(
+            f"{page!r} is not a page of a list.", "Pass what `next` said."
+        ) from error
 
 
 class State(NamedTuple):

@@ -185,7 +185,7 @@ async def _record(log: Log, session: str, seq: int) -> Requested:
                 raise Unrebuildable("What was sent then has been forgotten.")
             case _:
                 pass
-    raise InvalidInput(f"Entry {seq} is no request record.", "`refold explain` lists them.")
+    raise InvalidInput(f"Entry {seq} is not a request record.", "`refold explain` lists them.")
 
 
 async def _texts(log: Log, chain: list[Requested]) -> dict[str, str]:

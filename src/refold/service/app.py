@@ -80,7 +80,7 @@ def application(service: Service, extra_routes: Iterable[BaseRoute] = ()) -> Fas
 
     async def answer(request: Request, error: Any) -> Response:  # noqa: ANN401 - as Starlette has it
         if isinstance(error, RequestValidationError):
-            error = InvalidInput("The request is not as it must be.", f"{_OPENAPI} says how.")
+            error = InvalidInput("The request is not valid.", f"{_OPENAPI} says how.")
         return refuse(request.scope, error)
 
     for kind in (RefoldError, HTTPException, RequestValidationError):

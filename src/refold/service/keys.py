@@ -570,7 +570,7 @@ def event_note(words: str, event: str, **data: JsonValue) -> Note:
 def check_tenant(tenant: str) -> None:
     check_name(tenant, "tenant")
     if tenant in (TENANT, EVERYBODY):
-        raise InvalidInput(f"{tenant!r} is no tenant's name.", "Use another name.")
+        raise InvalidInput(f"{tenant!r} is not a tenant's name.", "Use another name.")
 
 
 def _check(roles: Collection[Role], name: str, until: int | None, now: int) -> None:

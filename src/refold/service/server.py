@@ -125,9 +125,9 @@ async def check_keys(store: Store, sock: socket.socket) -> bool:
     if not keyring.any and not is_local(sock):
         host, port = sock.getsockname()[:2]
         raise InvalidInput(
-            f"There is no key yet, so whoever reaches {host}:{port} could read and change "
+            f"There is no key yet, so anyone who reaches {host}:{port} could read and change "
             "every session.",
-            "Make one first: refold keys create. Or listen on 127.0.0.1 only.",
+            "Create one first: refold keys create. Or listen on 127.0.0.1 only.",
         )
     return keyring.any
 

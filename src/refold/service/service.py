@@ -191,6 +191,7 @@ class Service:
             bounds=Bounds(settings.serve.sizes.items, settings.serve.sizes.objects),
             summaries=self.summaries,
             recall=settings.serve.recall_tools,
+            receipts=settings.serve.receipt_header,
         )
         # Once for all processes of a service.
         self._watches_workers = offloaded is None and not makes_folds(address, settings)

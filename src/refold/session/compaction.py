@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from pydantic import JsonValue
 
-from refold.engine import Ended, Engine, LocalSteps
+from refold.engine import Ended, Engine, LocalEngine, LocalSteps
 from refold.engine.protocol import CANCELLED, reason_of
 from refold.errors import (
     FoldCancelled,
@@ -53,6 +53,7 @@ from refold.log import (
     FoldCompleted,
     FoldFailed,
     FoldStarted,
+    Log,
     Span,
     Value,
 )
@@ -61,10 +62,10 @@ from refold.memory import OVERFLOW, Leaving
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Setup
 from refold.session.events import CompactionEvents
-from refold.session.explain import besides_messages
+from refold.session.explain import besides_messages, last_model
 from refold.session.guards import Guards, Recovery
 from refold.session.live_view import LiveView
-from refold.session.savings import worth_of
+from refold.session.savings import price_of, worth_of
 from refold.telemetry import Instrumented
 from refold.view import Budget, Fold, Keep, Plan, Profile, Thresholds, ViewInput, Window
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
@@ -377,12 +378,16 @@ class Folds:
         result = preview(sent, summary, size, len(inputs.rows), setup.counter)
         result = result._replace(besides=besides_messages(live))
         before, after = result.request_before, result.request_after
+        by_log = self._compactor is not None and not offers
+        unknown = bool(offers) and offers[0].dollars is None
+        summary = 0.0 if by_log else offers[0].dollars if offers else None
         return result._replace(
+            price=None if unknown else price_of(live, sent, before, after, summary),
             cost_before=cost_of(Usage(before, cache_read=before), setup.prices),
             cost_after=cost_of(Usage(after, cache_read=after), setup.prices),
             cost_once=cost_of(Usage(after, cache_write=after), setup.prices),
             offers=offers,
-            by_log=self._compactor is not None and not offers,
+            by_log=by_log,
         )
 
     def _manual_boundary(self, cause: str) -> Boundary:
@@ -401,7 +406,7 @@ class Folds:
             everything_too=cause == MANUAL,
         )
         if not where.spans:
-            raise NothingToFold("There is nothing that a summary could stand for yet.")
+            raise NothingToFold("There is nothing to summarize yet.")
         return where
 
     async def settle(self) -> None:
@@ -554,6 +559,16 @@ class Folds:
             return None
         await live.catch_up()
         return fold
+
+
+async def preview_of(log: Log, session: str, setup: Setup) -> Preview:
+    """What a fold of a session would do now, read from its log; nothing is written."""
+    live = LiveView(log, session, setup, can_fold=True)
+    await live.open()
+    live.other_model = await last_model(log, session) != setup.model
+    compactor = Compactor(log, setup.counter)
+    events = CompactionEvents(live, lambda _: None, None)
+    return await Folds(live, LocalEngine(log, compactor), events).preview()
 
 
 def manual_boundary(

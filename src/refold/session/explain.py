@@ -66,7 +66,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         session: Its name.
         profile: The profile, by default the session's own.
         model: The model, by default that of the last request.
-        window: The model's window, if you know better.
+        window: Override the model's window.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
         every: Also cover the entries that the view does not need.
     """
@@ -165,7 +165,7 @@ async def _model_at(log: Log, session: str, seq: int) -> str:
                 return model
             case _:
                 pass
-    raise InvalidInput(f"Entry {seq} is no request record.")
+    raise InvalidInput(f"Entry {seq} is not a request record.")
 
 
 class Needed(NamedTuple):

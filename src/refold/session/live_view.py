@@ -155,6 +155,11 @@ class LiveView:
         """Seconds between the newest answer, or request, and the newest message."""
         return max(0, self._said_at - self._answered_at) / 1000 if self._answered_at else 0.0
 
+    @property
+    def idle_now(self) -> float:
+        """Seconds since the newest answer, or request."""
+        return max(0, self.author.now() - self._answered_at) / 1000 if self._answered_at else 0.0
+
     def profile(self) -> Profile:
         """The profile to plan by: with all of its fixed limits, or for a session that folds."""
         limited = self.limited or not (self.can_fold or self.finds)

@@ -6,7 +6,7 @@ and without the fold, whether the cache still has it, what the model's tokens co
 
 from typing import Final
 
-from refold.fold.debt import NextRequest
+from refold.fold.debt import Move, NextRequest
 from refold.fold.economics import Outlook, Tariff, Worth, weigh
 from refold.fold.material import Boundary
 from refold.models.experience import Setup
@@ -31,24 +31,52 @@ def tariff_of(setup: Setup) -> Tariff:
 def worth_of(live: LiveView, where: Boundary, size: int, values: Fold) -> Worth:
     """What folding this boundary is worth before a request of so many tokens."""
     trigger, tariff = live.setup.profile.trigger, tariff_of(live.setup)
+    request, kept = _next_request(live, where, size, live.idle)
+    after = size - where.tokens + _shown(live, where, values)
+    outlook = Outlook(
+        request,
+        kept,
+        after,
+        summary=_summary(live, size, tariff, cold=request.cold),
+        rereads=tariff.rates.cost(after + _REREAD, after),
+    )
+    pace = live.previous.plan.pace if live.previous else Pace()
+    return weigh(outlook, pace, tariff, trigger.savings)
+
+
+def price_of(
+    live: LiveView, where: Boundary, before: int, after: int, summary: float | None = None
+) -> float | None:
+    """Dollars that folding this boundary adds to the next request; None if no price is known.
+
+    Args:
+        live: The session's view.
+        where: What is folded.
+        before: Tokens of the next request without the fold.
+        after: The same with it.
+        summary: What the summary costs; by default, about what the session's model would take.
+    """
+    tariff = tariff_of(live.setup)
+    if not tariff.in_dollars:
+        return None
+    request, kept = _next_request(live, where, before, live.idle_now)
+    if summary is None:
+        summary = _summary(live, before, tariff, cold=request.cold)
+    return Move(kept, after, summary).price(request, tariff.rates)
+
+
+def _next_request(
+    live: LiveView, where: Boundary, size: int, idle: float
+) -> tuple[NextRequest, int]:
+    """The next request without a fold, and how many tokens of its beginning a fold leaves."""
+    seconds = live.setup.profile.trigger.cache_seconds
     floor, previous = live.thresholds.floor, live.previous
     head = _tokens_before(live, where)
-    after = size - where.tokens + _shown(live, where, values)
-    idle = trigger.cache_seconds and live.idle > trigger.cache_seconds
-    cold = previous is None or live.other_model or bool(idle)
-    kept = previous.plan.account.sent if previous else 0
+    cold = previous is None or live.other_model or bool(seconds and idle > seconds)
+    sent = previous.plan.account.sent if previous else 0
     if previous and any(fold.seq > previous.seq for fold in live.view.inputs.foldings):
-        kept = floor + head
-    rates = tariff.rates
-    outlook = Outlook(
-        NextRequest(size, min(kept, size), live.session_tokens + floor, cold),
-        floor + head,
-        after,
-        summary=_summary(live, size, tariff, cold=cold),
-        rereads=rates.cost(after + _REREAD, after),
-    )
-    pace = previous.plan.pace if previous else Pace()
-    return weigh(outlook, pace, tariff, trigger.savings)
+        sent = floor + head
+    return NextRequest(size, min(sent, size), live.session_tokens + floor, cold), floor + head
 
 
 def _tokens_before(live: LiveView, where: Boundary) -> int:

@@ -232,8 +232,7 @@ class Session:
         Args:
             forced: The provider refused the previous request for its length.
             extras: What is sent besides the messages, by name; the record holds its hashes.
-            hashes: More hashes for the record, by name, computed from the request. Bytes are kept
-                like `extras`, and the record has their hash.
+            hashes: Makes more hashes for the record, by name; bytes are kept, too, like `extras`.
             caught_up: Skip reading what others appended, because `say` has just done so.
         """
         live = self._live

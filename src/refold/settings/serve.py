@@ -188,6 +188,12 @@ class Serve(Values):
         "requests that define none of these, and answers the calls itself; clients do not see "
         "them.",
     )
+    receipt_header: bool = Field(
+        default=False,
+        description="Whether answers say in `Refold-Receipt` what their session was billed up to "
+        "this request, and what sending everything would have cost. Each process reads a session's "
+        "log once for it, and then what is new.",
+    )
     open_sessions: int = Field(
         default=500,
         ge=1,

@@ -60,7 +60,9 @@ def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[
                     case {"traj": list(messages)} | {"messages": list(messages)}:
                         yield f"{name}-{number}", messages
                     case _:
-                        raise InvalidInput(f"Record {number} of {name} is no conversation.", _FIX)
+                        raise InvalidInput(
+                            f"Record {number} of {name} is not a conversation.", _FIX
+                        )
         case _:
             pass
 

@@ -60,8 +60,10 @@ def is_session_file(path: Path) -> bool:
     return path.parent.parent.name == "session" and path.stem.startswith("ses_")
 
 
-def read_database(path: Path) -> Iterator[tuple[Recording, int]]:
-    """The sessions of a database, and when each was used last. Raises ValueError for another one.
+def read_database(path: Path, session: str = "") -> Iterator[tuple[Recording, int]]:
+    """The sessions of a database, or the named one, and when each was used last.
+
+    Raises ValueError for another database.
 
     The database is only read, also while opencode writes to it.
     """
@@ -70,7 +72,7 @@ def read_database(path: Path) -> Iterator[tuple[Recording, int]]:
     address = f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=10)) as db:
-            yield from _sessions(_limited(db))
+            yield from _sessions(_limited(db), session)
     except sqlite3.Error as error:
         raise ValueError(f"it is no database of opencode: {error}") from error
 
@@ -87,11 +89,12 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _sessions(db: sqlite3.Connection) -> Iterator[tuple[Recording, int]]:
+def _sessions(db: sqlite3.Connection, only: str) -> Iterator[tuple[Recording, int]]:
     kinds = dict(db.execute("SELECT name, type FROM sqlite_schema").fetchall())
     if any(kinds.get(name) != "table" for name in ("session", "message", "part")):
         raise ValueError("it is no database of opencode")
-    for row in db.execute("SELECT * FROM session ORDER BY time_updated, id").fetchall():
+    rows = "SELECT * FROM session WHERE ?1 IN ('', id) ORDER BY time_updated, id"
+    for row in db.execute(rows, (only,)).fetchall():
         session: Json = {name: row[name] for name in row.keys()}  # noqa: SIM118 - of a row
         id_ = string(session, "id")
         db.set_progress_handler(_budget(), _STEPS_AT_ONCE)
@@ -186,6 +189,8 @@ def _prompt(message: Json, parts: Sequence[Json], builder: TranscriptBuilder) ->
 def _contents(parts: Iterable[Json]) -> Iterator[JsonValue]:
     for part in parts:
         match part:
+            case {"text": str(text), "metadata": {"compaction_continue": True}}:
+                yield f"<system-reminder>\n{text}\n</system-reminder>"  # opencode's own words
             case {"type": "text", "text": str(text)} if part.get("ignored") is not True:
                 yield text
             case {"type": "file", "mime": str(kind)} if kind.startswith("image/"):

@@ -65,7 +65,7 @@ def parse_pi(lines: Iterable[bytes], name: str) -> Recording:
             try:
                 records.append(_RECORD.validate_json(line))
             except ValidationError as error:
-                raise InvalidInput(f"Line {number} is no JSON object.", _FIX) from error
+                raise InvalidInput(f"Line {number} is not a JSON object.", _FIX) from error
     recording = parse_pi_records(records, name)
     if not recording.messages:
         raise InvalidInput(f"{name} holds no message of pi.", _FIX)

@@ -84,7 +84,7 @@ def why_unreadable(path: Path) -> str:
         return f"it cannot be read: {error}"
     if not start:
         return "it is empty"
-    return "" if start[:1] in (b"{", b"[") else "it is no JSON"
+    return "" if start[:1] in (b"{", b"[") else "it is not JSON"
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def _choose_model(
 def _resumed_choice(stored: Endpoint, settings: Settings) -> Choice:
     if stored.base_url and not is_trusted(stored.base_url, os.environ):
         raise NoModel(
-            f"No chat of yours has used {stored.base_url} before, so it may be somebody else's.",
+            f"None of your chats has used {stored.base_url} before, so it may be somebody else's.",
             f"If you trust it, name it yourself: --base-url {stored.base_url}.",
         )
     choice = chosen_model(stored.model, settings, os.environ, base_url=stored.base_url)
@@ -284,7 +284,7 @@ async def session_from_options(log: Log, options: ChatOptions) -> str | None:
             return None
         newest, _ = await own_sessions(log, "", 1)
         if not newest:
-            raise SessionNotFound("There is no session to go on with yet.", "Begin: refold chat.")
+            raise SessionNotFound("There is no session to continue yet.", "Start one: refold chat.")
         return newest[0].session
     info = await _find_session(log, options.session, may_be_new=not options.resume)
     if info is None:

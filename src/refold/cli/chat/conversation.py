@@ -148,7 +148,7 @@ class Conversation:
 
     @property
     def store_file(self) -> Path | None:
-        """The file in which the session is stored; None if it is no file."""
+        """The file in which the session is stored; None if it is not a file."""
         store = self._parts.store
         if isinstance(store, SqliteStore) and self._parts.own is None:
             return store.path.resolve()
@@ -300,7 +300,7 @@ class Conversation:
         """Fold now. Raises FoldError, and FoldCancelled also when it is interrupted."""
         session = await self.session()
         if session is None:
-            raise SessionNotFound("Nothing was said yet.", "Say something first.")
+            raise SessionNotFound("The conversation is empty.", "Send a message first.")
         self._compaction = asyncio.ensure_future(session.compact(focus))
         try:
             return await self._compaction

@@ -39,6 +39,8 @@ _CODEX_PATH: Final = "/backend-api/codex"
 _CODEX_SETTING: Final = ("-c", "--config")
 _CODEX_SHARE: Final = 0.85
 """Codex compacts its own history at 90% of the window, and no setting changes that."""
+_CODEX_MCP_START: Final = 60
+"""Seconds. The gateway imports its MCP server while Codex starts."""
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _NEVER: Final = "1000000000"
 """More tokens than any window has."""
@@ -175,6 +177,9 @@ def _codex(host: Host, endpoint: Endpoint, arguments: tuple[str, ...]) -> Launch
         changes[f"model_providers.{provider}.base_url"] = endpoint.v1
     if endpoint.recall:
         changes[f"mcp_servers.{SERVER}.url"] = endpoint.mcp
+        # Else it waits one second, and works without the tools if they come later.
+        changes[f"mcp_servers.{SERVER}.required"] = True
+        changes[f"mcp_servers.{SERVER}.startup_timeout_sec"] = _CODEX_MCP_START
         # Else the model must look for the tools before it can call them.
         changes["features.code_mode.direct_only_tool_namespaces"] = [f"mcp__{SERVER}"]
     flags = [word for name, value in changes.items() for word in ("-c", f"{name}={as_json(value)}")]

@@ -80,7 +80,7 @@ def wrap(  # noqa: PLR0913 - an option each
             raise _not_found(agent, name)
         settings = load_settings(profile)
         where = _Where(store, profile, keep)
-        start = partial(launch, agent, _host(program), arguments=arguments, resume=resume)
+        start = partial(launch, agent, host_of(program), arguments=arguments, resume=resume)
         if show:
             started = start(Endpoint(_PLACEHOLDER, _has_recall()))
             shown = _launch_json if as_json else _launch_text
@@ -149,7 +149,9 @@ def _has_recall() -> bool:
     return find_spec("mcp") is not None
 
 
-def _host(program: str) -> Host:
+def host_of(program: str) -> Host:
+    """What an agent would find in this process's place."""
+
     def read(path: Path) -> str:
         try:
             return path.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from refold.cli.hooks.run import WRAPPED
 from refold.cli.outcome import failed
 from refold.cli.wrap.traffic import Traffic
 
@@ -31,7 +33,7 @@ _MAX_EARLY_ENDS: Final = 3
 _MAX_ERRORS: Final = 4_000
 """Bytes of what a gateway wrote last, to be shown."""
 _SIGNALED: Final = 128
-
+_FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP)
 
 MEMORY: Final = "memory:"
 """The address of a store that keeps nothing."""
@@ -121,6 +123,10 @@ class GatewayKeeper:
         self._socket.close()
         os.close(self._ours)
 
+    def close(self) -> None:
+        """Let go of its errors, after its end."""
+        self._errors.close()
+
     def last_errors(self) -> str:
         """The last of what gateways wrote to their standard error."""
         size = self._errors.seek(0, os.SEEK_END)
@@ -191,32 +197,70 @@ class GatewayKeeper:
 
 def run_agent(command: Sequence[str], environment: Mapping[str, str], keeper: GatewayKeeper) -> int:
     """Run the agent in the foreground, as a shell would; its exit code."""
+    early: list[int] = []
+    agent: subprocess.Popen[bytes] | None = None
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        if agent is None:  # it is being started
+            early.append(number)
+        else:
+            _send(agent.pid, number)
+
+    ignored = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCHLD)
     # Handlers, and not SIG_IGN, which the agent would inherit.
-    with _handling(dict.fromkeys((signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP), _ignore)):
+    handlers: dict[int, Any] = {
+        **dict.fromkeys(ignored, _ignore),
+        **dict.fromkeys(_FORWARDED, forward),
+    }
+    with _handling(handlers), _waking() as woken:
         agent = subprocess.Popen(  # noqa: S603 - the user's own command
-            command, env={**os.environ, **environment}, pass_fds=(keeper.agents_end,)
+            command,
+            env={**os.environ, **environment, WRAPPED: "1"},
+            pass_fds=(keeper.agents_end,),
         )
+        for number in early:
+            _send(agent.pid, number)
         keeper.tell_agent(agent.pid)
-
-        def forward(number: int, _frame: FrameType | None) -> None:
-            with suppress(ProcessLookupError):
-                os.kill(agent.pid, number)
-
-        with _handling(dict.fromkeys((signal.SIGTERM, signal.SIGHUP), forward)):
-            code = _wait(agent.pid)
+        code = _wait(agent.pid, woken)
         agent.returncode = code  # it has been waited for
     return code if code >= 0 else _SIGNALED - code
 
 
-def _wait(pid: int) -> int:
+def _wait(pid: int, woken: int) -> int:
     """Wait for the agent; while it is suspended, this process is, so that the shell is back."""
     while True:
-        _, status = os.waitpid(pid, os.WUNTRACED)
-        if not os.WIFSTOPPED(status):
+        # Not in `waitpid`: a signal that came just before it, or that another thread got, would not
+        # end that call, and its handler would not run until the agent has ended.
+        found, status = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
+        if not found:
+            select.select([woken], [], [])
+            with suppress(BlockingIOError):
+                os.read(woken, 1024)
+        elif os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+            _send(pid, signal.SIGCONT)  # the shell continues the whole group; some do not
+        else:
             return os.waitstatus_to_exitcode(status)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        with suppress(ProcessLookupError):  # the shell continues the whole group; some do not
-            os.kill(pid, signal.SIGCONT)
+
+
+def _send(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+@contextmanager
+def _waking() -> Generator[int]:
+    """A file descriptor that can be read once a signal came, in whichever thread."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:

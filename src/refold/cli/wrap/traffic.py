@@ -91,6 +91,8 @@ def _cost(traffic: Traffic) -> str:
     line = f"{_dollars(cost)} at list prices"
     if not summary.get("folds"):
         return f"{line}; a subscription may bill otherwise."
+    if not summary["compared"]:
+        return f"{line}; the full history would not have fit in any request."
     whole = f"{_dollars(summary['whole'])} with the full history in each request"
     if summary["compared"] == summary["requests"]:
         return f"{line}, against {whole}. The account: refold receipt"

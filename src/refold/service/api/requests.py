@@ -69,7 +69,7 @@ async def get_request(_: Reader, log: CallerLog, session: SessionName, seq: Seq)
     entries = await log.read(session, Span(seq, seq), whole=True)
     if not entries or entries[0].kind != Requested.KIND:
         raise InvalidInput(
-            f"Entry {seq} is no request record.",
+            f"Entry {seq} is not a request record.",
             "GET /api/v1/sessions/{session}/requests lists them.",
         )
     messages = await rebuilt(log, session, seq)

@@ -483,6 +483,12 @@ class Preview(Answer):
     cost_before: float | None
     cost_after: float | None
     cost_once: float | None
+    price: float | None = Field(
+        description="Dollars that folding now adds to the next request, with its summary; "
+        "negative if it saves at once."
+    )
+    saves: float | None = Field(description="Dollars that each later request costs less.")
+    pays_after: int | None = Field(description="Requests until the fold has saved its price.")
     offers: list[Offer] = Field(
         description="Who could write the summary, and for how much, the cheapest first."
     )
