@@ -253,7 +253,7 @@ def searching(got, times=99):
     results = newest(got.body)[1]
     if results < times:
         return Reply("", (Call(f"call_{results}_5e81c09d", "recall_search", {"query": "turn"}),))
-    return Reply("Enough.")
+    return Reply("Enough.", pieces=1)
 
 
 def asking(path, *, stream=False, **more):

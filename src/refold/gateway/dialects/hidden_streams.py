@@ -260,7 +260,6 @@ class ResponsesRewriter(StreamRewriter):
         self._next = 0
         self._numbers: count[int] | None = None
         """The numbers of events, once they are no longer the provider's."""
-        self._number = 0
         self._items: list[JsonValue] = []
         """What the client has of the rounds before."""
         self._id: JsonValue = None
@@ -336,7 +335,7 @@ class ResponsesRewriter(StreamRewriter):
         output: list[JsonValue] = [
             item for item in objects(response.get("output")) if not is_hidden_item(item)
         ]
-        if output or self._items:
+        if self._items or isinstance(response.get("output"), list):
             response["output"] = [*self._items, *output]
         if self._counted:
             response["usage"] = add_counts(self._counted, self._usage)
