@@ -368,15 +368,14 @@ class _ResponsesForm(HiddenForm):
         shown: list[ShownMessage] = []
         hidden: set[str] = set()
         items = enumerate(map(parsed, rows))
-        for is_output, run in groupby(items, lambda pair: _is_output(pair[1])):
-            own = [*run]
+        for side, run in groupby(items, lambda pair: _side(pair[1])):
+            own, is_output = [*run], side == "output"
             calls = {str_or_empty(item.get("call_id")) for _, item in own if is_hidden_item(item)}
             hidden = hidden if is_output else calls
             for index, item in own:
                 is_hidden = item.get("call_id") in hidden and (is_output or is_hidden_item(item))
                 payload = None if is_hidden else rows[index]
-                said = not is_output and bool(calls) and item.get("role") != "user"
-                shown.append(ShownMessage(payload, (index,), plain=not (is_hidden or said)))
+                shown.append(ShownMessage(payload, (index,), plain=not (is_hidden or calls)))
         return shown
 
     def response(self, bodies: Sequence[bytes], *, is_last: bool) -> bytes:  # noqa: ARG002
@@ -392,8 +391,10 @@ class _ResponsesForm(HiddenForm):
         return encoded(whole)
 
 
-def _is_output(item: Object) -> bool:
-    return str_or_empty(item.get("type")).endswith("_output")
+def _side(item: Object) -> str:
+    if str_or_empty(item.get("type")).endswith("_output"):
+        return "output"
+    return "client" if item.get("role") in {"user", "system", "developer"} else "model"
 
 
 HIDDEN_FORMS: Final[Mapping[str, HiddenForm]] = MappingProxyType(
