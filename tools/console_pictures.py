@@ -42,23 +42,25 @@ class Picture(NamedTuple):
     """What is scrolled to the top."""
 
 
-def pictures(later: int, earlier: int) -> list[Picture]:
-    """What is pictured, with two requests of the demo between which a compaction lies."""
+def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
+    """What is pictured, with two requests of the demo and the compaction between them."""
     session = "/console/sessions/demo"
+    summary = f"{session}/folds/{fold}/summary"
     return [
         Picture("sessions", "/console?q=refund"),
         Picture("timeline", session, click="details.fold > summary", top=".session-head"),
         Picture("window", f"{session}/window"),
         Picture("request", f"{session}/requests/{later}"),
         Picture("difference", f"{session}/requests/{later}/since/{earlier}"),
-        Picture("dark", session, scheme="dark", top="#e80"),
+        Picture("fold", summary, top="#claims"),
+        Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
     ]
 
 
-async def played(path: Path) -> tuple[int, int]:
-    """A store with the demo and more sessions; two requests around its last compaction."""
+async def played(path: Path) -> tuple[int, int, int]:
+    """A store with the demo and more sessions; its last compaction, and the requests around it."""
     async with SqliteStore(path) as store:
         await play(store=store)
         log = store.log()
@@ -68,7 +70,7 @@ async def played(path: Path) -> tuple[int, int]:
         entries = await log.read("demo")
         fold = (await log.outlined("demo")).outline.folds[-1].seq
         requests = [entry.seq for entry in entries if entry.kind == Requested.KIND]
-    return min(x for x in requests if x > fold), max(x for x in requests if x < fold)
+    return min(x for x in requests if x > fold), max(x for x in requests if x < fold), fold
 
 
 async def take(browser: Browser, where: str, access: Access, picture: Picture, out: Path) -> None:
@@ -102,7 +104,7 @@ async def main(out: Path) -> None:
         raise SystemExit("Chromium is not installed: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "refold.db"
-        later, earlier = await played(path)
+        later, earlier, fold = await played(path)
         state = LocalConsole(load_settings(), SqliteStore(path, create=False))
         access = Access(state)
         sock = server.listen("127.0.0.1", 0)
@@ -113,7 +115,7 @@ async def main(out: Path) -> None:
         async with async_playwright() as playwright:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)
-            for picture in pictures(later, earlier):
+            for picture in pictures(later, earlier, fold):
                 await take(browser, where, access, picture, out)
             await browser.close()
         serving.cancel()

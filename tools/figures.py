@@ -408,6 +408,8 @@ def pages() -> list[Path]:
 
 def outdated(*, write: bool) -> list[Path]:
     """The files that differ from docs/figures.csv; rewritten, if asked for."""
+    if not MEASURED.exists():
+        raise SystemExit(f"There is no {MEASURED.relative_to(ROOT)}: make figures DATA=…")
     on = sets(rows())
     made = {page: published(page.read_text(encoding="utf-8"), on) for page in pages()}
     made[PICTURE] = picture(on["all"])

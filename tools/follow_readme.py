@@ -35,7 +35,7 @@ README = Path(__file__).parent.parent / "README.md"
 _INSTALL = re.compile(r"pip install '?refold\[([a-z,-]+)\]")
 _PORT = re.compile(r"(?:127\.0\.0\.1:|port=|--port )(\d{4,5})\b")
 _FILE = re.compile(r"# (\w+\.py)\b")
-_LONGEST = 120.0
+_LONGEST = 300.0
 """Seconds that a command may take, or what it starts until it says what is expected."""
 _ENDED = re.compile(r"\[\d+\][+-]?\s+(Done|Exit|Killed|Terminated)")
 """What a shell says of a command that it had in the background: any terminal shows it."""

@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 415,
-    "files without testing": 382,
-    "lines": 96_500,
-    "lines without testing": 90_500,
+    "files": 410,
+    "files without testing": 377,
+    "lines": 95_500,
+    "lines without testing": 89_500,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -20,6 +20,8 @@ _UPDATE: Final = "--refold-update"
 _OTHERS: Final = "sessions"
 """The test of sessions that the file does not expect."""
 
+__all__ = ["pytest_addoption", "pytest_collect_file", "refold_ci"]
+
 Text = str | list[Any] | Callable[[], str | list[Any]]
 """Instructions or tools, or what makes them."""
 Check = Callable[..., None]

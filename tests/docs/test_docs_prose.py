@@ -52,7 +52,10 @@ REWRITTEN = (
     "README.md",
     "examples/README.md",
     "docs/index.md",
-    "docs/coding-agents/wrap.md",
+    *(
+        f"docs/coding-agents/{page}.md"
+        for page in ("wrap", "claude-code", "codex", "opencode", "copilot-cli", "qwen-code", "pi")
+    ),
     "docs/concepts",
     "docs/help",
     "docs/library",

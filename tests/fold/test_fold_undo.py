@@ -1,5 +1,6 @@
 """Folds taken back, whole and in part, in a store."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -8,7 +9,7 @@ from shown import turn, used
 
 from refold.errors import InvalidInput
 from refold.fold.summary import parse
-from refold.fold.undo import UNFOLD, undo_fold, unfold_span
+from refold.fold.undo import EDIT, UNFOLD, edit_summary, undo_fold, unfold_span
 from refold.log import CODEC, FoldCompleted, FoldStarted, PartRef, Pinned, Span
 from refold.log.entry import seqs, union
 from refold.testing.wire import Asked
@@ -177,3 +178,48 @@ async def test_what_is_not_folded_cannot_be_opened():
     with pytest.raises(InvalidInput, match="No fold replaces entries 12 to 13") as error:
         await unfold_span(kept.log, "s", await kept.outline(), Span(12, 13), uuid4)
     assert "refold explain" in error.value.fix
+
+
+async def edited(kept, fold, text) -> list[Any]:
+    values = await edit_summary(kept.log, "s", await kept.outline(), fold, text, uuid4)
+    await kept.append(*values)
+    return [*values]
+
+
+async def test_an_edited_summary_is_shown_as_the_users_words_and_folds_the_same():
+    kept = await a_session(*range(4))
+    fold = await kept.fold()
+    before = folded(await kept.outline())
+    _, started, completed = await edited(kept, fold, " Use port 8080.\x1b[31m\n")
+    assert (started.trigger, folded(await kept.outline())) == (EDIT, before)
+    ((_, shown),) = (await kept.inputs()).foldings[0].shown
+    assert "replaced by these words of the user" in shown
+    assert shown.splitlines()[1].startswith("Use port 8080.")
+    assert "\x1b" not in shown
+    summary = parse(completed.summary)
+    assert (summary.by, summary.sections, summary.report) == ("hand", (), None)
+    assert summary.ledger  # the next fold chooses among the names again
+
+
+async def test_the_next_fold_keeps_what_a_person_wrote():
+    kept = await a_session(*range(4))
+    fold = await kept.fold()
+    await edited(kept, fold, "The release is on Friday.")
+    await kept.say(*turns(4, 5))
+    await kept.fold()
+    text = "\n".join(text for _, text in (await kept.inputs()).foldings[0].shown)
+    assert "The release is on Friday." in text
+
+
+async def test_an_edited_fold_over_a_fold_leaves_the_one_beneath_when_it_is_undone():
+    kept = await a_session(*range(4))
+    first = await kept.fold()
+    await kept.say(*turns(4, 5))
+    second = await kept.fold()
+    before = folded(await kept.outline())
+    await edited(kept, second, "In short.")
+    assert folded(await kept.outline()) == before
+    await kept.append(*undo_fold(await kept.outline()))
+    assert [one.fold for one in (await kept.outline()).folds] == [first]
+    with pytest.raises(InvalidInput, match="No such fold is in effect"):
+        await edited(kept, second, "In short.")

@@ -16,7 +16,7 @@ from refold.fold.summary import parse
 from refold.view.profiles import BALANCED
 from refold.wire import Shape
 
-PATH = "/work/src/parser.py"
+PATH = "/repo/src/parser.py"
 LINES = [f"    value_{nth} = read_token({nth})  # of the parser" for nth in range(40)]
 TEXT = "\n".join(["def parse(source):", *LINES, "", "def close():", "    return None"])
 ALL = TEXT.split("\n")
@@ -97,7 +97,7 @@ def test_what_a_harness_attached_is_a_file_that_was_read():
 
 
 def test_files_that_nobody_mentions_and_results_that_are_no_files_are_left_out():
-    other = call(6, "Read", NUMBERED, file_path="/work/src/lexer.py")
+    other = call(6, "Read", NUMBERED, file_path="/repo/src/lexer.py")
     assert {region.path for region in found(*READ, *other)} == {PATH}
     assert not found(*call(4, "Grep", TEXT, pattern="token", path=PATH))
     assert not found(*call(4, "recall_read", TEXT, path=PATH))

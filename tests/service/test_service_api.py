@@ -164,6 +164,14 @@ async def test_a_session_opened_over_http_compacts_too(api):
     assert (await api.post(at("remote", "/unfold"), json=span)).status_code == 200
     (left,) = (await api.get(at("remote", "/folds"))).json()["folds"]
     assert left["spans"][0]["first"] > span["first"]
+    where = at("remote", f"/folds/{left['fold']}/summary")
+    edited = await api.put(where, json={"text": "The answers are 1 to 4."})
+    assert edited.json()["by"] == "hand"
+    assert "these words of the user" in edited.json()["text"]
+    assert edited.json()["spans"] == left["spans"]
+    assert (await api.put(where, json={"text": "Again."})).status_code == 422
+    (left,) = (await api.get(at("remote", "/folds"))).json()["folds"]
+    assert left["fold"] == edited.json()["fold"]
     undone = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
     assert undone.json()["folds"] == 0
     again = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
@@ -302,6 +310,8 @@ async def test_a_fold_of_a_session_that_is_not_there(api):
         ("GET", "/folds/preview"),
         ("POST", f"/folds/{uuid4()}/cancel"),
         ("POST", f"/folds/{uuid4()}/undo"),
+        ("PUT", f"/folds/{uuid4()}/summary"),
     ):
-        answer = await api.request(method, at("never", rest), json={})
+        body = {"text": "words"} if method == "PUT" else {}
+        answer = await api.request(method, at("never", rest), json=body)
         assert (answer.status_code, answer.json()["code"]) == (404, "session-not-found")

@@ -2,15 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Final
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from refold.console import difference, requests, sessions, timeline, window
-from refold.console.access import HOME, Access, check_form, forget_cookie, set_cookie
+from refold.console import difference, folds, requests, sessions, timeline, window
+from refold.console.access import HOME, Access, forget_cookie, set_cookie
 from refold.console.pages import (
     HEADERS,
     SEE_OTHER,
@@ -18,12 +18,12 @@ from refold.console.pages import (
     access_of,
     asset_response,
     error_page,
+    fields_of,
     page,
 )
 from refold.errors import RefoldError
 
 OPEN: Final = f"{HOME}/open"
-_MAX_FORM: Final = 8_192  # bytes
 _MAX_NEXT: Final = 2_000
 _UNAUTHORIZED: Final = 401
 
@@ -43,7 +43,7 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.router.routes += [
         Route(path, _checked(handler), methods=[method]) for path, handler, method in plain
     ]
-    for room in (sessions, timeline, window, difference, requests):
+    for room in (sessions, folds, timeline, window, difference, requests):
         app.include_router(room.router, prefix=HOME, include_in_schema=False)
     app.router.routes.append(Route(f"{HOME}/{{rest:path}}", _checked(_nothing)))
 
@@ -101,7 +101,7 @@ async def _sign_in_page(request: Request) -> Response:
 
 async def _sign_in(request: Request) -> Response:
     """Sign in with a key. It is looked at once and kept nowhere."""
-    access, fields = access_of(request), await _fields(request)
+    access, fields = access_of(request), await fields_of(request, ours=False)
     where = _inside(fields.get("next", ""))
     session = await access.sign_in(fields.get("key", "").strip())
     if session is None:
@@ -114,7 +114,7 @@ async def _sign_in(request: Request) -> Response:
 
 async def _sign_out(request: Request) -> Response:
     access = access_of(request)
-    check_form(request, (await _fields(request)).get("form_token", ""))
+    await fields_of(request)
     await access.sign_out(request)
     response = RedirectResponse(SIGN_IN, SEE_OTHER)
     forget_cookie(request, response)
@@ -133,11 +133,3 @@ def _inside(where: str) -> str:
     inside = path == HOME or path.startswith(f"{HOME}/")
     plain = where.isascii() and where.isprintable() and "\\" not in where
     return where if inside and plain and len(where) <= _MAX_NEXT else HOME
-
-
-async def _fields(request: Request) -> dict[str, str]:
-    body = await request.body()
-    if len(body) > _MAX_FORM:
-        raise HTTPException(413)
-    fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
-    return {name: values[0] for name, values in fields.items()}

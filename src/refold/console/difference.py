@@ -121,9 +121,9 @@ async def difference(
         await past_request(log, session, later),
     )
     wire = wire_for(after.lens.info.format)
-    counter = _counter(after)
-    old = _sent(wire, counter, await rebuilt_with_sources(log, session, earlier))
-    new = _sent(wire, counter, await rebuilt_with_sources(log, session, later))
+    counter = counter_of(after)
+    old = sent_messages(wire, counter, await rebuilt_with_sources(log, session, earlier))
+    new = sent_messages(wire, counter, await rebuilt_with_sources(log, session, later))
     steps = [*_steps(before, after, old, new)]
     kinds = [step.kind for step in steps]
     counts = {kind: kinds.count(kind) for kind in ("added", "dropped", "changed", "moved")}
@@ -132,12 +132,12 @@ async def difference(
     return Difference(before, after, [*_joined(steps)], counts, broken, beside)
 
 
-def _counter(past: PastRequest) -> Counter:
+def counter_of(past: PastRequest) -> Counter:
     plan = past.lens.plan
     return corrected(counter_for(past.record.model), plan.correction if plan else None)
 
 
-def _sent(wire: Wire, counter: Counter, messages: Sequence[SentMessage]) -> list[Sent]:
+def sent_messages(wire: Wire, counter: Counter, messages: Sequence[SentMessage]) -> list[Sent]:
     found: list[Sent] = []
     repeated: dict[bytes, int] = {}
     for payload, seq in messages:
@@ -247,10 +247,10 @@ def _break(
         tokens += after.explanation.account.system
     if place == "model":
         tokens += after.explanation.account.tools
-    return Break(place, same, byte, tokens, _dollars(after, tokens, models))
+    return Break(place, same, byte, tokens, uncached_dollars(after, tokens, models))
 
 
-def _dollars(after: PastRequest, tokens: int, models: Overrides) -> float | None:
+def uncached_dollars(after: PastRequest, tokens: int, models: Overrides) -> float | None:
     """What so many tokens cost more than if they had been read from the cache."""
     prices = facts_of(after.record.model, models).prices
     usage = after.neighbors.used.usage if after.neighbors.used else None

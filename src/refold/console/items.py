@@ -339,9 +339,17 @@ async def items_of(
             page = await read_page(
                 log, lens.info.session, after=first - 1, limit=limit, whole=False
             )
-            entries += page.entries
+            entries += [await _whole(log, lens.info.session, entry) for entry in page.entries]
         items += _items(lens, entries, inside)
     return items
+
+
+async def _whole(log: Log, session: str, entry: Entry) -> Entry:
+    """The entry with what is kept apart of it, unless a timeline shows it without."""
+    if not entry.holes or entry.kind in (Message.KIND, FoldCompleted.KIND):
+        return entry
+    [whole] = await log.read(session, Span(entry.seq, entry.seq))
+    return whole
 
 
 async def _region_item(log: Log, lens: Lens, region: Region, span: Span) -> Item:
@@ -424,7 +432,8 @@ def _mark(entry: Entry) -> MarkItem | None:
     if entry.forgotten:
         return MarkItem(*place, "forgotten", f"An entry ({entry.kind}) was forgotten for good.")
     describe = _EVENTS.get(entry.kind)
-    if describe is None or isinstance(value := CODEC.decode(entry), Unknown):
+    value = None if entry.kind == FoldCompleted.KIND else CODEC.decode(entry)
+    if describe is None or isinstance(value, Unknown):
         return None
     event = describe(value)
     return MarkItem(*place, event.name, event.text, event.words, event.other)

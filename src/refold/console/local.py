@@ -64,6 +64,7 @@ class LocalConsole:
     keyring: None = None
     """Who has the store's file needs no key."""
     local = True
+    read_only = True
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings

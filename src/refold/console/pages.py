@@ -9,13 +9,14 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from refold.console.access import HOME, Access, form_token
+from refold.console.access import HOME, Access, check_form, form_token
 from refold.errors import KeyNeeded, SessionForgotten, SessionNotFound
 from refold.gateway.outcome import Outcome
 from refold.log import DEFAULT_TENANT
@@ -56,6 +57,7 @@ _INVISIBLE: Final = re.compile(
 """Controls, and what changes the direction of writing or cannot be seen: each is shown by name."""
 _SESSION_FIX: Final = "The list of sessions shows those that there are."
 _LINE: Final = 160
+_MAX_FORM: Final = 8_192  # bytes
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
@@ -207,6 +209,25 @@ def _environment() -> Environment:
 def access_of(request: Request) -> Access:
     access: Access = request.app.state.console
     return access
+
+
+async def fields_of(
+    request: Request, *, limit: int = _MAX_FORM, ours: bool = True
+) -> dict[str, str]:
+    """The fields of a form; with `ours`, of one that a page of this browser's session holds.
+
+    Raises:
+        HTTPException: It is larger than `limit` bytes.
+        NotLocal: It is not a form of this session.
+    """
+    body = await request.body()
+    if len(body) > limit:
+        raise HTTPException(413)
+    fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
+    found = {name: values[0] for name, values in fields.items()}
+    if ours:
+        check_form(request, found.get("form_token", ""))
+    return found
 
 
 def render(template: str, **context: object) -> str:

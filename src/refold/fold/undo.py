@@ -1,12 +1,14 @@
-"""Undoing folds, whole or in part: entries to append, since nothing is ever removed."""
+"""Undoing and correcting folds: entries to append, since nothing is ever removed."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
 from pydantic import JsonValue
 
 from refold.errors import InvalidInput
-from refold.fold.summary import parse
+from refold.fold.summary import HAND, Summary, SummaryMessage, parse
 from refold.log import (
     CODEC,
     FoldCompleted,
@@ -19,9 +21,16 @@ from refold.log import (
     Value,
 )
 from refold.log.entry import intersect, subtract, union
+from refold.view.framing import plain
 
 UNFOLD = "unfold"
 """The trigger of a fold that replaces a partly opened one."""
+EDIT = "edit"
+"""The trigger of a fold whose summary a person wrote in place of another one's."""
+EDITED: Final = (
+    "[{count} earlier messages are replaced by these words of the user, who corrected their "
+    "summary]\n{text}"
+)
 
 
 def undo_fold(outline: Outline, fold: UUID | None = None) -> list[Value]:
@@ -59,6 +68,55 @@ async def unfold_span(  # noqa: PLR0913, PLR0917 - the last has a default
     return values
 
 
+async def edit_summary(  # noqa: PLR0913, PLR0917 - all that it depends on
+    log: Log, session: str, outline: Outline, fold: UUID, text: str, new_id: Callable[[], UUID]
+) -> list[Value]:
+    """Put a person's words in the place of a fold's summary: a new fold supersedes the old one.
+
+    Names, values and reads of the log stay with it, since the next fold chooses among them; what
+    a model claimed goes.
+    """
+    seq = next((each.seq for each in outline.folds if each.fold == fold), 0)
+    completed = await _completed(log, session, seq) if seq else None
+    if completed is None:
+        raise InvalidInput(
+            "No such fold is in effect.",
+            "A fold that another one took in, or that was undone, cannot be edited.",
+        )
+    spans, new = union(completed.spans), new_id()
+    summary = _in_words(parse(completed.summary), plain(text.strip()))
+    return [
+        FoldUndone(fold),
+        FoldStarted(new, spans, EDIT),
+        FoldCompleted(new, spans, summary.as_json()),
+    ]
+
+
+def _in_words(summary: Summary, words: str) -> Summary:
+    shown = SummaryMessage("prompt", EDITED.format(count=summary.messages, text=words))
+    replies = (message for message in summary.shown if message.kind == "reply")
+    return replace(
+        summary,
+        by=HAND,
+        words=words,
+        sections=(),
+        report=None,
+        usage={},
+        cost=None,
+        request="",
+        shown=(shown, *replies),
+        for_delegates=None,
+    )
+
+
+async def _completed(log: Log, session: str, seq: int) -> FoldCompleted | None:
+    for entry in await log.read(session, Span(seq, seq)):
+        value = CODEC.decode(entry)
+        if isinstance(value, FoldCompleted):
+            return value
+    return None
+
+
 class _Unfolding:
     def __init__(
         self,
@@ -79,7 +137,7 @@ class _Unfolding:
 
         `others` are the spans of the outline's other folds.
         """
-        completed = await self._completed(seq)
+        completed = await _completed(self._log, self._session, seq)
         if completed is None:
             return []
         undone, below = await self._undo_below(completed)
@@ -99,7 +157,7 @@ class _Unfolding:
         undone: list[Value] = []
         stay: list[int] = []
         for seq in parse(completed.summary).over:
-            below = await self._completed(seq)
+            below = await _completed(self._log, self._session, seq)
             if below is None:
                 continue
             if not intersect(below.spans, (self._span,)):
@@ -137,10 +195,3 @@ class _Unfolding:
                     case _:
                         pass
         return payloads
-
-    async def _completed(self, seq: int) -> FoldCompleted | None:
-        for entry in await self._log.read(self._session, Span(seq, seq)):
-            value = CODEC.decode(entry)
-            if isinstance(value, FoldCompleted):
-                return value
-        return None

@@ -24,6 +24,7 @@ from starlette.routing import Match, Route
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
+from refold.gateway.hidden_recall import HiddenRecall
 from refold.gateway.history import check_steps
 from refold.gateway.incoming import IncomingRequest, chain_of
 from refold.gateway.large_requests import (
@@ -107,6 +108,7 @@ class Gateway:
         share: Share | None = None,
         bounds: Bounds = BOUNDS,
         summaries: Summaries = Summaries(),  # noqa: B008 - it is frozen
+        recall: bool = False,
         receipts: bool = False,
     ) -> None:
         """Make one.
@@ -124,8 +126,10 @@ class Gateway:
             share: Called with what identifies an answer, for another process.
             bounds: How much a managed request may hold; others are passed on as they come.
             summaries: Who writes the summaries of folds.
+            recall: Whether models get recall's tools, and the gateway answers their calls.
             receipts: Whether answers say what their session has saved so far.
         """
+        self._recall = recall
         self._summaries = summaries
         self._receipts = receipts
         self._bounds = bounds
@@ -249,6 +253,10 @@ class Gateway:
         proxied: ProxiedRequest,
     ) -> Response:
         proxied.outcome.model = parsed_request.model
+        recall = HiddenRecall(dialect, self.sessions.log(caller.tenant)) if self._recall else None
+        if recall is not None:
+            offered = await self._offload(len(parsed_request.raw), recall.offer, parsed_request)
+            recall, parsed_request = (recall, offered) if offered else (None, parsed_request)
         upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
         if limit := self.sessions.profile.max_steps:
             await self._offload(
@@ -263,6 +271,7 @@ class Gateway:
             *(caller.tenant, dialect, parsed_request, chain, setup, named),
             key=caller.key,
             may_use=self._may_use and partial(self._may_use, caller),
+            recall=recall,
         )
         charge = partial(self._charge, caller)
 

@@ -175,6 +175,13 @@ def match_rows(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -
     return {inputs.rows[row].seq: index for row, index in pairs.items()}
 
 
+def match_payloads(
+    dialect: Dialect, messages: Sequence[bytes], payloads: Sequence[bytes]
+) -> dict[int, int]:
+    """The index of the client's message that each payload is, by the payload's index."""
+    return _RowMatcher(dialect, wire_for(dialect.name), messages, payloads).pairs()
+
+
 def check_history(
     dialect: Dialect,
     parsed_request: ParsedRequest,

@@ -446,6 +446,8 @@ async def _is_confirmed(incoming: IncomingRequest, opened: GatewaySession, new: 
         return True
     await opened.session.catch_up()  # another process may have changed what it shows
     inputs = opened.session.inputs
+    if incoming.recall is not None:
+        messages = incoming.recall.put_back(messages, [row.payload for row in inputs.rows])
     indexes = match_rows(dialect, messages, inputs)
     if not _holds(dialect, inputs, _vague_opening(incoming)):
         return False

@@ -190,6 +190,7 @@ class Service:
             share=offloaded.answer_given if offloaded else None,
             bounds=Bounds(settings.serve.sizes.items, settings.serve.sizes.objects),
             summaries=self.summaries,
+            recall=settings.serve.recall_tools,
             receipts=settings.serve.receipt_header,
         )
         # Once for all processes of a service.

@@ -25,7 +25,7 @@ from refold.errors import (
 from refold.fold.checkpoints import Workspace, workspace_of
 from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
-from refold.fold.undo import undo_fold, unfold_span
+from refold.fold.undo import edit_summary, undo_fold, unfold_span
 from refold.log import (
     MAIN_SCOPE,
     Artifact,
@@ -514,6 +514,25 @@ class Session:
                 await live.catch_up()
         self._folds.hold()
         await self._events.sync_checkpoints()
+
+    async def edit_summary(self, fold: UUID, text: str) -> UUID:
+        """Replace a fold's summary by a person's words; returns the fold that supersedes it.
+
+        The model is shown them as the user's words. The old fold stays in the log.
+        """
+        live, made = self._live, uuid4()
+        await live.catch_up()
+        while True:
+            inputs = live.view.inputs
+            outline, head = inputs.outline, inputs.head
+            values = await edit_summary(live.log, live.name, outline, fold, text, lambda: made)
+            try:
+                await live.append(*values, expected=head)
+                break
+            except Conflict:
+                await live.catch_up()
+        await self._events.sync_checkpoints()
+        return made
 
     async def relieve(self) -> bool:
         """Under memory pressure: collect garbage and fold; whether a fold was made."""

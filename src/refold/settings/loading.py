@@ -33,6 +33,8 @@ DEFAULT_PROFILE = "balanced"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """The settings that apply: of all files, the environment and the chosen profile."""
+
     profile: Profile
     models: Overrides
     """Overrides of what is known about models."""

@@ -23,8 +23,9 @@ from refold.cli.outcome import failed
 from refold.cli.wrap.traffic import Traffic
 
 _BACKLOG: Final = 128
-_START: Final = 120.0
-"""Seconds that a gateway may take to start; on a busy machine that takes long."""
+_START: Final = 600.0
+"""Seconds that a gateway may take to start; on a busy machine that takes long. One that ends is not
+waited for, and one whose store does not answer ends."""
 _END: Final = 15.0
 """Seconds that it may take to sum up and end."""
 _SOON: Final = 5.0

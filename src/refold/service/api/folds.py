@@ -110,6 +110,27 @@ async def undo_fold(
     return await state_of(log, session)
 
 
+@router.put("/sessions/{session}/folds/{fold}/summary", summary="Edit a fold's summary")
+async def edit_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
+    caller: Writer,
+    log: CallerLog,
+    service: ServiceDep,
+    session: SessionName,
+    fold: FoldId,
+    body: schemas.NewSummary,
+) -> schemas.Fold:
+    """A new fold with these words supersedes it; the old one stays in the log.
+
+    The model is shown them as the user's words.
+    """
+    async with using(service, caller, session) as opened:
+        made = await opened.edit_summary(fold, body.text)
+    outline = (await log.outlined(session)).outline
+    seq = next(each.seq for each in outline.folds if each.fold == made)
+    [entry] = await log.read(session, Span(seq, seq))
+    return fold_of(entry, "stands")
+
+
 @router.post("/sessions/{session}/unfold", summary="Show folded entries again")
 async def unfold_entries(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: Run

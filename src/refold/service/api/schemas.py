@@ -45,6 +45,8 @@ Text = Annotated[str, BeforeValidator(_encodable)]
 """Words of a transcript: data, whatever they look like."""
 Words = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN_TEXT)]
 Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's place in the log.")]
+MAX_SUMMARY = 100_000
+"""Characters of a summary that a person writes."""
 FoldId = Annotated[UUID, Path(description="The fold's id.")]
 After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ENTRIES)]
@@ -127,6 +129,12 @@ class NewFold(Body):
         default=None, max_length=2_000, description="What the summary must keep."
     )
     wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
+
+
+class NewSummary(Body):
+    """A person's words in the place of a fold's summary."""
+
+    text: str = Field(min_length=1, max_length=MAX_SUMMARY, description="What the model is shown.")
 
 
 class NewKey(Body):
