@@ -122,7 +122,7 @@ PROGRAMS: Final[Mapping[str, _Program]] = {
         note="For the provider OpenAI Compatible, the Base URL ends with /v1.",
     ),
     "continue": _Program(where="~/.continue/config.yaml", text=_continue),
-    "zed": _Program(where="Zed's settings.json", text=_zed),
+    "zed": _Program(where="settings.json of Zed", text=_zed),
 }
 
 
