@@ -41,15 +41,15 @@ async def entries(chat):
 
 @pytest.mark.req("R110")
 async def test_compact_previews_asks_folds_and_reports():
-    chat = await talked()
+    chat = await long_talk()
     before = await chat.model_context()
     shown = await chat.type("/compact the order")
     assert chat.surface.questions == [("Fold now?", ("yes", "no"))]
-    assert re.search(r"goes +6 messages", shown)
+    assert re.search(r"goes +8 messages", shown)
     assert re.search(r"stays +4 messages", shown)
-    assert re.search(r"tokens +\d+ now → about \d+ then", shown)
-    assert re.search(r"Folded 6 messages as fold 1\. The next .+ \d+ tokens (less|more)\.", shown)
-    assert len(await chat.model_context()) == len(before) - 5
+    assert re.search(r"tokens +[\d,]+ now → about [\d,]+ then", shown)
+    assert re.search(r"Folded 8 messages as fold 1\. The next .+ [\d,]+ tokens less\.", shown)
+    assert len(await chat.model_context()) == len(before) - 7
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
 
