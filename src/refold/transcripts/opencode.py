@@ -50,8 +50,10 @@ Messages = Iterable[tuple[Json, list[Json]]]
 
 def is_database(path: Path) -> bool:
     """Whether a file is of SQLite."""
-    with suppress(OSError, ValueError), path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    with suppress(OSError, ValueError):
+        if path.is_file():  # to open a pipe would wait for its writer
+            with path.open("rb") as file:
+                return file.read(len(MAGIC)) == MAGIC
     return False
 
 

@@ -5,7 +5,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, groupby, islice
 from operator import is_
@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 
 from refold.log import Entry, PartRef, Span
 from refold.view.budget import Budget
-from refold.view.plan import Layout, Pace, Plan
+from refold.view.plan import Layout, Plan
 from refold.view.profiles import Profile
 from refold.view.project import continuation, project, unrewritten, weigh
 from refold.view.view_input import Row, ViewInput, weight
@@ -115,9 +115,6 @@ class View:
             edited = {ref.seq for ref in plan.layout.changes}
             edits = {seq: edit for seq, edit in self._rendered.edits.items() if seq in edited}
             self._rendered = _Rendered(edits)
-        newest = max((fold.seq for fold in self.inputs.foldings), default=0)
-        pace = self.plan.pace if self.plan else Pace()
-        plan = replace(plan, pace=pace.after(newest, plan.account.sent))
         self.plan = plan
         return self._rendered.request(self.inputs, plan)
 
