@@ -216,9 +216,12 @@ class CompactionSchedule:
         return decided(pressure)._replace(worth=worth)
 
     def _worth(self, tokens: int, marks: Thresholds, budget: Budget | None) -> Worth | None:
-        """What a fold would cost and save; None where the profile does not look at that."""
-        trigger = self._live.setup.profile.trigger
-        if not trigger.savings or tokens - marks.floor < trigger.at_least:
+        """What a fold would cost and save; None where the profile does not look at that.
+
+        Nothing is known of the cache before a session's first request, which is sent as it is.
+        """
+        trigger, previous = self._live.setup.profile.trigger, self._live.previous
+        if not trigger.savings or not previous or tokens - marks.floor < trigger.at_least:
             return None
         values = fold_values(self._live.setup, budget)
         where = automatic_boundary(self._live, values)
