@@ -17,7 +17,7 @@ from refold.exports.moments import day_and_time
 from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
-    from refold.service.keys import IssuedKey, Key, Keyring, Role
+    from refold.service.keys import IssuedKey, Key, Keyring, Quota, Role
     from refold.service.vault import Vault
 
 _Result = TypeVar("_Result")
@@ -274,7 +274,7 @@ def hand_over(
 
 
 @keys.command("quota")
-def quota(
+def quota(  # noqa: PLR0913 - its options
     *,
     tenant: Annotated[
         str, typer.Option("--tenant", metavar="NAME", help="The tenant that has the quota.")
@@ -287,24 +287,48 @@ def quota(
         float | None,
         typer.Option("--cost", metavar="DOLLARS", min=0, help="Dollars per day; 0 is no limit."),
     ] = None,
+    default: Annotated[
+        bool, typer.Option("--default", help="Drop the tenant's own limits: settings decide.")
+    ] = False,
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how much a tenant may use in a day (UTC); what is left out is as the settings say.
+    """Show or set a tenant's daily quota (UTC).
+
+    Only the limits that you name are changed. Where a tenant has none of its own, settings decide.
 
     Example: refold keys quota --tenant acme --tokens 2000000 --cost 20
     """
+    changes = default or tokens is not None or cost is not None
 
-    async def set_quota(keyring: "Keyring", _: Store) -> None:
+    async def change_quota(keyring: "Keyring", _: Store) -> tuple["Quota", "Quota"]:
         from refold.service.keys import Quota  # noqa: PLC0415 - optional
 
-        await keyring.set_quota(tenant, Quota(tokens, cost))
+        before = keyring.quota(tenant)
+        old = Quota() if default else before
+        new = Quota(old.tokens if tokens is None else tokens, old.cost if cost is None else cost)
+        if changes:
+            await keyring.set_quota(tenant, new)
+        return before, new if changes else before
 
-    _with_keyring(store, set_quota, create=True)
+    before, after = _with_keyring(store, change_quota, create=changes)
     if as_json:
-        typer.echo(json.dumps({"tenant": tenant, "tokens": tokens, "cost": cost}))
+        typer.echo(json.dumps({"tenant": tenant, "tokens": after.tokens, "cost": after.cost}))
     else:
-        typer.echo(f"Tenant {tenant} has another quota.")
+        was = f" (before: {_of_quota(before)})" if changes else ""
+        typer.echo(f"Tenant {tenant}, a day: {_of_quota(after)}{was}.")
+
+
+def _of_quota(quota: "Quota") -> str:
+    tokens, cost = quota.tokens, quota.cost
+    of_tokens = "no limit of tokens" if tokens == 0 else f"{tokens or 0:,} tokens"
+    of_cost = "no limit of cost" if cost == 0 else f"${cost or 0:,.2f}"
+    return ", ".join(
+        [
+            "tokens as in the settings" if tokens is None else of_tokens,
+            "cost as in the settings" if cost is None else of_cost,
+        ]
+    )
 
 
 @keys.command("master-key")
