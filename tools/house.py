@@ -38,8 +38,8 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 410,
     "files without testing": 377,
-    "lines": 95_500,
-    "lines without testing": 89_500,
+    "lines": 96_500,
+    "lines without testing": 90_500,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
@@ -47,7 +47,7 @@ CEILINGS: Final = {
     "import cycles": 0,
     "private imports": 1,
     "files of a request, capability": 46,
-    "files of a request, gateway": 60,
+    "files of a request, gateway": 61,
 }
 """Measure -> the most that is allowed."""
 

@@ -435,6 +435,8 @@ def _mark(entry: Entry) -> MarkItem | None:
     value = None if entry.kind == FoldCompleted.KIND else CODEC.decode(entry)
     if describe is None or isinstance(value, Unknown):
         return None
+    if isinstance(value, Note) and value.is_internal:
+        return None
     event = describe(value)
     return MarkItem(*place, event.name, event.text, event.words, event.other)
 

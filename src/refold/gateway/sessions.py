@@ -94,10 +94,12 @@ class GatewaySession:
     summary of what came before their newest answer."""
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
+    by_provider: str = ""
+    """Why the provider managed the context of the last request, if it did."""
     sent: SentForms = field(default_factory=SentForms, repr=False)
+    """What the last request was made of, to keep what the next one adds."""
     accounts: Accounts = field(default_factory=Accounts, repr=False)
     """What was billed and what sending everything would have cost, as far as it was read."""
-    """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
     # session: there is nothing to wait for, and nothing to close.

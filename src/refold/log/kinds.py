@@ -131,6 +131,11 @@ class Note(_Kind):
     text: str
     data: JsonValue = None
 
+    @property
+    def is_internal(self) -> bool:
+        """Whether it is for programs alone: people are not shown it unless they look for it."""
+        return isinstance(self.data, dict) and self.data.get("internal") is True
+
 
 @dataclass(frozen=True, slots=True)
 class FoldStarted(_Kind):

@@ -722,6 +722,15 @@ class MessageFate(Answer):
     parts: list[PartFate]
 
 
+class Context(Answer):
+    """Who decides what the model sees of the conversation."""
+
+    by: Literal["refold", "provider"]
+    reason: Text | None = Field(description="Why the provider does: what it keeps or edits.")
+    held: int = Field(description="Messages that were not sent, as the provider has them.")
+    sentence: Text | None
+
+
 class Explanation(Answer):
     """Why each part of a session is, or is not, in one request."""
 
@@ -733,6 +742,7 @@ class Explanation(Answer):
     window: Window
     account: dict[str, JsonValue] = Field(description="The tokens, by what they are for.")
     rewrite: Rewrite
+    context: Context
     request: Sent
     totals: list[Total]
     inserts: list[Insert]
