@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.coding_agents.clients import CLIENTS
 from benchmarks.coding_agents.differences import differences
 from benchmarks.coding_agents.hooked import HOOKED, report_hooked, work_hooked
+from benchmarks.coding_agents.overhead import measure_overhead, report_overhead
 from benchmarks.coding_agents.recording import shortened
 from benchmarks.coding_agents.run import Run, work
 from benchmarks.coding_agents.wrapped import report_wrapped, work_wrapped
@@ -46,6 +47,11 @@ def main() -> int:
         help="what each agent sends with and without refold wrap",
     )
     parser.add_argument(
+        "--overhead",
+        action="store_true",
+        help="what a request takes under refold wrap, beside one straight to the provider",
+    )
+    parser.add_argument(
         "--hooks",
         action="store_true",
         help="with Refold's hooks and the agent's own compaction, beside without",
@@ -67,13 +73,17 @@ def main() -> int:
     for name in names if options.wrap else ():
         folder = BUILD / "work" / f"{name}-wrapped"
         held = report_wrapped(asyncio.run(work_wrapped(CLIENTS[name], programs, folder))) and held
+    for name in names if options.overhead else ():
+        folder = BUILD / "work" / f"{name}-overhead"
+        measured = asyncio.run(measure_overhead(CLIENTS[name], programs, folder))
+        held = report_overhead(measured) and held
     for name in names if options.hooks else ():
         modes = ("none", "unread", "hooks") if name == "codex" else ("none", "hooks")
         folder = BUILD / "work" / f"{name}-hooks"
         client = CLIENTS[name]
         runs = [asyncio.run(work_hooked(client, programs, folder, mode)) for mode in modes]
         held = report_hooked(runs) and held
-    for name in () if options.wrap or options.hooks else names:
+    for name in () if options.wrap or options.overhead or options.hooks else names:
         through = worked(name, programs, small=options.small, through_gateway=True)
         alone = None
         if not options.small:

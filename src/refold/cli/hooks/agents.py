@@ -6,6 +6,7 @@ changed: Refold adds entries of its own, and takes out none but those.
 
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -33,6 +34,7 @@ _CODEX_LIMIT: Final = 4_000
 _FIRST_LINE: Final = "# >>> Hooks of Refold. `refold hooks uninstall codex` takes them out. >>>"
 _LAST_LINE: Final = "# <<< Hooks of Refold. <<<"
 _PLUGIN_LINE: Final = "// Refold's plugin for opencode"
+_PLUGIN_RECALL: Final = re.compile(r"^const RECALL = \[.*\]$", re.MULTILINE)
 
 Handler = Mapping[str, JsonValue]
 
@@ -67,7 +69,8 @@ def _shell_command(agent: str) -> str:
     return f"{shlex.join(command(agent))} 2>/dev/null || exit 0"
 
 
-def _folder(variable: str, *below: str) -> Path:
+def agent_folder(variable: str, *below: str) -> Path:
+    """The folder that a variable names, else this one of the user's home."""
     own = os.environ.get(variable, "")
     return Path(own).expanduser() if own else Path.home().joinpath(*below)
 
@@ -161,7 +164,7 @@ def _count_json(text: str) -> int:
 
 def _codex_path() -> Path:
     """The file with the user's own hooks, if there is one: Codex complains of two."""
-    folder = _folder("CODEX_HOME", ".codex")
+    folder = agent_folder("CODEX_HOME", ".codex")
     with suppress(OSError, UnicodeDecodeError):
         if MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
             return folder / "hooks.json"  # installed before the user wrote others elsewhere
@@ -279,17 +282,21 @@ def codex_reviewed() -> int:
 # opencode loads plugins from a folder.
 
 
-def _opencode_path() -> Path:
+def opencode_path() -> Path:
+    """The file of Refold's plugin."""
     own = os.environ.get("OPENCODE_CONFIG_DIR", "")
-    folder = Path(own) if own else _folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    folder = Path(own) if own else agent_folder("XDG_CONFIG_HOME", ".config") / "opencode"
     return folder / "plugins" / "refold.js"
 
 
-def _install_plugin(text: str) -> str:
+def plugin_text(text: str) -> str:
+    """The plugin of this version; of the one that is there, it keeps whether it adds recall."""
     if text.strip() and not text.startswith(_PLUGIN_LINE):
         raise InvalidInput("It is a plugin of somebody else.", "Rename it and try again.")
     template = files("refold.cli.hooks").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
-    return template.replace('["COMMAND"]', json.dumps(command("opencode")))
+    plugin = template.replace('["COMMAND"]', json.dumps(command("opencode")))
+    recall = _PLUGIN_RECALL.search(text)
+    return _PLUGIN_RECALL.sub(lambda _: recall[0], plugin) if recall else plugin
 
 
 def _uninstall_plugin(text: str) -> str:
@@ -301,7 +308,7 @@ AGENTS: Final = {
         "claude",
         "Claude Code",
         "hooks",
-        lambda: _folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
+        lambda: agent_folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json",
         partial(_install_json, "claude"),
         _uninstall_json,
         _count_json,
@@ -322,8 +329,8 @@ AGENTS: Final = {
         "opencode",
         "opencode",
         "a plugin",
-        _opencode_path,
-        _install_plugin,
+        opencode_path,
+        plugin_text,
         _uninstall_plugin,
         lambda text: int(text.startswith(_PLUGIN_LINE)),
         "opencode loads it when it starts.",
