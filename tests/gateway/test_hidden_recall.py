@@ -260,13 +260,13 @@ async def test_thirty_turns_with_official_clients_stay_whole(world, path, stream
     assert sum(client.usage) == 10 * len(here.upstream.got)
 
 
-def cached_share(path, bodies):
-    """How much of what was sent a provider has in its cache.
+def cached_sizes(path, bodies):
+    """Of each request, how much of it a provider has in its cache, and its size.
 
     OpenAI caches each beginning that it has seen. Anthropic caches up to the marks, and looks
     for that up to 20 blocks before a mark.
     """
-    written, cached, total = set(), 0, 0
+    written, sizes = set(), []
     for body in bodies:
         digest, size = sha256(), 0
         prefixes, marks = [], []
@@ -277,10 +277,15 @@ def cached_share(path, bodies):
                 marks.append(len(prefixes))
             prefixes.append((digest.hexdigest(), size))
         near = {place for mark in marks for place in range(max(0, mark - 20), mark + 1)}
-        cached += max((prefixes[n][1] for n in near if prefixes[n][0] in written), default=0)
-        total += size
+        cached = max((prefixes[n][1] for n in near if prefixes[n][0] in written), default=0)
+        sizes.append((cached, size))
         written |= {prefixes[mark][0] for mark in marks}
-    return cached / total
+    return sizes
+
+
+def cached_share(path, bodies):
+    cached, sizes = zip(*cached_sizes(path, bodies), strict=True)
+    return sum(cached) / sum(sizes)
 
 
 def pieces_of(body):
@@ -308,6 +313,28 @@ async def test_the_provider_caches_as_much_as_with_tools_of_the_client(
     record_property("cached", [round(share, 4) for share in shares])
     print(path, stream, shares)
     assert shares[0] > shares[1] - 0.01
+
+
+async def test_long_rounds_leave_the_providers_cache_whole(world):
+    def reply(got):
+        turn, results = newest(got.body)
+        if results < 20 and turn == 1:  # five rounds of four calls each
+            calls = [
+                Call(f"toolu_{results + nth:04d}_hidden", "recall_search", {"query": "lantern"})
+                for nth in range(4)
+            ]
+            return Reply("I look.", tuple(calls), thought="Where is it?")
+        return Reply(f"Answer {turn}.")
+
+    here = world(reply, recall=True, checker=RequestChecker())
+    await converse(here, MESSAGES, stream=False, turns=4)
+    bodies = [got.body for got in here.upstream.got]
+    assert len(bodies) == 4 + 5
+    assert here.upstream.checker.faults == []
+    marks = [got.raw.count(b"cache_control") for got in here.upstream.got]
+    assert marks == [1] * len(bodies)  # no more than the client has
+    cached, size = cached_sizes(MESSAGES, bodies)[-2]  # the first after these rounds
+    assert cached > 0.9 * size
 
 
 @pytest.mark.parametrize("path", PATHS)
