@@ -45,6 +45,7 @@ from refold.testing.upstream import (  # noqa: E402 - as above
 
 PICTURE: Final = ROOT / "docs" / "pictures" / "wrap-claude.svg"
 COLUMNS, ROWS = 92, 26
+SMALLER: Final = (70, 20)
 NOTES: Final = 14
 WINDOW: Final = 52_000
 QUESTION: Final = "On which shelf does parcel 41 stand?"
@@ -88,7 +89,11 @@ class Model:
         time.sleep(0.3)  # else nobody could follow it
         path = f"notes/{self.read:02d}.md"
         self.read += 1
-        return Reply("", (Call(identity, "Bash", {"command": f"cat {path}", "description": f"Read {path}"}),), usage)
+        return Reply(
+            "",
+            (Call(identity, "Bash", {"command": f"cat {path}", "description": f"Read {path}"}),),
+            usage,
+        )
 
     @contextmanager
     def at_work(self) -> Generator[str]:
@@ -162,7 +167,10 @@ def prepare(home: Path, project: Path) -> None:
     """The files of a person who has used Claude Code before, and a project."""
     (project / "notes").mkdir(parents=True)
     for nth in range(NOTES):
-        lines = [f"parcel {nth * 90 + row} stands on shelf {10_000 + nth * 431 + row * 37 % 971}" for row in range(150)]
+        lines = [
+            f"parcel {nth * 90 + row} stands on shelf {10_000 + nth * 431 + row * 37 % 971}"
+            for row in range(150)
+        ]
         if nth == 0:
             lines[41] = f"parcel 41 stands on {SHELF}"
         (project / "notes" / f"{nth:02d}.md").write_text("\n".join(lines) + "\n")
@@ -207,12 +215,12 @@ def play(terminal: Terminal, camera: Camera) -> None:
     camera.until(DONE)
     terminal.wait_until_still()
 
-    terminal.resize(70, 20)
+    terminal.resize(*SMALLER)
     terminal.wait_for(DONE)
     widest = max(map(len, terminal.screen().splitlines()))
     terminal.resize(COLUMNS, ROWS)
     terminal.wait_until_still()
-    if widest > 70:
+    if widest > SMALLER[0]:
         raise SystemExit(f"The agent did not learn the new size: {widest} columns.")
 
     terminal.press("C-z")
@@ -262,7 +270,7 @@ def draw(frames: Sequence[tuple[float, Screen]]) -> str:
             name = "" if whole else f"f{first}t{last}"
             if not whole:
                 begin = 100 * starts[first] / length
-                end = 100.0 if ends else 100 * starts[last] / length
+                end = 0.0 if ends else 100 * starts[last] / length
                 rules[name] = _rule(name, begin, end)
             hidden = "" if ends else ' visibility="hidden"'
             style = f' style="animation:{name} {length:.1f}s step-end infinite"' if name else ""
@@ -271,8 +279,10 @@ def draw(frames: Sequence[tuple[float, Screen]]) -> str:
     ground, ink = LOOK.background_color.hex, LOOK.foreground_color.hex
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-            'role="img" aria-label="A terminal in which refold wrap runs Claude Code">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+                'role="img" aria-label="A terminal in which refold wrap runs Claude Code">'
+            ),
             f"<style>text{{font:{_SIZE}px {_FONTS};fill:{ink};white-space:pre}}",
             "@media(prefers-reduced-motion:reduce){g{animation:none!important}}",
             *rules.values(),
@@ -286,8 +296,9 @@ def draw(frames: Sequence[tuple[float, Screen]]) -> str:
 
 
 def _rule(name: str, begin: float, end: float) -> str:
-    before = "0%{visibility:hidden}" if begin > 0 else ""
-    after = f"{end:.2f}%{{visibility:hidden}}" if end < 100 else ""
+    """Shown from a percentage of the time to another; 0 is the end."""
+    before = "0%{visibility:hidden}" if begin else ""
+    after = f"{end:.2f}%{{visibility:hidden}}" if end else ""
     return f"@keyframes {name}{{{before}{begin:.2f}%{{visibility:visible}}{after}}}"
 
 
@@ -315,7 +326,7 @@ def _cells(line: str, row: int, console: Console) -> Iterator[str]:
             looks += [' opacity=".6"'] if style and style.dim else []
             yield (
                 f'<text x="{left:.1f}" y="{top + _SIZE}" textLength="{width * _WIDE:.1f}"'
-                f'{"".join(looks)}>{escape(text)}</text>'
+                f"{''.join(looks)}>{escape(text)}</text>"
             )
 
 
@@ -333,9 +344,14 @@ def main() -> None:
         folder = Path(made)
         path = f"{programs}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
         given: dict[str, Any] = {
-            **{"PS1": "$ ", "REFOLD_STORE": "", "PATH": path, "IS_SANDBOX": "1"},
-            **{"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "sk-nobody"},
-            **{"ANTHROPIC_MODEL": "claude-sonnet-4-5", "DISABLE_AUTOUPDATER": "1"},
+            "PS1": "$ ",
+            "REFOLD_STORE": "",
+            "PATH": path,
+            "IS_SANDBOX": "1",
+            "ANTHROPIC_BASE_URL": address,
+            "ANTHROPIC_API_KEY": "sk-nobody",
+            "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+            "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
         with closing(Terminal(folder, given)) as terminal:

@@ -63,12 +63,7 @@ def main() -> int:
         parser.error(f"no such agent: {', '.join(sorted(unknown))}")
     programs = install([CLIENTS[name].package for name in names])
     if options.differences:
-        for name in names:
-            folder = BUILD / "work" / f"{name}-differences"
-            print(f"\n{name}")
-            for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
-                print(f"  {line}")
-        return 0
+        return print_differences(names, programs)
     held = True
     for name in names if options.wrap else ():
         folder = BUILD / "work" / f"{name}-wrapped"
@@ -94,6 +89,16 @@ def main() -> int:
             file = options.record / f"{name}.json"
             file.write_text(json.dumps(shortened(through), indent=1) + "\n", encoding="utf-8")
     return 0 if held else 1
+
+
+def print_differences(names: Sequence[str], programs: Path) -> int:
+    """Print what each agent sends with and without `refold wrap`."""
+    for name in names:
+        folder = BUILD / "work" / f"{name}-differences"
+        print(f"\n{name}")
+        for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
+            print(f"  {line}")
+    return 0
 
 
 def worked(name: str, programs: Path, *, small: bool, through_gateway: bool) -> Run:

@@ -88,9 +88,7 @@ async def _record(client: Client, programs: Path, folder: Path) -> list[Recorded
     return recorded
 
 
-async def _replay(
-    client: Client, recorded: list[Recorded], folder: Path, result: Overhead
-) -> None:
+async def _replay(client: Client, recorded: list[Recorded], folder: Path, result: Overhead) -> None:
     settings = folder / "refold"
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text(
@@ -98,7 +96,7 @@ async def _replay(
     )
     answer: list[tuple[bytes, ...]] = [()]
 
-    async def provider(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has it
+    async def provider(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has it
         while (await receive()).get("more_body"):
             pass
         headers = [(b"content-type", b"text/event-stream")]
@@ -163,4 +161,3 @@ def report_overhead(result: Overhead) -> bool:
     if result.failed:
         print(f"  FAILED: {result.failed} requests")
     return not result.failed
-

@@ -102,7 +102,9 @@ async def _serve(
             await log.info(session)
         recent = partial(_recent, log, folder)
         # The hooks bring a turn into the log when it has ended: its calls are not there yet.
-        conversations = Conversations(log, recent, tries=1) if folder else Conversations(log, recent)
+        conversations = (
+            Conversations(log, recent, tries=1) if folder else Conversations(log, recent)
+        )
 
         async def session_of(call: ToolCall) -> str | None:
             return session or await conversations.calling(call)

@@ -252,9 +252,7 @@ def _offer_recall(agent: HookedAgent, *, recall: bool | None, yes: bool) -> None
         typer.echo("Installed. Its tools are there when the agent starts the next time.")
 
 
-def _install(
-    agent: HookedAgent, file: _File, *, yes: bool, optional: bool = False
-) -> bool:
+def _install(agent: HookedAgent, file: _File, *, yes: bool, optional: bool = False) -> bool:
     """Add what an agent is to have, if the user agrees; whether anything was changed.
 
     Where it is not optional, the command ends if the user does not want it.

@@ -76,7 +76,9 @@ def with_member(text: str, path: Sequence[str], value: object) -> str:
         rest.pop(0)
     where = [*path[: len(path) - len(rest)]]
     if not isinstance(node.value, dict) or inner is not None:
-        raise InvalidInput(f"{'.'.join(where) or 'The file'} does not hold what it should.", _CHANGED)
+        raise InvalidInput(
+            f"{'.'.join(where) or 'The file'} does not hold what it should.", _CHANGED
+        )
     for name in reversed(rest[1:]):
         value = {name: value}
     expected = _plain(root)
