@@ -311,7 +311,6 @@ async def test_the_provider_caches_as_much_as_with_tools_of_the_client(
         cached_share(path, [got.body for got in each.upstream.got]) for each in (hidden, shown)
     ]
     record_property("cached", [round(share, 4) for share in shares])
-    print(path, stream, shares)
     assert shares[0] > shares[1] - 0.01
 
 

@@ -57,6 +57,8 @@ class HookedAgent:
     """How many hooks of Refold it has."""
     note: str = ""
     """What the user must do so that they run."""
+    shown: Callable[[str], str] = str
+    """What is shown of the text, when the user is asked about a change."""
 
 
 def command(agent: str) -> list[str]:

@@ -261,7 +261,7 @@ def _install(agent: HookedAgent, file: _File, *, yes: bool, optional: bool = Fal
     after = _edited(file, agent.install)
     if after == before:
         return False
-    if not _agrees(file.path, before, after, yes=yes):
+    if not _agrees(file.path, agent.shown(before), agent.shown(after), yes=yes):
         if optional:
             return False
         raise typer.Exit(1)
@@ -287,7 +287,7 @@ def _uninstall(agent: HookedAgent, file: _File, *, yes: bool) -> None:
     if memory and memory.sha256 == _digest(before) and memory.backup:
         with suppress(OSError, UnicodeDecodeError):
             after = Path(memory.backup).read_bytes().decode()
-    if not _agrees(file.path, before, after, yes=yes):
+    if not _agrees(file.path, agent.shown(before), agent.shown(after), yes=yes):
         raise typer.Exit(1)
     if (now := _File.of(agent)) != file:  # as above
         file, after = now, _edited(now, agent.uninstall)
@@ -315,10 +315,8 @@ def _has_terminal() -> bool:
 def _agrees(path: Path, before: str, after: str, *, yes: bool) -> bool:
     """Show the change; whether the user wants it."""
     name = _short(path)
-    # What stands beside a server may be another one's key.
-    context = 0 if path.name == ".claude.json" else 2
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), name, name, lineterm="", n=context
+        before.splitlines(), after.splitlines(), name, name, lineterm="", n=2
     )
     typer.echo("\n".join(lines))
     if yes:

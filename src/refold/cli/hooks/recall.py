@@ -73,6 +73,12 @@ def _uninstall_claude(text: str) -> str:
     return text if len(servers) > 1 else without(text, ["mcpServers"])
 
 
+def _shown_of_claude(text: str) -> str:
+    """Refold's server alone: other servers have keys, and so has the rest of the file."""
+    server = _claude_servers(text).get(SERVER)
+    return json.dumps({"mcpServers": {SERVER: server}}, indent=2) if server else "{}"
+
+
 # Codex has them in its settings.
 
 
@@ -159,6 +165,7 @@ def recall_servers() -> dict[str, HookedAgent]:
             _install_claude,
             _uninstall_claude,
             lambda text: int(SERVER in _claude_servers(text)),
+            shown=_shown_of_claude,
         ),
         "codex": HookedAgent(
             "codex-recall",
