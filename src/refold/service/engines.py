@@ -12,7 +12,7 @@ from typing import Final
 
 from refold.engine import Engine, LocalEngine
 from refold.errors import RefoldError
-from refold.fold.compactor import AUTO, Write, from_the_log, is_extractive
+from refold.fold.compactor import AUTO, Write, from_the_log, is_extractive, read_context
 from refold.fold.job import Job, Make, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
@@ -149,9 +149,9 @@ def fold_maker(settings: Settings, upstreams: Upstreams, spending: Spending = FR
 
     def write_for(tenant: str) -> Write:
         async def write(material: Material, job: Job, steps: Steps) -> Summary:
-            if is_extractive(job):
+            if is_extractive(job) and read_context(job.context).values.breadcrumb:
                 return await from_the_log(material, job, steps)
-            # Pydantic AI takes most of a second to import: as long as no model writes, nobody waits.
+            # Pydantic AI takes most of a second to import, which is for models alone.
             await asyncio.to_thread(import_module, _SUMMARIZERS)
             return await by_models()(tenant)(material, job, steps)
 
