@@ -53,9 +53,9 @@ def _claude_server() -> dict[str, JsonValue]:
 
 
 def _claude_servers(text: str) -> dict[str, JsonValue]:
-    value: Any = parse(text).plain() if text.strip() else {}
+    value = cast("JsonValue", parse(text).plain()) if text.strip() else {}
     servers = value.get("mcpServers") if isinstance(value, dict) else None
-    return cast("dict[str, JsonValue]", servers) if isinstance(servers, dict) else {}
+    return servers if isinstance(servers, dict) else {}
 
 
 def _install_claude(text: str) -> str:
