@@ -38,8 +38,8 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 410,
     "files without testing": 377,
-    "lines": 95_500,
-    "lines without testing": 89_500,
+    "lines": 96_000,
+    "lines without testing": 90_000,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,

@@ -20,8 +20,8 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
+from refold.cli.hooks import HOOK_MODULE
 from refold.cli.hooks.json_text import parse, with_item, without
-from refold.cli.hooks.run import MODULE
 from refold.errors import InvalidInput
 
 _EVENTS: Final = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
@@ -63,7 +63,7 @@ class HookedAgent:
 
 def command(agent: str) -> list[str]:
     """What an agent runs: this Python, so that no virtual environment need be active."""
-    return [sys.executable, "-P", "-m", MODULE, agent]
+    return [sys.executable, "-P", "-m", HOOK_MODULE, agent]
 
 
 def _shell_command(agent: str) -> str:
@@ -100,7 +100,7 @@ def _groups(agent: str) -> Iterator[tuple[str, dict[str, JsonValue]]]:
 
 def _is_ours(handler: JsonValue) -> bool:
     text = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(text, str) and f"-m {MODULE} " in text
+    return isinstance(text, str) and f"-m {HOOK_MODULE} " in text
 
 
 def _handlers(hooks: JsonValue) -> Iterator[tuple[str, int, int, Handler]]:
@@ -168,7 +168,7 @@ def _codex_path() -> Path:
     """The file with the user's own hooks, if there is one: Codex complains of two."""
     folder = agent_folder("CODEX_HOME", ".codex")
     with suppress(OSError, UnicodeDecodeError):
-        if MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
+        if HOOK_MODULE in (folder / "hooks.json").read_text(encoding="utf-8"):
             return folder / "hooks.json"  # installed before the user wrote others elsewhere
     try:
         config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
@@ -226,7 +226,7 @@ def _uninstall_codex(text: str) -> str:
     if _toml(rest) != _without_ours(_toml(text)):
         raise InvalidInput(
             "The lines of Refold in it were changed, or others stand between them.",
-            f"Take out the tables with {MODULE!r} by hand.",
+            f"Take out the tables with {HOOK_MODULE!r} by hand.",
         )
     return rest
 
