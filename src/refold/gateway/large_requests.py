@@ -68,6 +68,8 @@ class UnloggedAnswer(NamedTuple):
     is_response: bool
     usage: Usage | None = None
     note: str = ""
+    key: str = ""
+    """The id of the key that the request came with."""
 
 
 class LoggedAnswer(NamedTuple):

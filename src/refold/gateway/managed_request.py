@@ -328,7 +328,8 @@ class ManagedRequest:
         self._charge_for(answer.usage, sum(map(len, answer.payloads)))
         self._rounds.append(answer)
         async with self._lease.opened.turn:
-            await session.answer(*answer.payloads, usage=answer.usage)
+            key = self._incoming.key or None
+            await session.answer(*answer.payloads, usage=answer.usage, key=key)
             await session.say(*await recall.run(session.name, calls))
 
     def _merged(self, content: bytes) -> bytes:
@@ -487,7 +488,7 @@ class ManagedRequest:
         assert self._context.large is not None  # noqa: S101 - the answer is large
         unlogged = UnloggedAnswer(
             *(incoming.tenant, incoming.dialect.path, lease.session.name, incoming.chain.tip),
-            *(lease.tip, pieces, is_response, usage, note),
+            *(lease.tip, pieces, is_response, usage, note, incoming.key),
         )
         try:
             logged = await self._context.large.log_answer(unlogged)
@@ -543,7 +544,11 @@ class ManagedRequest:
         async with opened.turn:
             with self._lending():  # some profiles fold after the turn
                 appended = await lease.session.answer(
-                    *answer.payloads, usage=answer.usage, note=note, mark=mark
+                    *answer.payloads,
+                    usage=answer.usage,
+                    note=note,
+                    mark=mark,
+                    key=self._incoming.key or None,
                 )
         self._outcome.session = lease.session.name
         self._context.resolver.remember_answer(

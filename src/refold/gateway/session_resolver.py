@@ -162,7 +162,8 @@ class SessionResolver:
         async def append(name: str) -> LoggedAnswer:
             async with self._sessions.lease(unlogged.tenant, name) as leased, leased.turn:
                 await leased.session.catch_up()
-                await leased.session.answer(*payloads, usage=usage, note=note, mark=mark)
+                key = unlogged.key or None
+                await leased.session.answer(*payloads, usage=usage, note=note, mark=mark, key=key)
             return LoggedAnswer(name, usage, sum(map(len, payloads)))
 
         try:

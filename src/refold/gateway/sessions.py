@@ -26,7 +26,7 @@ from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
-from refold.session.receipt import Accounts
+from refold.models.accounts import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:

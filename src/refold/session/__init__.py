@@ -12,7 +12,8 @@ from refold.models.experience import Setup
 from refold.session.compaction import Compacted
 from refold.session.events import AnyEvent, event_from_json
 from refold.session.explain import Filled, Forecast
-from refold.session.receipt import Receipt, receipt_of
+from refold.models.accounts import receipt_of
+from refold.models.receipt import Receipt
 from refold.session.session import Session
 from refold.view import Truncation, UsageInfo
 

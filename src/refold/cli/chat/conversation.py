@@ -52,7 +52,7 @@ from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
 from refold.session import AnyEvent, Compacted, Filled, Receipt, Session
 from refold.session.permissions import GuardedCall, UserWords
-from refold.session.receipt import Accounts
+from refold.models.accounts import Accounts
 from refold.session.retention import announce
 from refold.settings import Settings
 from refold.stores import SqliteStore

@@ -1,0 +1,149 @@
+"""The totals in their tables: what an append books, totals by day, and counting again.
+
+An append goes to the server as one call, so what it books is worked out before, by the accounts as
+this process knows them. The server compares their version, and appends nothing if it is another.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from refold.log.entry import Entry, Span, spans_of
+from refold.log.kinds import Requested
+from refold.log.protocol import Total, Totals
+from refold.models.accounts import Line
+from refold.stores.postgres.connection import Reading, Row, Values, Writing
+from refold.stores.postgres.read import (
+    Database,
+    Name,
+    SessionRow,
+    find_session,
+    packed,
+    read,
+    unpacked,
+)
+from refold.stores.sql import statements
+from refold.stores.totals import AGAIN, Basis, Booking, answered, book
+
+SQL = statements("refold.stores.postgres", "sql/totals.sql")
+_MAX_SENT: Final = 16
+
+
+class KnownAccounts(NamedTuple):
+    """How the accounts of a session stood when this process read or wrote them last."""
+
+    key: int
+    version: int
+    """0: there was nothing to count so far."""
+    state: bytes | None
+    sent: Mapping[int, int]
+    """When the newest requests were sent, by their records."""
+
+    def booking(self, entries: Sequence[Entry]) -> Booking | None:
+        """What new entries change; None if nothing."""
+        if self.state is None:
+            return AGAIN
+        booking = book(self.state, entries, self.sent)
+        return booking if booking.lines or booking.state != self.state else None
+
+    def values(self, booking: Booking) -> Values:
+        return (self.version, booking.state, *_columns(booking.lines))
+
+    def after(self, key: int, booking: Booking | None, entries: Iterable[Entry]) -> "KnownAccounts":
+        """The accounts after an append of these entries."""
+        new = {entry.seq: entry.at for entry in entries if entry.kind == Requested.KIND}
+        sent = dict([*self.sent.items(), *new.items()][-_MAX_SENT:])
+        if booking is None:
+            return KnownAccounts(key, self.version, self.state, sent)
+        return KnownAccounts(key, self.version + 1, booking.state, sent)
+
+
+NEW: Final = KnownAccounts(0, 0, b"", {})
+"""Those of a session that is begun."""
+
+
+async def accounts_of(
+    store: Database, name: Name, row: SessionRow, entries: Sequence[Entry]
+) -> KnownAccounts:
+    """The accounts of a session, read if this process does not know them or when it was asked."""
+    known, requests = store.cache.accounts(name, row.key), answered(entries)
+    if known is not None and known.sent.keys() >= {*requests}:
+        return known
+
+    async def look(tx: Reading) -> KnownAccounts:
+        found = await tx.first(SQL["accounts"], (tx.tenant, row.key))
+        version, state = found or (0, b"")
+        spans = spans_of(requests)
+        records = await read(tx, row, spans, is_whole=False) if spans else []
+        sent = {each.seq: each.at for each in records if each.kind == Requested.KIND}
+        return KnownAccounts(row.key, version, state, sent)
+
+    return await store.read(name[0], look)
+
+
+async def count_later(tx: Writing, keys: Collection[int]) -> None:
+    """Note that what the totals of these sessions rest on has changed."""
+    await tx.run(SQL["count_later"], (tx.tenant, sorted(keys)))
+
+
+async def begin_uncounted(tx: Writing, key: int) -> None:
+    await tx.run(SQL["add_uncounted"], (tx.tenant, key))
+
+
+async def drop_totals(tx: Writing, session: str, key: int) -> None:
+    """Drop the totals of a session that is forgotten; its forks share with nobody from now on."""
+    await tx.run(SQL["drop_state"], (tx.tenant, key))
+    await tx.run(SQL["drop_lines"], (tx.tenant, key))
+    await tx.run(SQL["count_forks_later"], (tx.tenant, session))
+
+
+async def count_all_later(tx: Writing) -> None:
+    await tx.run(SQL["count_all_later"], (tx.tenant,))
+
+
+async def totals(tx: Reading, first: int, last: int) -> Totals:
+    values = (tx.tenant, first, last)
+    rows = tuple(map(_total, await tx.all(SQL["by_day"], values)))
+    [(sessions,)] = await tx.all(SQL["sessions"], values)
+    return Totals(rows, sessions, await uncounted_sessions(tx))
+
+
+async def dearest(tx: Reading, first: int, last: int, limit: int) -> list[Total]:
+    return [*map(_total, await tx.all(SQL["dearest"], (tx.tenant, first, last, limit)))]
+
+
+async def uncounted_sessions(tx: Reading) -> int:
+    [(number,)] = await tx.all(SQL["uncounted"], (tx.tenant,))
+    return number
+
+
+async def some_uncounted(tx: Reading, limit: int) -> list[str]:
+    return [name for (name,) in await tx.all(SQL["some_uncounted"], (tx.tenant, limit))]
+
+
+async def count_basis(tx: Reading, session: str) -> Basis | None:
+    row = await find_session(tx, session)
+    return None if row is None else (row.key, row.revision, row.state.head)
+
+
+async def put_count(tx: Writing, session: str, basis: Basis, booking: Booking) -> bool:
+    if await tx.first(SQL["hold"], (tx.tenant, session)) != basis:
+        return False
+    key = basis[0]
+    await tx.run(SQL["drop_lines"], (tx.tenant, key))
+    await tx.run(SQL["put_state"], (tx.tenant, key, booking.state))
+    await tx.run(SQL["add_lines"], (tx.tenant, key, *_columns(booking.lines)))
+    return True
+
+
+def _columns(lines: Sequence[Line]) -> Values:
+    return (
+        [line.day for line in lines],
+        [packed(line.model) for line in lines],
+        [packed(line.key) for line in lines],
+        [float(value) for line in lines for value in line.receipt.sums],
+    )
+
+
+def _total(row: Row) -> Total:
+    day, model, key, session, *sums = row
+    return Total(day, unpacked(model), unpacked(key), session, tuple(sums))
