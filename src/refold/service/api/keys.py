@@ -10,11 +10,12 @@ from refold.log.entry import LONGEST_NAME
 from refold.memory.board import is_internal
 from refold.models.receipt import Receipt
 from refold.service.api import schemas
-from refold.service.api.costs import Period, costs_in, tenants_of, usage_of
+from refold.service.api.costs import tenants_of
 from refold.service.api.routing import Admin, Operator, Route, ServiceDep
 from refold.service.api.schemas import Days, NewKey, NewQuota, Rotation, UpstreamKey
 from refold.service.keys import Quota, check_tenant
 from refold.service.service import Service
+from refold.session.costs import Period, costs_in, usage_of
 
 router = APIRouter(tags=["keys"], route_class=Route)
 MAX_KEYS: Final = 1_000
