@@ -41,10 +41,6 @@ FROM (
 -- name: accounts
 SELECT version, state FROM refold.accounts WHERE tenant = $1 AND session = $2
 
--- name: sent
-SELECT seq, at FROM refold.entries
-WHERE tenant = $1 AND session = $2 AND seq = ANY ($3::bigint[]) AND kind = 'request'
-
 -- name: count_later
 UPDATE refold.accounts SET version = version + 1, state = NULL
 WHERE tenant = $1 AND session = ANY ($2::bigint[])
@@ -79,9 +75,6 @@ SELECT refold.add_lines($1, $2, $3, $4, $5, $6)
 
 -- name: hold
 SELECT key, revision, head FROM refold.sessions WHERE tenant = $1 AND session = $2 FOR UPDATE
-
--- name: basis
-SELECT key, revision, head FROM refold.sessions WHERE tenant = $1 AND session = $2
 
 -- name: by_day
 SELECT day, model, key, '',

@@ -23,9 +23,6 @@ DELETE FROM accounts WHERE session = ?
 -- name: drop_lines
 DELETE FROM totals WHERE session = ?
 
--- name: sent
-SELECT at FROM entries WHERE place = ? AND kind = 'request'
-
 -- name: add_line
 INSERT INTO totals (
     tenant, day, session, model, key, requests, folds, input, output, cache_read, cache_write,
