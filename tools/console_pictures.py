@@ -113,8 +113,14 @@ async def paid(log: Log) -> None:
     author = Author()
     await log.append("tiny-fixes", [author.draft(Opened("openai-chat", "balanced"))], expected=0)
     fold, span = uuid4(), (Span(1, 1),)
-    step = FoldStepped(fold, "summary", {}, {"usage": {"input": 9_000, "output": 900}, "cost": 0.04})
-    values = (FoldStarted(fold, span, "manual"), step, FoldCompleted(fold, span, {"text": "Short."}))
+    step = FoldStepped(
+        fold, "summary", {}, {"usage": {"input": 9_000, "output": 900}, "cost": 0.04}
+    )
+    values = (
+        FoldStarted(fold, span, "manual"),
+        step,
+        FoldCompleted(fold, span, {"text": "Short."}),
+    )
     await log.append("tiny-fixes", [author.draft(each) for each in values], expected=None)
     await log.append("tiny-fixes", [*_requests(author, random, 3, gain=0.9)], expected=None)
 
@@ -135,8 +141,8 @@ def _requests(author: Author, random: Random, count: int, gain: float = 2.6) -> 
         usage: JsonValue = {"input": sent, "output": 400, "cache_read": read, "cache_write": 0}
         cost = ((sent - read) * price + read * price / 10 + 400 * 5 * price) / 1_000_000
         basis: JsonValue = {
-            **{"model": model, "whole": whole, "before": max(0, whole - 1_500) if nth else 0},
-            **{"counted": sent, "limit": 190_000, "prices": prices, "added": 300},
+            "model": model, "whole": whole, "before": max(0, whole - 1_500) if nth else 0,
+            "counted": sent, "limit": 190_000, "prices": prices, "added": 300,
         }
         yield author.draft(Used(0, usage, cost, None, basis))
 

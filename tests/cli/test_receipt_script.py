@@ -40,8 +40,8 @@ from refold.log import (
     import_session,
 )
 from refold.models import ModelSettings
-from refold.models.catalog import Prices, Usage, cost_of
 from refold.models.accounts import receipt_of
+from refold.models.catalog import Prices, Usage, cost_of
 from refold.models.receipt import Basis
 from refold.stores import MemoryStore
 from refold.testing.upstream import Call, Reply

@@ -89,7 +89,9 @@ async def test_the_operator_sees_what_each_tenant_paid(service):
 async def test_what_became_dearer_and_why(service):
     log, author, fold = service.store.log("acme"), Author(), "0" * 32
     await paid(service, "acme", "cheap", {"tokens": 1_000})
-    await paid(service, "acme", "dear", {"tokens": 1_000, "whole": 100, "read_back": 20, "added": 30})
+    await paid(
+        service, "acme", "dear", {"tokens": 1_000, "whole": 100, "read_back": 20, "added": 30}
+    )
     spent = {"usage": {"input": 70, "output": 5}, "cost": 0.5}
     steps = (
         FoldStarted(fold, (Span(1, 1),), "manual"),

@@ -17,8 +17,8 @@ from refold.log import (
     Used,
 )
 from refold.log.entry import Span, placed
-from refold.models.catalog import Prices, Usage, cost_of
 from refold.models.accounts import Accounts
+from refold.models.catalog import Prices, Usage, cost_of
 from refold.models.receipt import Basis
 
 PRICES = Prices(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)

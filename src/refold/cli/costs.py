@@ -25,7 +25,8 @@ _NAMELESS: Final = {"model": "not recorded", "key": "none", "day": ""}
 def costs(
     *,
     days: Annotated[
-        int, typer.Option(metavar="N", min=1, max=3_650, help="How many days, today included (UTC).")
+        int,
+        typer.Option(metavar="N", min=1, max=3_650, help="How many days, today included (UTC)."),
     ] = 7,
     by: Annotated[By, typer.Option(help="What each line is about.")] = "day",
     as_json: JsonOption = False,
@@ -57,7 +58,10 @@ async def _read(days: int, address: str, tenant: str) -> Costs:
 
 
 def _lines(found: Costs, rows: dict[str, Receipt], by: By, days: int) -> Iterator[Line]:
-    requests, sessions = counted(found.total.requests, "request"), counted(found.sessions, "session")
+    requests, sessions = (
+        counted(found.total.requests, "request"),
+        counted(found.sessions, "session"),
+    )
     span = "Today" if days == 1 else f"The last {days} days"
     yield [Piece(f"{span}: {requests} in {sessions}", "strong")]
     yield []
@@ -88,7 +92,9 @@ def _figures(receipt: Receipt) -> str:
         _dollars(-receipt.debt),
     )
     sizes = _WIDTHS.values()
-    return "".join(padded(each, size, right=True) for each, size in zip(figures, sizes, strict=True))
+    return "".join(
+        padded(each, size, right=True) for each, size in zip(figures, sizes, strict=True)
+    )
 
 
 def _dollars(amount: float) -> str:

@@ -1,4 +1,4 @@
-"""Money: what was paid by day, model, key and tenant, beside sending everything; what became dearer.
+"""Money: what was paid, by whom, beside sending everything, and what became dearer.
 
 The figures are those of the API's `/costs`: daily totals that each append keeps.
 """
@@ -95,9 +95,7 @@ def chart(days: dict[str, Receipt]) -> Chart:
         for nth, (day, receipt) in enumerate(days.items())
     ]
     amounts = [nth * most / _LINES for nth in range(_LINES + 1)]
-    return Chart(
-        bars, [Tick(y(each), dollars(each)) for each in amounts], bottom, bottom + BOTTOM
-    )
+    return Chart(bars, [Tick(y(each), dollars(each)) for each in amounts], bottom, bottom + BOTTOM)
 
 
 def _rounded(amount: float) -> float:
@@ -105,7 +103,9 @@ def _rounded(amount: float) -> float:
     power = 0.0001
     while amount > power * 10:
         power *= 10
-    return next(step * power for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * power >= amount)
+    return next(
+        step * power for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * power >= amount
+    )
 
 
 def instead(receipt: Receipt) -> float:
@@ -126,7 +126,9 @@ def costs_of_refold(total: Receipt) -> list[Cost]:
             f"{total.rereads:,} requests that only read back what is folded",
         ),
         Cost("Added tools", total.added_cost, "the definitions of the recall tools"),
-        Cost("Cache misses", total.misses_cost, f"{total.misses:,} requests, not because of Refold"),
+        Cost(
+            "Cache misses", total.misses_cost, f"{total.misses:,} requests, not because of Refold"
+        ),
     )
     return [each for each in found if each.dollars > 0]
 

@@ -12,7 +12,7 @@ made of what the log recorded with each request, and of nothing else.
 
 import json
 from bisect import bisect
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field, replace
 from math import isfinite

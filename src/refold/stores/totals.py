@@ -100,7 +100,7 @@ class Countable(Log, Protocol):
 
 
 async def count_again(log: Countable, limit: int) -> None:
-    """Count sessions again that must be; one that is written all the time waits for another call."""
+    """Count sessions that must be; one that is written all the time waits for another call."""
     for session in await log.uncounted(limit):
         for _ in range(_MAX_TRIES):
             basis = await log.count_basis(session)

@@ -59,7 +59,9 @@ async def tenant_costs(
 
 
 @router.get("/costs/tenants", summary="See what all tenants paid and saved")
-async def costs_of_tenants(_: Operator, service: ServiceDep, days: Days = 30) -> schemas.TenantCosts:
+async def costs_of_tenants(
+    _: Operator, service: ServiceDep, days: Days = 30
+) -> schemas.TenantCosts:
     """The tenant that paid most comes first. Only for admins of the tenant `default`."""
     found, complete = await costs_by_tenant(service, Period.of(days))
     total = reduce(Receipt.plus, found.values(), Receipt())

@@ -22,6 +22,7 @@ from refold.log import (
     Span,
     Used,
 )
+from refold.models.accounts import LIFETIME, receipt_of
 from refold.models.catalog import Overrides, Usage, cost_of, facts_of
 from refold.recall.text import rebuilt
 from refold.service.api import schemas
@@ -29,7 +30,6 @@ from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, Ses
 from refold.service.api.schemas import After, Lifetime, Limit, Seq
 from refold.service.api.sessions import json_list, read_page, with_raw
 from refold.session.explain import explain_past
-from refold.models.accounts import LIFETIME, receipt_of
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)

@@ -7,7 +7,7 @@ this process knows them. The server compares their version, and appends nothing 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from refold.log.entry import Entry, Span, spans_of
+from refold.log.entry import Entry, spans_of
 from refold.log.kinds import Requested
 from refold.log.protocol import Total, Totals
 from refold.models.accounts import Line

@@ -35,7 +35,12 @@ _STEPS = 12
 
 
 def usage(
-    request: int, tokens: int = 1_000, *, model: str = "m", key: str | None = None, **basis: JsonValue
+    request: int,
+    tokens: int = 1_000,
+    *,
+    model: str = "m",
+    key: str | None = None,
+    **basis: JsonValue,
 ) -> Used:
     """What a request used that sent so many tokens, of a history twice as long."""
     counts: JsonValue = {"input": tokens, "output": 10, "cache_read": tokens // 2, "cache_write": 0}

@@ -103,7 +103,6 @@ class Appending(BaseMachine):
         assert sorted(first for first, _ in won) == list(range(before + 1, before + len(won) + 1))
         self.model.append(session.name, [one for _, one in sorted(won, key=lambda pair: pair[0])])
 
-
     @precondition(lambda self: self.model.sessions)
     @rule(pick=picks, tokens=st.integers(1, 100_000), extra=st.booleans())
     def spend(self, pick: int, tokens: int, extra: bool) -> None:  # noqa: FBT001
