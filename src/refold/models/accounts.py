@@ -535,7 +535,10 @@ def _rates(prices: Prices, *, writes: bool) -> _Rates:
 def _usage(reported: Mapping[str, JsonValue]) -> Usage:
     counts = (reported.get(name) for name in Usage._fields)
     return Usage(
-        *(max(0, min(count, _MAX_COUNT)) if isinstance(count, int) else 0 for count in counts)
+        *(
+            max(-_MAX_COUNT, min(count, _MAX_COUNT)) if isinstance(count, int) else 0
+            for count in counts
+        )
     )
 
 
