@@ -84,6 +84,8 @@ async def test_what_it_paid_is_counted_later(opened):
         await turn(session, 20)
         await session.close()
         await check_totals(log)
-        await turn(await Session.open(log, FOLDED, setup(), format=None), 21)
+        again = await Session.open(log, FOLDED, setup(), format=None)
+        await turn(again, 21)
+        await again.close()
         await check_totals(log)
     assert uncounted

@@ -220,7 +220,8 @@ class Accounts:
         accounts._receipt = Receipt.of(found["receipt"])
         for scope, values in found["chains"].items():
             *own, read_back, cut, newest = values
-            chain = accounts._chains[scope] = _Chain(*own, [(0, read_back)], cut=cut)
+            chain = accounts._chains[scope] = _Chain(*own)
+            chain.read_back, chain.cut = [(0, read_back)], cut
             chain.newest = None if newest is None else _Newest(*newest)
         accounts._calls = {fold: (calls, spent) for fold, (calls, spent) in found["calls"].items()}
         accounts._pending = (found["pending"][0], found["pending"][1])
@@ -451,7 +452,8 @@ class RequestCost(NamedTuple):
 
     def as_json(self) -> dict[str, JsonValue]:
         """The cost as the HTTP API gives it."""
-        own: dict[str, JsonValue] = {
+        causes: dict[str, JsonValue] = {**self.causes}
+        return {
             "request": self.request,
             "at": self.at,
             "what": self.what,
@@ -459,8 +461,8 @@ class RequestCost(NamedTuple):
             "paid": self.receipt.billed,
             "whole": self.receipt.whole,
             "debt": self.debt,
+            "causes": causes,
         }
-        return own | {"causes": dict[str, JsonValue](self.causes)}
 
 
 async def costs_of_requests(log: Log, session: str) -> list[RequestCost]:

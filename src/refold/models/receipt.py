@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -153,7 +153,7 @@ class Receipt:
     @classmethod
     def of(cls, sums: Iterable[float]) -> "Receipt":
         """The receipt with these sums, in the order of its fields, as a store keeps them."""
-        values = zip(sums, fields(cls), strict=True)
+        values: Any = zip(sums, fields(cls), strict=True)  # whole numbers are floats in a store
         return cls(*(int(value) if each.type is int else value for value, each in values))
 
     @property

@@ -1,6 +1,7 @@
 """The totals in their tables: booked with each append, read by day, counted again where needed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from refold.log.entry import Draft, Entry, Span
 from refold.log.kinds import Requested
@@ -60,14 +61,13 @@ def count_all_later(tx: Writing) -> None:
 
 def totals(tx: Reading, first: int, last: int) -> Totals:
     values = (tx.tenant, first, last)
-    rows = tuple(Total(*row[:4], row[4:]) for row in tx.db.execute(SQL["by_day"], values))
+    rows = tuple(map(_total, tx.db.execute(SQL["by_day"], values)))
     sessions = tx.db.execute(SQL["sessions"], values).fetchone()[0]
     return Totals(rows, sessions, uncounted_sessions(tx))
 
 
 def dearest(tx: Reading, first: int, last: int, limit: int) -> list[Total]:
-    rows = tx.db.execute(SQL["dearest"], (tx.tenant, first, last, limit))
-    return [Total(*row[:4], row[4:]) for row in rows]
+    return [*map(_total, tx.db.execute(SQL["dearest"], (tx.tenant, first, last, limit)))]
 
 
 def uncounted_sessions(tx: Reading) -> int:
@@ -91,6 +91,11 @@ def put_count(tx: Writing, session: str, basis: Basis, booking: Booking) -> bool
     tx.db.execute(SQL["put_state"], (key, tx.tenant, booking.state))
     _add_lines(tx, key, booking.lines)
     return True
+
+
+def _total(row: tuple[Any, ...]) -> Total:
+    day, model, key, session, *sums = row
+    return Total(day, model, key, session, tuple(sums))
 
 
 def _add_lines(tx: Writing, key: int, lines: Sequence[Line]) -> None:

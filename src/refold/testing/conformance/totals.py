@@ -67,7 +67,7 @@ async def counted(log: Log) -> dict[Name, Receipt]:
 
 
 def close(receipt: Receipt) -> object:
-    return pytest.approx(receipt.sums, abs=1e-9)  # pyright: ignore[reportUnknownMemberType] - pytest's
+    return pytest.approx(receipt.sums, abs=1e-9)
 
 
 async def check_totals(log: Log) -> None:
@@ -112,7 +112,7 @@ class TotalsConformance(Conformance):
         assert [(row.model, row.key) for row in found.rows] == [("m", "k"), ("other", "")]
         assert total(found.rows).requests == 3
         assert total(found.rows).input == 4_500
-        assert total(found.rows).paid == pytest.approx(4_500 * 3e-6)  # pyright: ignore[reportUnknownMemberType] - pytest's
+        assert total(found.rows).paid == pytest.approx(4_500 * 3e-6)
         await check_totals(log)
 
     async def test_totals_are_of_the_days_asked_for(self, log: Log) -> None:
