@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Annotated, Final, Literal, NamedTuple, cast
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BeforeValidator
 
 from refold.console.pages import Page, dollars, page
 from refold.log import DEFAULT_TENANT
@@ -36,7 +37,7 @@ CAUSES: Final = {
     "prefix": "the beginning changed, so it was not read from the cache",
     "other": "other differences: older cache prices, counted tokens",
 }
-DaysShown = Annotated[Literal[7, 30, 90], Query()]
+DaysShown = Annotated[Literal[7, 30, 90], BeforeValidator(int), Query()]
 
 
 class Bar(NamedTuple):
