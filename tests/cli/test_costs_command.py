@@ -53,4 +53,4 @@ def test_sessions_are_counted_again(stored):
 
 def test_a_store_without_sessions(terminal):  # noqa: F811
     stored = terminal.fails("costs")
-    assert "There is no session yet" in " ".join(stored)
+    assert "There is no store" in " ".join(stored)
