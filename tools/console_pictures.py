@@ -141,8 +141,13 @@ def _requests(author: Author, random: Random, count: int, gain: float = 2.6) -> 
         usage: JsonValue = {"input": sent, "output": 400, "cache_read": read, "cache_write": 0}
         cost = ((sent - read) * price + read * price / 10 + 400 * 5 * price) / 1_000_000
         basis: JsonValue = {
-            "model": model, "whole": whole, "before": max(0, whole - 1_500) if nth else 0,
-            "counted": sent, "limit": 190_000, "prices": prices, "added": 300,
+            "model": model,
+            "whole": whole,
+            "before": max(0, whole - 1_500) if nth else 0,
+            "counted": sent,
+            "limit": 190_000,
+            "prices": prices,
+            "added": 300,
         }
         yield author.draft(Used(0, usage, cost, None, basis))
 

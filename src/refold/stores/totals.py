@@ -21,6 +21,7 @@ from refold.models.accounts import COUNTED, Accounts, Line, lines_from_log, line
 
 _TAKEN: Final = COUNTED | {Requested.KIND}
 _MAX_TRIES: Final = 5
+_MAX_SENT: Final = 16
 _END: Final = 1 << 32  # no entry has a higher number
 
 
@@ -81,6 +82,36 @@ def book(state: bytes, entries: Sequence[Entry], sent: Mapping[int, int]) -> Boo
         accounts.sent(request, at)
     lines = lines_of(accounts, entries)
     return Booking(accounts.dump(), lines)
+
+
+class KnownAccounts(NamedTuple):
+    """How the accounts of a session stood when this process read or wrote them last."""
+
+    key: int
+    version: int
+    """0: there was nothing to count so far."""
+    state: bytes | None
+    sent: Mapping[int, int]
+    """When the newest requests were sent, by their records."""
+
+    def booking(self, entries: Sequence[Entry]) -> Booking | None:
+        """What new entries change; None if nothing."""
+        if self.state is None:
+            return AGAIN
+        booking = book(self.state, entries, self.sent)
+        return booking if booking.lines or booking.state != self.state else None
+
+    def after(self, key: int, booking: Booking | None, entries: Iterable[Entry]) -> "KnownAccounts":
+        """The accounts after an append of these entries."""
+        new = {entry.seq: entry.at for entry in entries if entry.kind == Requested.KIND}
+        sent = dict([*self.sent.items(), *new.items()][-_MAX_SENT:])
+        if booking is None:
+            return KnownAccounts(key, self.version, self.state, sent)
+        return KnownAccounts(key, self.version + 1, booking.state, sent)
+
+
+NEW: Final = KnownAccounts(0, 0, b"", {})
+"""Those of a session that is begun."""
 
 
 class Countable(Log, Protocol):

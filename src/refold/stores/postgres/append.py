@@ -38,10 +38,10 @@ from refold.stores.postgres.read import (
     truth,
     whole_number,
 )
-from refold.stores.postgres.totals import NEW, accounts_of, begin_uncounted
 from refold.stores.postgres.totals import SQL as SQL_TOTALS
+from refold.stores.postgres.totals import accounts_of, begin_uncounted, booked
 from refold.stores.sql import dump_artifacts, dump_rests_on, load_artifacts, statements
-from refold.stores.totals import counted
+from refold.stores.totals import NEW, counted
 
 SQL_MARKS = statements("refold.stores.postgres", "sql/marks.sql")
 _SQL = statements("refold.stores.postgres", "sql/append.sql")
@@ -187,7 +187,7 @@ class Append:
         if new and row is not None:
             known = await accounts_of(store, self._name, row, new)
         booking = known.booking(new) if new and known else None
-        booked = known.values(booking) if known and booking else None
+        values_booked = booked(known, booking) if known and booking else None
         after = outcome.state
         counts = after.head, after.messages, after.updated_at
         written = _columns(outcome, row.state.messages if row else 0)
@@ -197,12 +197,12 @@ class Append:
                 *(packed(after.format), packed(after.profile), after.created_at),
                 *(*counts, dump(after.outline)),
             )
-            key = await self._call("begin_session", (*opening, *written), booked)
+            key = await self._call("begin_session", (*opening, *written), values_booked)
             made = SessionRow(key, after, 1, None, 0, 0) if isinstance(key, int) else None
         else:
             outline = None if after.outline is row.state.outline else dump(after.outline)
             before = tenant, row.key, row.revision, row.state.head
-            done = await self._call("append", (*before, *counts, outline, *written), booked)
+            done = await self._call("append", (*before, *counts, outline, *written), values_booked)
             made = row._replace(state=after) if done else None
         later = known and made and known.after(made.key, booking, outcome.entries)
         store.cache.put_accounts(self._name, later)

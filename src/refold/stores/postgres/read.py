@@ -4,7 +4,7 @@ from asyncio import Lock, timeout
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from operator import attrgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -29,9 +29,7 @@ from refold.stores.postgres.connection import (
 )
 from refold.stores.postgres.metrics import Measuring
 from refold.stores.sql import load_artifacts, load_rests_on, statements
-
-if TYPE_CHECKING:
-    from refold.stores.postgres.totals import KnownAccounts
+from refold.stores.totals import KnownAccounts
 
 SQL = statements("refold.stores.postgres", "sql/read.sql")
 _SQL_GLANCE: Final = statements("refold.stores.postgres", "sql/glance.sql")
@@ -182,12 +180,12 @@ class SessionCache:
     def drop(self, name: Name) -> None:
         self._rows.pop(name, None)
 
-    def accounts(self, name: Name, key: int) -> "KnownAccounts | None":
+    def accounts(self, name: Name, key: int) -> KnownAccounts | None:
         """How the accounts of the session with this key stood last."""
         known = self._accounts.get(name)
         return known if known is not None and known.key == key else None
 
-    def put_accounts(self, name: Name, known: "KnownAccounts | None") -> None:
+    def put_accounts(self, name: Name, known: KnownAccounts | None) -> None:
         self._accounts.pop(name, None)
         if known is not None:
             if len(self._accounts) >= _MAX_CACHED:

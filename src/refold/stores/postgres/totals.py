@@ -4,8 +4,7 @@ An append goes to the server as one call, so what it books is worked out before,
 this process knows them. The server compares their version, and appends nothing if it is another.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Sequence
 
 from refold.log.entry import Entry, spans_of
 from refold.log.kinds import Requested
@@ -22,43 +21,9 @@ from refold.stores.postgres.read import (
     unpacked,
 )
 from refold.stores.sql import statements
-from refold.stores.totals import AGAIN, Basis, Booking, answered, book
+from refold.stores.totals import Basis, Booking, KnownAccounts, answered
 
 SQL = statements("refold.stores.postgres", "sql/totals.sql")
-_MAX_SENT: Final = 16
-
-
-class KnownAccounts(NamedTuple):
-    """How the accounts of a session stood when this process read or wrote them last."""
-
-    key: int
-    version: int
-    """0: there was nothing to count so far."""
-    state: bytes | None
-    sent: Mapping[int, int]
-    """When the newest requests were sent, by their records."""
-
-    def booking(self, entries: Sequence[Entry]) -> Booking | None:
-        """What new entries change; None if nothing."""
-        if self.state is None:
-            return AGAIN
-        booking = book(self.state, entries, self.sent)
-        return booking if booking.lines or booking.state != self.state else None
-
-    def values(self, booking: Booking) -> Values:
-        return (self.version, booking.state, *_columns(booking.lines))
-
-    def after(self, key: int, booking: Booking | None, entries: Iterable[Entry]) -> "KnownAccounts":
-        """The accounts after an append of these entries."""
-        new = {entry.seq: entry.at for entry in entries if entry.kind == Requested.KIND}
-        sent = dict([*self.sent.items(), *new.items()][-_MAX_SENT:])
-        if booking is None:
-            return KnownAccounts(key, self.version, self.state, sent)
-        return KnownAccounts(key, self.version + 1, booking.state, sent)
-
-
-NEW: Final = KnownAccounts(0, 0, b"", {})
-"""Those of a session that is begun."""
 
 
 async def accounts_of(
@@ -78,6 +43,11 @@ async def accounts_of(
         return KnownAccounts(row.key, version, state, sent)
 
     return await store.read(name[0], look)
+
+
+def booked(known: KnownAccounts, booking: Booking) -> Values:
+    """What the server is given with an append."""
+    return (known.version, booking.state, *_columns(booking.lines))
 
 
 async def count_later(tx: Writing, keys: Collection[int]) -> None:
