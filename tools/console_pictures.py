@@ -112,6 +112,7 @@ async def paid(log: Log) -> None:
             await log.append(name, [*_requests(author, random, requests)], expected=None)
     author = Author()
     await log.append("tiny-fixes", [author.draft(Opened("openai-chat", "balanced"))], expected=0)
+    await log.append("tiny-fixes", [*_requests(author, random, 1)], expected=None)
     fold, span = uuid4(), (Span(1, 1),)
     step = FoldStepped(
         fold, "summary", {}, {"usage": {"input": 9_000, "output": 900}, "cost": 0.04}
@@ -134,10 +135,11 @@ def _requests(author: Author, random: Random, count: int, gain: float = 2.6) -> 
         "cache_read": price / 10,
         "cache_write": 1.25 * price,
     }
+    earlier = 0
     for nth in range(count):
         sent = 9_000 + 1_200 * min(nth, 30) + random.randint(0, 900)
         whole = int(9_000 + (sent - 9_000) * (gain if nth > count // 3 else 1))
-        read = int(0.9 * (sent - 1_500)) if nth else 0
+        read, earlier = earlier, sent
         usage: JsonValue = {"input": sent, "output": 400, "cache_read": read, "cache_write": 0}
         cost = ((sent - read) * price + read * price / 10 + 400 * 5 * price) / 1_000_000
         basis: JsonValue = {

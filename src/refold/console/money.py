@@ -22,6 +22,7 @@ from refold.service.callers import Caller
 from refold.service.keys import Keyring
 from refold.service.service import Service
 from refold.session.costs import MAX_DEARER, Period, costs_in, dearer_sessions
+from refold.terminal_text import counted
 
 router = APIRouter(route_class=Page)
 PERIODS: Final = (7, 30, 90)
@@ -29,6 +30,8 @@ WIDTH, LEFT, RIGHT, TOP, HEIGHT, BOTTOM = 1_200, 70, 12, 14, 240, 26
 _LINES: Final = 4
 _MAX_WIDE: Final = 90.0
 _MAX_LABELS: Final = 10
+_SHOWN: Final = 0.00005
+"""Dollars: less is shown as nothing."""
 CAUSES: Final = {
     "summary": "a model wrote a summary",
     "recall": "recall calls and rereads of what is folded",
@@ -116,20 +119,19 @@ def instead(receipt: Receipt) -> float:
 
 def costs_of_refold(total: Receipt) -> list[Cost]:
     """What is in what was paid because Refold manages the context, and what spoiled the cache."""
-    calls = f"{total.summaries:,} calls"
+    calls = counted(total.summaries, "call")
     if total.unused:
         calls += f", {total.unused:,} of them unused ({dollars(total.unused_cost)})"
+    rereads, misses = counted(total.rereads, "request"), counted(total.misses, "request")
     found = (
         Cost("Summaries", total.summaries_cost, calls),
         Cost(
             "Recall and rereads",
             total.rereads_cost,
-            f"{total.rereads:,} requests that only read back what is folded",
+            f"{rereads} that only read back what is folded",
         ),
         Cost("Added tools", total.added_cost, "the definitions of the recall tools"),
-        Cost(
-            "Cache misses", total.misses_cost, f"{total.misses:,} requests, not because of Refold"
-        ),
+        Cost("Cache misses", total.misses_cost, f"{misses}, not because of Refold"),
     )
     return [each for each in found if each.dollars > 0]
 
@@ -147,7 +149,7 @@ def causes_of(receipt: Receipt) -> list[tuple[str, float]]:
 
 
 def _largest(causes: dict[str, float]) -> list[tuple[str, float]]:
-    found = [(CAUSES[name], amount) for name, amount in causes.items() if amount > 0]
+    found = [(CAUSES[name], amount) for name, amount in causes.items() if amount >= _SHOWN]
     return sorted(found, key=lambda each: -each[1])
 
 
@@ -178,7 +180,11 @@ async def show_money(
         keys=costs.by_key if may_see_keys else {},
         key_names=names,
         tenants=tenants if len(tenants) > 1 else {},
-        dearer=[(name, receipt, causes_of(receipt)) for name, receipt in dearer.items()],
+        dearer=[
+            (name, receipt, causes_of(receipt))
+            for name, receipt in dearer.items()
+            if receipt.debt >= _SHOWN
+        ],
         quota=_quota(service, caller) if may_see_keys else None,
         instead=instead,
     )
@@ -190,7 +196,7 @@ async def show_session_costs(
 ) -> Response:
     """The requests of a session that became dearer, and why."""
     costs = await costs_of_requests(log, session)
-    dearer = sorted((each for each in costs if each.debt > 0), key=lambda each: -each.debt)
+    dearer = sorted((each for each in costs if each.debt >= _SHOWN), key=lambda each: -each.debt)
     total = reduce(Receipt.plus, (each.receipt for each in costs), Receipt())
     return page(
         request,
