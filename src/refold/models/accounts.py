@@ -14,7 +14,7 @@ import json
 from bisect import bisect
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields
 from math import isfinite
 from typing import Final, NamedTuple
 
@@ -56,6 +56,7 @@ _DAY: Final = 86_400_000  # milliseconds
 _STATE_VERSION: Final = 1
 _MAX_NAME: Final = 200
 _TINY: Final = 5e-7  # dollars
+_NAMES: Final = tuple(each.name for each in fields(Receipt))
 _MAX_COUNT: Final = 2**53
 """Above this, a float is no exact count."""
 
@@ -112,7 +113,7 @@ class Accounts:
         self._lifetime = lifetime
         self._after = after
         self._since = since
-        self._receipt = Receipt()
+        self._sums: dict[str, float] = dict.fromkeys(_NAMES, 0)
         self._chains: dict[str, _Chain] = {}
         self._sent: dict[int, int] = {}
         """When requests were sent that are not answered yet, by their records."""
@@ -179,7 +180,11 @@ class Accounts:
     @property
     def receipt(self) -> Receipt:
         """What the accounts come to, up to the newest entry."""
-        return self._with_summaries(over_window=self._over_window)
+        sums = self._sums
+        self._sums = dict(sums)
+        self._add_pending(over_window=self._over_window)
+        found, self._sums = self._sums, sums
+        return Receipt.of(found.values())
 
     @property
     def can_rewind(self) -> bool:
@@ -200,7 +205,7 @@ class Accounts:
         calls: dict[str, JsonValue] = {fold: [*spent] for fold, spent in self._calls.items()}
         state: dict[str, JsonValue] = {
             "version": _STATE_VERSION,
-            "receipt": [*self._receipt.sums],
+            "receipt": [*self._sums.values()],
             "chains": chains,
             "calls": calls,
             "pending": [*self._pending],
@@ -217,7 +222,7 @@ class Accounts:
         if found["version"] != _STATE_VERSION:
             return None
         accounts = cls()
-        accounts._receipt = Receipt.of(found["receipt"])
+        accounts._sums = dict(zip(_NAMES, found["receipt"], strict=True))
         for scope, values in found["chains"].items():
             *own, read_back, cut, newest = values
             chain = accounts._chains[scope] = _Chain(*own)
@@ -239,8 +244,8 @@ class Accounts:
         return entry.seq > self._after and entry.at >= self._since
 
     def _add(self, **amounts: float) -> None:
-        sums = {name: getattr(self._receipt, name) + more for name, more in amounts.items()}
-        self._receipt = replace(self._receipt, **sums)
+        for name, more in amounts.items():
+            self._sums[name] += more
 
     def _summary(
         self, entry: Entry, fold: str, usage: Mapping[str, JsonValue], cost: JsonValue
@@ -259,14 +264,12 @@ class Accounts:
         if not used and self._is_on_it(entry):
             self._add(unused=calls, unused_cost=spent)
 
-    def _with_summaries(self, *, over_window: bool) -> Receipt:
+    def _add_pending(self, *, over_window: bool) -> None:
         calls, spent = self._pending
-        now = self._receipt
-        if not over_window:
-            return replace(now, paid=now.paid + spent)
-        forced, cost = now.forced + calls, now.forced_cost + spent
-        over = now.over_window_cost + spent
-        return replace(now, forced=forced, forced_cost=cost, over_window_cost=over)
+        if over_window:
+            self._add(forced=calls, forced_cost=spent, over_window_cost=spent)
+        else:
+            self._add(paid=spent)
 
     def _request(
         self, entry: Entry, request: int, body: dict[str, JsonValue], reported: dict[str, JsonValue]
@@ -323,7 +326,7 @@ class Accounts:
         over = size > basis.limit
         counted = self._is_on_it(entry)
         if counted:
-            self._receipt = self._with_summaries(over_window=over)
+            self._add_pending(over_window=over)
             self._pending, self._over_window = (0, 0.0), over
             self._add(estimated=sent.estimated)
         if counted and over:
@@ -357,8 +360,9 @@ class Accounts:
         expected = chain.caches and not basis.moved and self._is_warm(chain.at, sent.at)
         if expected and missed >= BLOCK:
             self._add(misses=1, misses_cost=missed * (rates.write - rates.read) / _MILLION)
-        now = self._receipt
-        self._receipt = replace(now, highest=max(now.highest, now.debt - now.apart))
+        now = self._sums
+        debt = now["paid"] - now["whole"] - now["added_cost"] - now["misses_cost"]
+        now["highest"] = max(now["highest"], debt)
 
     def _retract(self, chain: _Chain) -> None:
         """The newest request was a reread: with the whole history, it would not have been made."""

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, astuple, dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter, sub
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -153,20 +154,23 @@ class Receipt:
     @classmethod
     def of(cls, sums: Iterable[float]) -> "Receipt":
         """The receipt with these sums, in the order of its fields, as a store keeps them."""
-        values: Any = zip(sums, fields(cls), strict=True)  # whole numbers are floats in a store
-        return cls(*(int(value) if each.type is int else value for value, each in values))
+        values: Any = zip(sums, _IS_COUNT, strict=True)  # whole numbers are floats in a store
+        return cls(*[int(value) if is_count else value for value, is_count in values])
 
     @property
     def sums(self) -> tuple[float, ...]:
-        return astuple(self)
+        return _values(self)
 
     def less(self, earlier: "Receipt") -> "Receipt":
         """What came since an earlier state of the same accounts; the highest debt stays."""
-        names = [each.name for each in fields(self) if each.name != "highest"]
-        differences = {name: getattr(self, name) - getattr(earlier, name) for name in names}
-        return Receipt(**differences, highest=self.highest)
+        values: Any = map(sub, self.sums, earlier.sums)
+        return replace(Receipt(*values), highest=self.highest)
 
     def as_json(self) -> dict[str, JsonValue]:
         """The sums, and what follows from them."""
         own: dict[str, JsonValue] = asdict(self)
         return own | {"billed": self.billed, "debt": self.debt, "error": self.error}
+
+
+_IS_COUNT: Final = tuple(each.type is int for each in fields(Receipt))
+_values: Final = attrgetter(*(each.name for each in fields(Receipt)))
