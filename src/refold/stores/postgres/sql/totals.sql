@@ -71,7 +71,7 @@ DELETE FROM refold.accounts WHERE tenant = $1 AND session = $2
 DELETE FROM refold.totals WHERE tenant = $1 AND session = $2
 
 -- name: add_lines
-SELECT refold.add_lines($1, $2, $3, $4, $5, $6) IS NOT NULL
+SELECT refold.add_lines($1, $2, $3, $4, $5, $6)
 
 -- name: hold
 SELECT key, revision, head FROM refold.sessions WHERE tenant = $1 AND session = $2 FOR UPDATE
