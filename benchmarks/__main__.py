@@ -22,6 +22,7 @@ from benchmarks import (
     start,
     summaries,
     tasks,
+    totals,
     view,
     warm,
 )
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "start": start.figures,
     "summaries": summaries.figures,
     "tasks": tasks.figures,
+    "totals": totals.figures,
     "view": view.figures,
     "warm": warm.figures,
 }

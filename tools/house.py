@@ -36,18 +36,18 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 410,
-    "files without testing": 377,
-    "lines": 96_500,
-    "lines without testing": 90_500,
+    "files": 420,
+    "files without testing": 386,
+    "lines": 97_500,
+    "lines without testing": 91_200,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
     "docstrings of four words": 20,
     "import cycles": 0,
     "private imports": 1,
-    "files of a request, capability": 46,
-    "files of a request, gateway": 61,
+    "files of a request, capability": 49,
+    "files of a request, gateway": 63,
 }
 """Measure -> the most that is allowed."""
 

@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 from contextlib import asynccontextmanager, nullcontext
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -14,6 +15,7 @@ from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
 from needed import need
 from test_console_hostile import HOSTILE, hostile_session
+from test_console_money import paid
 from test_console_timeline import long_session
 
 from refold.console.app import open_address
@@ -330,6 +332,36 @@ def evil(where):
     return answer
 
 
+async def test_money_leads_to_the_request_that_became_dearer(chromium, address):
+    store = open_store(address)
+    async with served(store=store) as world:
+        await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10}, {"tokens": 50})
+        async with looking(chromium, world) as page:
+            await page.get_by_role("link", name="Money").click()
+            await page.get_by_role("link", name="7 days").click()
+            await page.wait_for_url("**/money?days=7")
+            assert await page.locator("svg g").count() == 7
+            await page.keyboard.press("j")
+            await page.keyboard.press("Enter")
+            await page.wait_for_url("**/sessions/dear/costs")
+            assert "$" in (await shown(page, ".lost"))[0]
+            assert await page.locator(".row").first.inner_text() == "Request 2"
+
+
+@pytest.mark.parametrize("width", [390, 2560])
+async def test_money_fits_the_window(chromium, width):
+    async with served() as world:
+        uses = [{"tokens": 90_000, "whole": 10, "model": "a-long-name-of-a-provider/and-a-model"}]
+        name = "dear " * 29 + "dear"
+        await paid(world, "default", name, *uses)
+        await paid(world, "default", "saves", {"tokens": 50_000})
+        async with looking(chromium, world, "/console/money") as page:
+            await page.set_viewport_size({"width": width, "height": 900})
+            for path in ("/money", f"/sessions/{quote(name)}/costs"):
+                await page.goto(f"{world.where}/console{path}")
+                assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
     """WCAG AA: 4.5 to 1 for all text that is shown."""
@@ -337,7 +369,9 @@ async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
         await talked(world, "default", "talk", turns=4)
         async with looking(chromium, world, color_scheme=scheme) as page:
             record = (await world.store.log("default").outlined("talk")).outline.record
-            for path in ("", "/sessions/talk", f"/sessions/talk/requests/{record}"):
+            pages = ("", "/sessions/talk", f"/sessions/talk/requests/{record}")
+            await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10})
+            for path in (*pages, "/money", "/sessions/dear/costs"):
                 await page.goto(f"{world.where}/console{path}")
                 low = await page.evaluate(CONTRASTS)
                 assert low == [], path

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from refold.console import difference, folds, requests, sessions, timeline, window
+from refold.console import difference, folds, money, requests, sessions, timeline, window
 from refold.console.access import HOME, Access, forget_cookie, set_cookie
 from refold.console.pages import (
     HEADERS,
@@ -43,7 +43,7 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.router.routes += [
         Route(path, _checked(handler), methods=[method]) for path, handler, method in plain
     ]
-    for room in (sessions, folds, timeline, window, difference, requests):
+    for room in (sessions, money, folds, timeline, window, difference, requests):
         app.include_router(room.router, prefix=HOME, include_in_schema=False)
     app.router.routes.append(Route(f"{HOME}/{{rest:path}}", _checked(_nothing)))
 

@@ -74,6 +74,8 @@ class UnloggedAnswer(NamedTuple):
     """The provider's name of it, where it is not a whole response."""
     root: str = ""
     """What the provider alone has of the conversation."""
+    key: str = ""
+    """The id of the key that the request came with."""
 
 
 class LoggedAnswer(NamedTuple):

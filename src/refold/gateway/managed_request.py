@@ -373,7 +373,8 @@ class ManagedRequest:
         self._charge_for(answer.usage, sum(map(len, answer.payloads)))
         self._rounds.append(answer)
         async with self._lease.opened.turn:
-            await session.answer(*answer.payloads, usage=answer.usage)
+            key = self._incoming.key or None
+            await session.answer(*answer.payloads, usage=answer.usage, key=key)
             await session.say(*await recall.run(session.name, calls))
 
     def _merged(self, content: bytes) -> bytes:
@@ -542,6 +543,7 @@ class ManagedRequest:
             owner=incoming.owner.hex() if self._is_kept else "",
             id=name,
             root=incoming.root,
+            key=incoming.key,
         )
         try:
             logged = await self._context.large.log_answer(unlogged)
@@ -595,7 +597,12 @@ class ManagedRequest:
         async with opened.turn:
             with self._lending():  # some profiles fold after the turn
                 appended = await lease.session.answer(
-                    *answer.payloads, usage=answer.usage, note=note, notes=notes, mark=mark
+                    *answer.payloads,
+                    usage=answer.usage,
+                    note=note,
+                    notes=notes,
+                    mark=mark,
+                    key=self._incoming.key or None,
                 )
         self._outcome.session = lease.session.name
         if notes and self._is_kept and answer.id:

@@ -175,7 +175,12 @@ class SessionResolver:
             async with self._sessions.lease(unlogged.tenant, name) as leased, leased.turn:
                 await leased.session.catch_up()
                 await leased.session.answer(
-                    *payloads, usage=usage, note=note, notes=[*filter(None, notes)], mark=mark
+                    *payloads,
+                    usage=usage,
+                    note=note,
+                    notes=[*filter(None, notes)],
+                    mark=mark,
+                    key=unlogged.key or None,
                 )
             return LoggedAnswer(name, usage, sum(map(len, payloads)))
 

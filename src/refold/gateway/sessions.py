@@ -20,13 +20,13 @@ from refold.gateway.history import SentForms
 from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
+from refold.models.accounts import Accounts
 from refold.models.catalog import ModelSettings, Overrides
 from refold.models.experience import Experiences, Setup, recall_names
 from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
-from refold.session.receipt import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:

@@ -311,16 +311,19 @@ class Session:
         note: Note | None = None,
         notes: Sequence[Note] = (),
         mark: Mark | None = None,
+        key: str | None = None,
     ) -> Span:
         """Append what the model answered, and what the request used and cost.
 
         Without `usage`, it is estimated from our own count and marked so. A `note` adds what else
         is known of the answer, such as that it was cut off; `notes` come right after the answer.
+        `key` is the id of the service's key that the request came with.
         """
         live = self._live
         _check(payloads)
         notes = [*notes, *([note] if note else [])]
-        used = [self._spending.used(live.previous, usage, payloads)] if live.previous else []
+        sent = live.previous
+        used = [self._spending.used(sent, usage, payloads, key)] if sent else []
         appended = await live.append(*map(Message, payloads), *notes, *used, mark=mark)
         rows = live.view.inputs.rows
         if live.can_fold and rows and not rows[-1].has("call"):

@@ -392,6 +392,63 @@ class TenantReceipt(Receipt):
     complete: bool = Field(description="False: there were more sessions than are looked through.")
 
 
+class DayCosts(Receipt):
+    """What was paid on one day (UTC)."""
+
+    day: str
+
+
+class ModelCosts(Receipt):
+    """What was paid for a model; with an empty name, for requests that tell none."""
+
+    model: Text
+
+
+class KeyCosts(Receipt):
+    """What was paid for a key's requests; with an empty id, for those that needed none."""
+
+    key: Text
+
+
+class TenantReceiptRow(Receipt):
+    """What a tenant paid."""
+
+    tenant: Text
+
+
+class TenantCosts(Answer):
+    """What all tenants paid in some days."""
+
+    total: Receipt
+    tenants: list[TenantReceiptRow] = Field(description="The one that paid most comes first.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+
+
+class RequestCost(Answer):
+    """A request, or a summary, that cost more than with everything."""
+
+    request: int = Field(description="The request's entry, or that of the fold.")
+    at: Moment
+    what: Literal["request", "summary"]
+    model: Text
+    paid: float
+    whole: float
+    debt: float = Field(description="Paid less whole.")
+    causes: dict[Literal["summary", "recall", "tools", "miss", "prefix", "other"], float] = Field(
+        description="Dollars that add up to the debt: a summary's price, recall calls and rereads, "
+        "recall's definitions, a cache that was gone without a cause of ours, a beginning that "
+        "changed, and the rest."
+    )
+
+
+class SessionCosts(Answer):
+    """What added most to a session's debt."""
+
+    session: Text
+    total: Receipt
+    dearer: list[RequestCost]
+
+
 class SessionUsage(Usage):
     """What a session used and cost, up to one of its entries."""
 
@@ -563,6 +620,21 @@ class TenantQuota(Quota):
     tenant: Text
     used_tokens: int = Field(description="Today, as far as this process knows.")
     used_cost: float = Field(description="Dollars, today, as far as this process knows.")
+
+
+class Costs(Answer):
+    """What a tenant paid in some days, beside what sending everything would have cost."""
+
+    total: Receipt
+    sessions: int = Field(description="In how many sessions something was used.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+    days: list[DayCosts] = Field(description="Every day that was asked for, today last.")
+    models: list[ModelCosts]
+    keys: list[KeyCosts] | None = Field(description="For administrators.")
+    dearer: list[SessionReceipt] = Field(
+        description="The sessions that cost more in these days than with everything, at most 20."
+    )
+    quota: TenantQuota | None = Field(description="For administrators.")
 
 
 class Tenant(TenantQuota):
