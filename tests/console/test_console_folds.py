@@ -257,13 +257,13 @@ def claimed(words="The parcel is in Riga."):
     )
 
 
-async def with_claims(world, summary):
+async def with_claims(world, summary, session="talk"):
     """A session whose fold has this summary."""
-    await unfolded(world)
+    await unfolded(world, session=session)
     log, span, name = world.store.log("default"), Span(2, 5), uuid4()
     values = [FoldStarted(name, (span,), "manual"), FoldCompleted(name, (span,), summary.as_json())]
-    await log.append("talk", [Author().draft(each) for each in values], expected=None)
-    return await fold_of(world)
+    await log.append(session, [Author().draft(each) for each in values], expected=None)
+    return await fold_of(world, session=session)
 
 
 async def test_each_claim_stands_beside_its_evidence_and_what_the_check_changed():

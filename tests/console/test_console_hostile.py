@@ -4,6 +4,7 @@ import asyncio
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import quote, urljoin
 from uuid import uuid4
@@ -14,6 +15,18 @@ from console_world import CONSOLE, console, events_of
 from test_console_requests import CHAT, GatewayWorld, ask
 
 from refold.console.pages import visible
+from refold.fold.summary import (
+    Claim,
+    Directive,
+    Finding,
+    Name,
+    Region,
+    Report,
+    Section,
+    Summary,
+    SummaryMessage,
+    Value,
+)
 from refold.gateway.sessions import Opening
 from refold.log import (
     Author,
@@ -23,6 +36,8 @@ from refold.log import (
     Message,
     Note,
     Opened,
+    Origin,
+    PartRef,
     Span,
     Titled,
 )
@@ -150,9 +165,54 @@ async def hostile_session(world, name, words):
         FoldCompleted(fold, spans, summary),
     ]
     drafts = [author.draft(each) for each in values]
+    drafts += [author.draft(each) for each in folded_by_hand(words)]
     drafts.append(author.draft(Message(raw(said("user", odd))), scope=f"/{scope_of(words)}"))
     drafts.append(author.draft(Message(b'{"odd": %s}' % json.dumps(words).encode())))
     await log.append(name, drafts, expected=None)
+
+
+def folded_by_hand(words):
+    """A fold whose summary has these words wherever it can have any."""
+    ref, spans = PartRef(3, 0), (Span(3, 3),)
+    summary = Summary(
+        words,
+        title=words,
+        words=words,
+        sections=(
+            Section(words, (Claim(words, (ref,), words, words, words, words, words),)),
+            Section(words, (Claim("", (ref,), words, words),)),
+        ),
+        directives=(Directive(words, ref, 9),),
+        ledger=(Name(words, 1.5, 3), Name(f"{words} 2", 0.5, 3, by_tools=True)),
+        values=(Value(words, words, ref, words, words, ref, words),),
+        regions=(Region(words, 1, words, ref),),
+        messages=1,
+        tokens=9,
+        report=Report(checked=1, findings=(Finding("masked", words, words, (ref,)),)),
+        request=words,
+        shown=(SummaryMessage("prompt", words),),
+        state=(words,),
+    )
+    refused = replace(summary, report=Report(refused=words))
+    not_asked = replace(summary, report=Report(not_asked=words))
+    values = []
+    for each in (summary, refused, not_asked):
+        name = uuid4()
+        values += [
+            FoldStarted(name, spans, words, words),
+            FoldCompleted(name, spans, each.as_json()),
+        ]
+    return values
+
+
+async def imported_session(world, name, words):
+    """A session that another program recorded, with these words wherever it says where."""
+    origin = Origin(words, words, words, words, words)
+    opened = Opened(FORMAT, words, words, owner=words, origin=origin)
+    values = [opened, Message(raw(said("user", words))), Titled(words), Note(words)]
+    log = world.store.log("default")
+    await log.append(name, [Author().draft(each) for each in values], expected=0)
+    await log.fork(name, f"{name} fork", at=2)
 
 
 def name_of_model(words):
@@ -176,6 +236,8 @@ async def structures(words):
     async with console(local=True) as world:
         browser, name = await world.opened(), session_of(words)
         await hostile_session(world, name, words)
+        text = words.encode(errors="replace").decode()
+        await imported_session(world, f"{name} imported", text)
         pages = await crawl(browser)
         stream = f"/console/sessions/{quote(name, safe='')}/live?first=1"
         events = await changed_events(world, browser, stream, name, words)

@@ -148,9 +148,9 @@ async def test_a_request_reads_what_was_sent_and_no_more(monkeypatch):
 class GatewayWorld(ConsoleWorld):
     """The console beside a gateway before a scripted upstream."""
 
-    def __init__(self):
-        super().__init__(local=True)
-        self.upstream = ScriptedUpstream(lambda _: Reply("Hello there."))
+    def __init__(self, reply=lambda _: Reply("Hello there."), **how):
+        super().__init__(local=True, **how)
+        self.upstream = ScriptedUpstream(reply)
         client = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.upstream))
         self.state.gateway._upstreams.client = client
         self.state.limits = Limits(self.state.settings.serve.limits)

@@ -117,6 +117,8 @@ class MessageItem:
     parts: tuple[PartItem, ...]
     fate: Fate
     """Of a message without parts: forgotten, or unreadable."""
+    fold: int | None = None
+    """The fold whose summary is sent instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,10 @@ class Lens:
                 return _fate(Disposition("drop", reason))
             case _:
                 return _fate(Disposition("keep", "kept"))
+
+    def fold_over(self, seq: int) -> int | None:
+        """The fold in effect that stands for an entry."""
+        return next((x.seq for x in self.outline.folds if any(seq in y for y in x.spans)), None)
 
     def pinned(self, ref: PartRef) -> str:
         if ref not in self._pins:
@@ -424,7 +430,8 @@ def message_item(
             )
         )
     whole = lens.fate(PartRef(entry.seq, 0), None, region)
-    return MessageItem(*place, role, entry.scope, tuple(parts), whole)
+    fold = lens.fold_over(entry.seq) if region is None else None
+    return MessageItem(*place, role, entry.scope, tuple(parts), whole, fold)
 
 
 def _mark(entry: Entry) -> MarkItem | None:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import JsonValue
 
 from refold.console.items import MAX_TEXT, Lens, MessageItem, Run, items_of, oldest
-from refold.console.pages import Page, page
+from refold.console.pages import Page, escaped_json, page
 from refold.errors import InvalidInput
 from refold.gateway.sent_body import SentBody, sent_body
 from refold.log import CODEC, Entry, Log, Outline, PartRef, Requested, Span, Used
@@ -306,7 +306,7 @@ def curl(sent: SentBody, seq: int) -> str:
     if len(sent.body) > _MAX_INLINE:
         return f"{command} \\\n  --data-binary @request-{seq}.json"
     # The body is one line of JSON, so no line of it can end the text.
-    return f"{command} \\\n  --data-binary @- <<'BODY'\n{sent.body.decode()}\nBODY"
+    return f"{command} \\\n  --data-binary @- <<'BODY'\n{escaped_json(sent.body.decode())}\nBODY"
 
 
 def _instructions(sent: SentBody) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, NamedTuple
@@ -52,8 +52,10 @@ class Filters:
 
     q: str = ""
     model: str = ""
+    agent: str = ""
+    """The program that it is from, or the beginning of its name."""
     form: str = ""
-    """The format of its messages: which kind of agent it is of."""
+    """The format of its messages."""
     since: str = ""
     folded: bool = False
     refused: bool = False
@@ -66,12 +68,13 @@ class Filters:
     @property
     def any(self) -> bool:
         """Whether sessions are left out, apart from the search."""
-        return bool(self.model or self.form or self.since or self.folded or self.refused)
+        return bool(self.model or self.agent or self.form or self.since or self.folded or self.refused)
 
     def admits(self, row: "Row") -> bool:
         """Whether a session is to be listed; one that was not counted yet is."""
         return (
             (not self.model or self.model.lower() in row.model.lower())
+            and row.agent.lower().startswith(self.agent.lower())
             and (not self.form or self.form == row.state.format)
             and (not self.folded or row.state.folds > 0)
             and (not self.refused or row.totals is None or row.totals.refusals > 0)
@@ -96,6 +99,11 @@ class Row(NamedTuple):
         return self.record.model if self.record else ""
 
     @property
+    def agent(self) -> str:
+        """The program that it was imported from, if it was."""
+        return self.state.origin.program if self.state.origin else ""
+
+    @property
     def share(self) -> float | None:
         """How full the newest request made what it could hold."""
         limit = self.record.limit if self.record else None
@@ -116,7 +124,16 @@ class Listing(NamedTuple):
 
     @property
     def models(self) -> list[str]:
-        return sorted({row.model for row in self.rows if row.model})
+        return _choices(row.model for row in self.rows)
+
+    @property
+    def agents(self) -> list[str]:
+        return _choices(row.agent for row in self.rows)
+
+
+def _choices(names: Iterable[str]) -> list[str]:
+    """Those that a filter offers: names that can be read."""
+    return sorted({name for name in names if name and name.isprintable()})
 
 
 @dataclass(slots=True)
@@ -212,12 +229,15 @@ async def _opening(log: Log, state: schemas.SessionState) -> str:
 def _filters(  # noqa: PLR0913, PLR0917 - a field of the form each
     q: Words = "",
     model: Choice = "",
+    agent: Choice = "",
     form: Choice = "",
     since: Choice = "",
     folded: Annotated[bool, Query()] = False,  # noqa: FBT002 - a field of the form
     refused: Annotated[bool, Query()] = False,  # noqa: FBT002 - a field of the form
 ) -> Filters:
-    return Filters(q=q, model=model, form=form, since=since, folded=folded, refused=refused)
+    return Filters(
+        q=q, model=model, agent=agent, form=form, since=since, folded=folded, refused=refused
+    )
 
 
 Asked = Annotated[Filters, Depends(_filters)]
