@@ -13,6 +13,7 @@ from console_world import CONSOLE, LOCAL, TEAM, console, events_of, form_token, 
 
 SESSION = "secret/talk"
 PUBLIC = {
+    ("GET", f"{CONSOLE}/"),
     ("GET", f"{CONSOLE}/assets/{{name}}"),
     ("GET", f"{CONSOLE}/open"),
     ("GET", f"{CONSOLE}/sign-in"),

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, NamedTuple
@@ -10,7 +11,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from refold.console.items import sent_tokens
+from refold.console.items import Fate, Lens, MessageItem, Run, items_of, sent_tokens
 from refold.console.pages import Page, access_of, page, render
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, Message, Span
@@ -110,6 +111,14 @@ class Row(NamedTuple):
         return min(1.0, self.sent / limit) if limit else None
 
 
+class Match(NamedTuple):
+    """An entry that a search found, and what became of it in the newest request."""
+
+    found: schemas.Found
+    fate: Fate | None
+    """None: no message, so no model sees it."""
+
+
 class Listing(NamedTuple):
     """A page of the list."""
 
@@ -188,6 +197,31 @@ async def listing(  # noqa: PLR0913 - each a choice
             return Listing(rows, after, looked_at)
 
 
+async def matches(caller: Caller, log: Log, words: str) -> list[Match]:
+    """The entries with these words, the best first."""
+    lenses: dict[str, Lens] = {}
+    results: list[Match] = []
+    for found in (await search_entries(caller, log, words, limit=_MAX_HITS)).found:
+        with suppress(SessionForgotten, SessionNotFound):
+            if found.session not in lenses:
+                lenses[found.session] = await Lens.of(log, found.session)
+            lens, place = lenses[found.session], Span(found.seq, found.seq)
+            inside = next((each for each in lens.regions() if found.seq in each.span), None)
+            for item in await items_of(log, lens, [Run(place)], inside):
+                fate = _fate(item, words) if isinstance(item, MessageItem) else None
+                results.append(Match(found, fate))
+    return results
+
+
+def _fate(item: MessageItem, words: str) -> Fate:
+    """What became of the part that has one of these words."""
+    wanted = [word.casefold() for word in words.split()]
+    for part in item.parts:
+        if any(word in part.text.casefold() for word in wanted):
+            return part.fate
+    return item.parts[0].fate if item.parts else item.fate
+
+
 async def _row(log: Log, session: schemas.Session) -> Row | None:
     """A session without its sums; None if it was forgotten meanwhile."""
     name = session.name
@@ -255,9 +289,7 @@ async def show_sessions(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its t
     """The sessions, the one used last first; with words to look for, also what was said."""
     models, totals = service.settings.models, request.app.state.totals
     found = await listing(caller, log, filters, models, totals, after=after)
-    hits = ()
-    if filters.q and after is None:
-        hits = (await search_entries(caller, log, filters.q, limit=_MAX_HITS)).found
+    hits = await matches(caller, log, filters.q) if filters.q and after is None else []
     return page(
         request,
         "sessions.html",
