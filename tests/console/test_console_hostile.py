@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from api_serving import FORMAT, raw, said
-from console_world import CONSOLE, console, events_of
+from console_world import CONSOLE, TEAM, console, events_of
 from test_console_requests import CHAT, GatewayWorld, ask
 
 from refold.console.pages import visible
@@ -343,15 +343,40 @@ async def test_five_megabytes_on_one_line_make_no_large_page():
         arguments = {"name": "write", "arguments": json.dumps({"text": line})}
         calls = [{"id": "c", "type": "function", "function": arguments}]
         values = [
-            Opened(FORMAT, "balanced", title=line[:200]),
+            Opened(FORMAT, line, title=line, origin=Origin(line, line, line, line)),
             Message(raw(said("user", line))),
             Message(raw(said("assistant", None, tool_calls=calls))),
             Message(raw(said("tool", line, tool_call_id="c"))),
             Note(line),
+            Titled(line),
+            *folded_by_hand(line),
         ]
         await log.append("s", [Author().draft(each) for each in values], expected=0)
         for where, text in (await crawl(browser)).items():
             assert text is None or len(text) < 150_000, where
+
+
+async def test_a_message_of_very_many_parts_makes_no_large_page():
+    async with console(local=True) as world:
+        browser, log = await world.opened(), world.store.log("default")
+        parts = [{"type": "text", "text": f"part {nth}"} for nth in range(20_000)]
+        values = [Opened(FORMAT, "balanced"), Message(raw(said("user", parts)))]
+        await log.append("s", [Author().draft(each) for each in values], expected=0)
+        page = await browser.get(f"{CONSOLE}/sessions/s")
+        assert len(page.text) < 150_000
+        assert "part 3" in page.text
+        assert "And 19,940 more parts." in page.text
+        assert "/console/sessions/s/entries/2/body" in page.text
+
+
+async def test_a_form_of_very_many_fields_is_refused():
+    async with console() as world:
+        await world.key("acme", "read")
+        data = {f"field{nth}": "x" for nth in range(100)}
+        browser = world.browser()
+        answer = await browser.post(f"{CONSOLE}/sign-in", data=data, headers={"origin": TEAM})
+        assert answer.status_code == 413
+        assert "All sessions" in answer.text
 
 
 async def test_halves_of_characters_and_controls_are_named():

@@ -234,7 +234,10 @@ async def fields_of(
     body = await request.body()
     if len(body) > limit:
         raise HTTPException(413)
-    fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
+    try:
+        fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
+    except ValueError:  # more fields than any form has
+        raise HTTPException(413) from None
     found = {name: values[0] for name, values in fields.items()}
     if ours:
         check_form(request, found.get("form_token", ""))
