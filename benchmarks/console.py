@@ -215,9 +215,7 @@ async def _pages(cluster: Cluster, messages: int) -> dict[str, int]:
         "the newest request": f"{session}/requests/{record}",
         "the window over time": f"{session}/window",
     }
-    return {
-        name: await _rows_of(cluster.address(database), where) for name, where in pages.items()
-    }
+    return {name: await _rows_of(cluster.address(database), where) for name, where in pages.items()}
 
 
 async def _rows_of(address: str, where: str) -> int:

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from needed import need
 
+PATIENCE = 120_000
+"""Milliseconds that a browser has for each step: the machine may be busy."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -21,8 +23,16 @@ async def launched(*arguments):
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*arguments, *as_root]
+            executable_path=CHROMIUM, args=[*arguments, *as_root], timeout=PATIENCE
         )
+        plain = browser.new_context
+
+        async def patient(**how):
+            context = await plain(**how)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        browser.new_context = patient
         yield browser
         await browser.close()
 

@@ -5,7 +5,6 @@ It needs Chromium and Playwright; where they are missing, the tests are skipped.
 
 import asyncio
 from contextlib import asynccontextmanager, nullcontext
-from functools import partial
 
 import pytest
 import uvicorn
@@ -20,13 +19,13 @@ from refold.log import Author, Message
 from refold.service.server import address_of, listen
 from refold.stores import SqliteStore, open_store
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @asynccontextmanager
-async def served(make=partial(ConsoleWorld, local=True), **how):
+async def served(make=None, **how):
     """A console that listens on a port of this machine."""
-    world = make(**how)
+    world = make(**how) if make else ConsoleWorld(local=True, **how)
     sock = listen("127.0.0.1", 0)
     async with world.state:
         config = uvicorn.Config(world.app, log_config=None, lifespan="off", ws="none")
@@ -95,7 +94,7 @@ async def looking(chromium, world, then="/console", **how):
 
 async def until(page, expression):
     """Playwright's own way of waiting needs `eval`, which the pages forbid."""
-    for _ in range(400):
+    for _ in range(2_400):
         if await page.evaluate(expression):
             return
         await asyncio.sleep(0.05)

@@ -17,7 +17,7 @@ from refold.log import Author, Message
 from refold.stores import open_store
 from refold.testing.upstream import Reply
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 TALK = "/console/sessions/talk"
 
 

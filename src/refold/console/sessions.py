@@ -69,7 +69,9 @@ class Filters:
     @property
     def any(self) -> bool:
         """Whether sessions are left out, apart from the search."""
-        return bool(self.model or self.agent or self.form or self.since or self.folded or self.refused)
+        return bool(
+            self.model or self.agent or self.form or self.since or self.folded or self.refused
+        )
 
     def admits(self, row: "Row") -> bool:
         """Whether a session is to be listed; one that was not counted yet is."""
