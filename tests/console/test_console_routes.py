@@ -97,8 +97,10 @@ async def test_every_route_is_public_by_intention_or_says_who_may_call_it():
         assert {each for each, role in found.items() if not role} == PUBLIC
         assert len(found) > 30
         for (method, path), role in found.items():
-            if (method, path) not in PUBLIC:
-                assert role == ("read" if method == "GET" else "write"), (method, path)
+            if method == "GET" and role:
+                assert role == "read", path
+            elif "{session}" in path:  # whatever is sent to a session changes it
+                assert role == "write", path
 
 
 @pytest.mark.parametrize("roles", ROLES, ids=" ".join)
