@@ -3,7 +3,7 @@
   "use strict";
   const typing = (target) => target.closest("input, select, textarea, [contenteditable]");
   // What j and k go through: rows, messages, matches, and whatever else of a page opens.
-  const THINGS = ["[data-item]", ".region", "> details", ".hits > li > a", ".steps a", ".spans a", ".evidence a", "th > a", ".more > *"];
+  const THINGS = ["[data-item]", ".region", "> details", ".hits > li > a", ".steps a", ".spans a", ".evidence a", "th > a", ".more > a", ".more > button"];
   const things = () => [...document.querySelectorAll(THINGS.map((each) => `main ${each}`))].filter(
     (each) => each.checkVisibility() && !each.parentElement.closest("article, details:not([open])"),
   );
