@@ -64,6 +64,8 @@ async def test_a_slash_leads_to_the_search_from_every_screen(chromium):
             for where in (found["timeline"], found["summary"], found["sessions"]):
                 await page.goto(world.where + where)
                 await page.keyboard.press("/")
+                if where != found["sessions"]:
+                    await page.wait_for_url(f"**{CONSOLE}#q")
                 await until(page, "document.activeElement.id === 'q'")
                 await page.keyboard.type("parcel/")
                 assert await page.locator("#q").input_value() == "parcel/"

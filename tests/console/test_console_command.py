@@ -195,7 +195,7 @@ async def test_refold_serve_has_the_console_too(stored, tmp_path):
             assert browser.get(f"{about['address']}/console/sessions/a%20talk").status_code == 200
 
 
-@pytest.mark.parametrize("name", ["append", "fork", "forget", "expire", "locks"])
+@pytest.mark.parametrize("name", ["append", "fork", "forget", "expire"])
 def test_nothing_is_written_to_a_store_that_is_read(name):
     log = ReadOnlyLog(MemoryStore().log())
     with pytest.raises(InvalidInput, match="only reads"):
