@@ -253,7 +253,7 @@ INJECTED = """async () => {
   const script = document.createElement("script");
   script.textContent = "window.ran = 'inline'";
   document.body.append(script);
-  add("<img src='/console/assets/none.svg' onerror=\\"window.ran = 'handler'\\">");
+  add("<button onclick=\\"window.ran = 'handler'\\">x</button>").firstChild.click();
   add("<p style='color: red'>x</p><style>p { color: red }</style>");
   add("<img src='https://evil.example/x.png'>");
   add("<iframe src='https://evil.example/'></iframe>");
