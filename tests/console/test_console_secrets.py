@@ -20,7 +20,7 @@ HEADERS = (
     "x-goog-api-key",
     "x-secret-of-a-client",
 )
-VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "REFOLD_MASTER_KEY", "UP_KEY")
+VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "UP_KEY")
 
 
 def planted(name):
