@@ -1,9 +1,9 @@
 """What the console costs: the gateway while nobody looks, and the store when somebody does.
 
 Nobody looks: the same conversations go through two services that differ in one thing, whether the
-console is mounted. The SQL statements of both are counted. Then processes of both take turns under
-load, ten rounds, each in fresh processes because two processes never run alike. The ratio is that
-of processor time for each request, with a bootstrap over rounds.
+console is mounted. The calls of the log are counted in both. Then processes of both take turns
+under load, ten rounds, each in fresh processes because two processes never run alike. The ratio is
+that of processor time for each request, with a bootstrap over rounds.
 
 Somebody looks: PostgreSQL itself counts the rows that it reads for a page of a session of 1,000
 messages, and for the same page of one of 100,000.
@@ -11,15 +11,14 @@ messages, and for the same page of one of 100,000.
 
 import asyncio
 import os
-import sqlite3
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from uuid import uuid4
 
 import httpx2
@@ -35,7 +34,16 @@ from refold.console.access import Access
 from refold.console.app import add_console, open_address
 from refold.console.local import LocalConsole, application
 from refold.lab.metrics import bootstrapped
-from refold.log import Author, FoldCompleted, FoldStarted, Log, Message, Opened, Span
+from refold.log import (
+    DEFAULT_TENANT,
+    Author,
+    FoldCompleted,
+    FoldStarted,
+    Log,
+    Message,
+    Opened,
+    Span,
+)
 from refold.models.experience import Setup
 from refold.service.app import app as service
 from refold.service.keys import TENANT
@@ -71,70 +79,72 @@ def figures(*, quick: bool) -> list[Figure]:
 # While nobody looks.
 
 
-def _service(upstream: str, store: Path, *, console: bool) -> FastAPI:
+def _service(upstream: str, store: SqliteStore, *, console: bool) -> FastAPI:
     """The service as `refold serve` runs it on one machine; it may lack the console."""
     named = UpstreamSettings(name="up", base_url=f"{upstream}/v1")
     settings = Settings(PROFILES["balanced"], {}, {}, serve=Serve(upstreams=(named,)))
-    opened = SqliteStore(store)
-    app = service(settings, store=opened, address=f"sqlite:///{store}", local=True)
+    app = service(settings, store=store, address=f"sqlite:///{store.path}", local=True)
     if console:
-        add_console(app, Access(app.state.service, sessions=opened.log(TENANT)))
+        add_console(app, Access(app.state.service, sessions=store.log(TENANT)))
     return app
 
 
 def _queries(folder: Path, upstream: Running) -> list[Figure]:
     counts = [
-        asyncio.run(_statements(folder / f"statements-{console}.db", upstream, console=console))
+        asyncio.run(_calls(folder / f"calls-{console}.db", upstream, console=console))
         for console in (False, True)
     ]
-    name = f"SQL statements that the console adds to {_TURNS} requests"
+    name = f"calls of the log that the console adds to {_TURNS} requests"
     return [
         Figure(name, counts[1] - counts[0], 0, "at most"),
-        Figure(f"SQL statements of {_TURNS} requests, without the console", counts[0]),
+        Figure(f"calls of the log for {_TURNS} requests, without the console", counts[0]),
     ]
 
 
-async def _statements(path: Path, upstream: Running, *, console: bool) -> int:
-    app = _service(f"{HERE}:{upstream.port}", path, console=console)
-    with _traced() as statements:
-        async with app.router.lifespan_context(app):
-            transport = httpx2.ASGITransport(app)
-            async with httpx2.AsyncClient(transport=transport, base_url=HERE) as client:
-                talk = Talk("statements")
-                for _ in range(_TURNS):
-                    body, headers = talk.body(), {_AT_ONCE: "1"}
-                    answer = await client.post(
-                        "/v1/chat/completions", content=body, headers=headers
-                    )
-                    answer.raise_for_status()
-    # Keys are looked at again each second, whoever asks: those statements are left out.
-    return sum(TENANT not in statement for statement in statements)
+async def _calls(path: Path, upstream: Running, *, console: bool) -> int:
+    store = CountedStore(path)
+    app = _service(f"{HERE}:{upstream.port}", store, console=console)
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url=HERE) as client:
+            talk = Talk("calls")
+            for _ in range(_TURNS):
+                body, headers = talk.body(), {_AT_ONCE: "1"}
+                answer = await client.post("/v1/chat/completions", content=body, headers=headers)
+                answer.raise_for_status()
+    return len(store.calls)
 
 
-@contextmanager
-def _traced() -> Iterator[list[str]]:
-    """All statements of SQLite meanwhile."""
-    statements: list[str] = []
-    original = sqlite3.connect
+class CountedStore(SqliteStore):
+    """A store that notes each call of a log, but of the keys' own: those are read by the clock."""
 
-    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - SQLite's own
-        connection = original(*arguments, **options)
-        connection.set_trace_callback(statements.append)
-        return connection
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.calls: list[str] = []
 
-    sqlite3.connect = connect
-    try:
-        yield statements
-    finally:
-        sqlite3.connect = original
+    def log(self, tenant: str = DEFAULT_TENANT) -> Log:
+        log = super().log(tenant)
+        return log if tenant == TENANT else cast("Log", CountedLog(log, self.calls))
+
+
+class CountedLog:
+    """A log whose every use is noted."""
+
+    def __init__(self, log: Log, calls: list[str]) -> None:
+        self._log, self._calls = log, calls
+        self.tenant = log.tenant
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the log has
+        self._calls.append(name)
+        return getattr(self._log, name)
 
 
 def _with_console(upstream: str, store: Path, ready: Connection) -> None:
-    serve(_service(upstream, store, console=True), ready)
+    serve(_service(upstream, SqliteStore(store), console=True), ready)
 
 
 def _without_console(upstream: str, store: Path, ready: Connection) -> None:
-    serve(_service(upstream, store, console=False), ready)
+    serve(_service(upstream, SqliteStore(store), console=False), ready)
 
 
 class Round(NamedTuple):
