@@ -4,7 +4,6 @@ import asyncio
 import html
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import quote, urljoin
 from uuid import uuid4
@@ -193,16 +192,11 @@ def folded_by_hand(words):
         shown=(SummaryMessage("prompt", words),),
         state=(words,),
     )
-    refused = replace(summary, report=Report(refused=words))
-    not_asked = replace(summary, report=Report(not_asked=words))
-    values = []
-    for each in (summary, refused, not_asked):
-        name = uuid4()
-        values += [
-            FoldStarted(name, spans, words, words),
-            FoldCompleted(name, spans, each.as_json()),
-        ]
-    return values
+    name = uuid4()
+    return [
+        FoldStarted(name, spans, words, words),
+        FoldCompleted(name, spans, summary.as_json()),
+    ]
 
 
 async def imported_session(world, name, words):
