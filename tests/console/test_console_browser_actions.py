@@ -40,7 +40,7 @@ async def test_a_compaction_is_previewed_and_then_made(chromium, address):
             assert await all_of(store, "default") == before
             await page.get_by_label("What the summary must keep").fill("where the parcels are")
             await page.get_by_role("button", name="Compact now").click()
-            await page.wait_for_url("**/folds/*/summary")
+            await page.wait_for_url("**/folds/*/summary", timeout=400_000)
             fold = await fold_of(world)
             assert page.url.endswith(f"/folds/{fold.seq}/summary")
             assert "Each claim beside its evidence" in await text_of(page)
