@@ -264,11 +264,15 @@ async def test_hostile_words_change_nothing_but_words(kind):
     pages, event, name = await structures(HOSTILE[kind])
     assert {normal(each, name) for each in pages} == {normal(each, plain_name) for each in plain}
     expected = {normal(where, plain_name): text for where, text in plain.items()}
+    elements = {each[0] for text in plain.values() if text for each in Tags(text).found}
     for where, text in pages.items():
         if text is None:
             continue
         tags = Tags(text)
-        assert tags.found == Tags(expected[normal(where, name)]).found, where
+        if where.endswith("/summary"):  # which names it lists depends on the words
+            assert {each[0] for each in tags.found} <= elements, where
+        else:
+            assert tags.found == Tags(expected[normal(where, name)]).found, where
         for attribute, value in tags.values:
             assert not attribute.startswith("on")
             assert attribute != "style"
