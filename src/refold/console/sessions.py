@@ -144,7 +144,7 @@ class Listing(NamedTuple):
 
 def _choices(names: Iterable[str]) -> list[str]:
     """Those that a filter offers: names that can be read."""
-    return sorted({name for name in names if name and name.isprintable()})
+    return sorted({name for name in names if 0 < len(name) <= _WORDS and name.isprintable()})
 
 
 @dataclass(slots=True)
