@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks import (
     agent,
     chat,
+    console,
     economics,
     engine,
     fold,
@@ -31,6 +32,7 @@ from benchmarks.figures import Figure, as_json, as_table
 BENCHMARKS = {
     "agent": agent.figures,
     "chat": chat.figures,
+    "console": console.figures,
     "economics": economics.figures,
     "engine": engine.figures,
     "fold": fold.figures,

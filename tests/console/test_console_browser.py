@@ -1,11 +1,9 @@
 """The console in a real browser: what is pressed, opened and followed, and that nothing runs.
 
-It wants Chromium and Playwright; where they are missing, the tests are skipped.
+It needs Chromium and Playwright; where they are missing, the tests are skipped.
 """
 
 import asyncio
-import os
-import shutil
 from contextlib import asynccontextmanager, nullcontext
 from urllib.parse import quote
 
@@ -13,7 +11,6 @@ import pytest
 import uvicorn
 from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
-from needed import need
 from test_console_hostile import HOSTILE, hostile_session
 from test_console_money import paid
 from test_console_timeline import long_session
@@ -24,14 +21,13 @@ from refold.log import Author, Message
 from refold.service.server import address_of, listen
 from refold.stores import SqliteStore, open_store
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @asynccontextmanager
-async def served(**how):
+async def served(make=None, **how):
     """A console that listens on a port of this machine."""
-    world = ConsoleWorld(local=True, **how)
+    world = make(**how) if make else ConsoleWorld(local=True, **how)
     sock = listen("127.0.0.1", 0)
     async with world.state:
         config = uvicorn.Config(world.app, log_config=None, lifespan="off", ws="none")
@@ -53,21 +49,6 @@ class QuietServer(uvicorn.Server):
 
     def capture_signals(self):
         return nullcontext()
-
-
-@pytest.fixture
-async def chromium():
-    try:
-        from playwright.async_api import async_playwright  # noqa: PLC0415 - may be missing
-    except ImportError:
-        need(None, "Playwright is not installed", "REFOLD_BROWSER")
-    need(CHROMIUM, "Chromium is not installed", "REFOLD_BROWSER")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
-        )
-        yield browser
-        await browser.close()
 
 
 class Looked:
@@ -115,7 +96,7 @@ async def looking(chromium, world, then="/console", **how):
 
 async def until(page, expression):
     """Playwright's own way of waiting needs `eval`, which the pages forbid."""
-    for _ in range(400):
+    for _ in range(2_400):
         if await page.evaluate(expression):
             return
         await asyncio.sleep(0.05)
@@ -197,14 +178,6 @@ async def test_a_timeline_grows_while_one_looks_and_keeps_what_is_open(chromium)
             await page.get_by_text("No zebra.").wait_for()
             assert await page.locator("details.fold").first.get_attribute("open") is not None
             assert await page.locator("details.fold article").count() > 0
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    """Where a store is, of each kind."""
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_address")
-    return f"sqlite:///{tmp_path / 's.db'}"
 
 
 async def test_a_long_session_scrolls_to_its_beginning(address, chromium):

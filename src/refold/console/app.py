@@ -35,6 +35,7 @@ def add_console(app: FastAPI, access: Access) -> None:
     app.state.console, app.state.totals = access, sessions.Totals()
     plain: tuple[tuple[str, _Handler, str], ...] = (
         (f"{HOME}/assets/{{name}}", _asset, "GET"),
+        (f"{HOME}/", _home, "GET"),
         (OPEN, _open, "GET"),
         (SIGN_IN, _sign_in_page, "GET"),
         (SIGN_IN, _sign_in, "POST"),
@@ -75,6 +76,10 @@ async def _asset(request: Request) -> Response:
     if response is None:
         raise HTTPException(404)
     return response
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse(HOME)
 
 
 async def _nothing(_: Request) -> Response:

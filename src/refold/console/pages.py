@@ -1,6 +1,7 @@
 """Templates and what they need: times, numbers, and words of a log as a page may show them."""
 
 import gzip
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -107,6 +108,16 @@ def visible(text: str) -> str:
     A page obeys no escape sequence, but a reader must see that one is there.
     """
     return _INVISIBLE.sub(_named, text) if _INVISIBLE.search(text) else text
+
+
+def escaped_json(text: str) -> str:
+    """JSON in which whatever cannot be seen is an escape: what is copied has the same values."""
+    return _INVISIBLE.sub(_escaped, text) if _INVISIBLE.search(text) else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # The other controls of JSON are line ends between values.
+    return json.dumps(match[0])[1:-1] if ord(match[0]) > 0x20 else ""  # noqa: PLR2004 - a space
 
 
 def _named(match: re.Match[str]) -> str:
@@ -223,7 +234,10 @@ async def fields_of(
     body = await request.body()
     if len(body) > limit:
         raise HTTPException(413)
-    fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
+    try:
+        fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
+    except ValueError:  # more fields than any form has
+        raise HTTPException(413) from None
     found = {name: values[0] for name, values in fields.items()}
     if ours:
         check_form(request, found.get("form_token", ""))

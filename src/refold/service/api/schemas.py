@@ -198,6 +198,15 @@ class Span(Answer):
     last: int
 
 
+class Origin(Answer):
+    """The program that recorded a session, and where it worked."""
+
+    program: Text = Field(description="Such as `claude` or `codex`.")
+    folder: Text | None
+    branch: Text | None = Field(description="The git branch that was checked out there.")
+    parent: Text | None = Field(description="The session that began it, as a sub-agent or a fork.")
+
+
 class Session(Answer):
     """A session as a list shows it."""
 
@@ -211,6 +220,7 @@ class Session(Answer):
     messages: int
     forked_from: Text | None = None
     forked_at: int | None = None
+    origin: Origin | None = Field(None, description="Of an imported session: where it is from.")
 
 
 class SessionPage(Answer):
@@ -226,6 +236,7 @@ class SessionState(Session):
     folds: int = Field(description="How many folds stand.")
     under_way: UUID | None = Field(description="The fold that is being made.")
     last_request: int | None = Field(description="The newest request record.")
+    last_fold: int | None = Field(description="The entry of the newest fold that stands.")
     pins: int
 
 
