@@ -22,6 +22,7 @@
     if (event.key === "/" && search) search.focus();
     else if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
+    else if (event.key === "x" && event.target.closest(".list tr")) event.target.closest("tr").querySelector(".pick input").click();
     else if (event.key === "Enter" && event.target.matches("[data-item]")) {
       const link = event.target.querySelector("summary, .more button, a");
       if (link) link.click();
