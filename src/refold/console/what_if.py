@@ -357,7 +357,12 @@ async def show(
     request: Request, caller: Reader, service: ServiceDep, run: RunName, busy: str = ""
 ) -> Response:
     """How far a replay is, or what it has found."""
-    current = _runs(request).find(caller, run)
+    try:
+        current = _runs(request).find(caller, run)
+    except HTTPException:
+        if is_part(request):
+            return Response(headers={"HX-Redirect": f"{HERE}/runs/{run}"})
+        return page(request, "what_if_gone.html", 404, here=HERE)
     found = current.findings
     drawn: dict[str, object] = {}
     if found is not None:

@@ -29,7 +29,6 @@ from refold.transcripts.recording import Recording
 from refold.view.profiles import Profile
 
 MAX_MEMORY: Final = 3 << 30
-"""Bytes of the process, where the system can limit them."""
 _NICE: Final = 15
 _LENGTH: Final = 8
 _MAX_LINE: Final = 16 << 20
@@ -51,6 +50,8 @@ class Assignment:
     options: CaseOptions
     max_messages: int
     """Messages of all sessions together: later sessions that exceed it are left out."""
+    max_memory: int = MAX_MEMORY
+    """Bytes of the process, where the system can limit them."""
 
 
 async def replayed(assignment: Assignment, progress: Progress, *, max_seconds: float) -> Findings:
@@ -132,6 +133,8 @@ def _findings(assignment: Assignment, progress: Progress) -> Findings:
     of = sum(len(job.policies) for job in jobs)
     progress(0, of)
     for _, measured in each_measured(jobs, max_processes=1):
+        if any(outcome.error.startswith(MemoryError.__name__) for outcome in measured):
+            raise MemoryError
         outcomes += measured
         progress(len(outcomes), of)
     names = [profile.name for profile in assignment.profiles]
@@ -151,13 +154,13 @@ def _recordings(assignment: Assignment) -> Iterator[tuple[str, Recording | None,
         yield name, next(iter(file.recordings), None), file.why
 
 
-def _limit_memory() -> None:
+def _limit_memory(size: int) -> None:
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
         return
     with suppress(OSError, ValueError):  # a lower one is set already
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _end_with_input() -> None:
@@ -169,11 +172,11 @@ def main() -> None:
     """Read an assignment, and write how far it is and what was found."""
     with suppress(AttributeError, OSError):
         os.nice(_NICE)
-    _limit_memory()
     length = int.from_bytes(sys.stdin.buffer.read(_LENGTH), "big")
     # Only the process that began this one holds the other end.
     assignment: Assignment = pickle.loads(sys.stdin.buffer.read(length))  # noqa: S301
     threading.Thread(target=_end_with_input, daemon=True).start()
+    _limit_memory(assignment.max_memory)
 
     def write(value: dict[str, object]) -> None:
         sys.stdout.write(f"{json.dumps(value)}\n")
