@@ -25,6 +25,7 @@ from refold.stores import SqliteStore
 
 PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 WIDE, NARROW = (1280, 860), (390, 844)
+TRIED: Final = "/console/what-if?session=demo&fold.keep.amount=4000"
 FORKS: Final = {"booking-review": 60, "booking-tests": 92, "refund-reference": 104}
 """More sessions for the list: forks of the demo, and of how much of it."""
 
@@ -40,6 +41,8 @@ class Picture(NamedTuple):
     """What is opened first."""
     top: str = ""
     """What is scrolled to the top."""
+    wait: str = ""
+    """What takes a while to appear."""
 
 
 def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
@@ -53,6 +56,7 @@ def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
         Picture("request", f"{session}/requests/{later}"),
         Picture("difference", f"{session}/requests/{later}/since/{earlier}"),
         Picture("fold", summary, top="#claims"),
+        Picture("what-if", TRIED, click="main button", wait=".scatter svg"),
         Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
@@ -86,6 +90,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     if picture.click:
         await page.locator(picture.click).first.click()
         await page.wait_for_timeout(700)
+    if picture.wait:
+        await page.locator(picture.wait).first.wait_for(timeout=300_000)
     if picture.top:
         await page.evaluate(
             "(at) => scrollTo(0, document.querySelector(at).getBoundingClientRect().top + scrollY"

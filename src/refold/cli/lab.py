@@ -239,15 +239,16 @@ def lab(  # noqa: PLR0913 - the choices that there are
         results = totals(cases, outcomes, [one.name for one in profiles], rules)
         if html is not None:
             left_out = [(file.path, file.why) for file in session_files if file.why]
-            made = html_report(findings_of(results, left_out), datetime.now(UTC))
-            write_whole(html, made.encode(errors="replace"))
-            typer.echo(f"Written to {html}.", err=True)
+            page = html_report(findings_of(results, left_out), datetime.now(UTC))
+            write_whole(html, page.encode(errors="replace"))
         if json_:
             typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
             return
         console = Console(highlight=False, markup=False, emoji=False)
         made = report(results, session_files, width=console.width, unread=unread, bound=bound)
         show(made, console)
+        if html is not None:
+            typer.echo(f"\nWritten to {html}.")
 
 
 def check_page(path: Path | None) -> None:

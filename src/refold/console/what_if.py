@@ -33,7 +33,7 @@ from refold.console.pages import (
     values_of,
     what_if_url,
 )
-from refold.errors import InvalidInput, InvalidSetting, LimitReached, RefoldError, SessionNotFound
+from refold.errors import InvalidInput, InvalidSetting, LimitReached, SessionNotFound
 from refold.lab.background import Assignment, replayed
 from refold.lab.charts import SERIES, scatter_of, window_of
 from refold.lab.findings import BEST, LEGEND, Findings
@@ -53,9 +53,11 @@ from refold.log import (
 )
 from refold.log.entry import check_name
 from refold.log.transfer import entry_line
+from refold.models import ModelSettings
 from refold.service.api.routing import CallerLog, Reader, ServiceDep
 from refold.service.api.sessions import INERT, read_page
 from refold.service.callers import Caller
+from refold.service.problem import log_error, words_of
 from refold.service.service import Service
 from refold.settings import KEYS, SettingChange, check_setting, load_settings, set_setting
 from refold.settings.names import leaves
@@ -122,6 +124,13 @@ class Setting(NamedTuple):
     default: str
 
 
+class Failure(NamedTuple):
+    """Why a replay has no result."""
+
+    what: str
+    fix: str
+
+
 @dataclass(slots=True)
 class Run:
     """A replay: how far it is, or what it has found."""
@@ -133,7 +142,7 @@ class Run:
     done: int = 0
     of: int = 0
     findings: Findings | None = None
-    error: RefoldError | None = None
+    error: Failure | None = None
     changes: list[SettingChange] = field(default_factory=list[SettingChange])
     """What was saved."""
     elsewhere: list[str] = field(default_factory=list[str])
@@ -194,7 +203,7 @@ class Runs:
             run.task.cancel()
             await asyncio.wait({run.task})
         if run.under_way:
-            run.error = InvalidInput("The replay was canceled.", "Change something, and try again.")
+            run.error = Failure("The replay was canceled.", "Change something, and try again.")
 
     def _drop_old(self) -> None:
         now = time.monotonic()
@@ -209,7 +218,7 @@ class _Work(NamedTuple):
     """What a replay needs of the service."""
 
     log: Log
-    service: Service
+    models: dict[str, ModelSettings]
     profiles: tuple[Profile, ...]
 
 
@@ -225,17 +234,13 @@ def _runs(request: Request) -> Runs:
 async def _replay(run: Run, work: _Work) -> None:
     try:
         entries = await _entries_of(work.log, run.choice.sessions)
-        options = CaseOptions(
-            fixed=None, lifetime=_CACHE_SECONDS, models=dict(work.service.settings.models)
-        )
+        options = CaseOptions(fixed=None, lifetime=_CACHE_SECONDS, models=work.models)
         assignment = Assignment(entries, work.profiles, options, MAX_MESSAGES)
         run.findings = await replayed(assignment, run.step, max_seconds=MAX_SECONDS)
-    except RefoldError as error:
-        run.error = error
-    except asyncio.CancelledError:
-        raise
     except Exception as error:  # noqa: BLE001 - the page says it; nobody else waits for the task
-        run.error = InvalidInput(f"The replay failed: {type(error).__name__}.", "Try it again.")
+        log_error(error)
+        _, what, fix = words_of(error)
+        run.error = Failure(what, fix)
 
 
 async def _entries_of(
@@ -346,7 +351,7 @@ async def start(
     changes = _values_in(base, fields)
     others = fields.get("others") == "1"
     choice = Choice(sessions, base_name, changes, others)
-    work = _Work(log, service, _profiles(service, choice))
+    work = _Work(log, dict(service.settings.models), _profiles(service, choice))
     run = _runs(request).start(caller, choice, work)
     again = "" if run.choice == choice else "?busy=1"
     return RedirectResponse(f"{HERE}/runs/{run.name}{again}", SEE_OTHER)
