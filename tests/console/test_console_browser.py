@@ -7,7 +7,6 @@ import asyncio
 import os
 import shutil
 from contextlib import asynccontextmanager, nullcontext
-from pathlib import Path
 
 import pytest
 import uvicorn
@@ -261,7 +260,7 @@ async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium
             assert "The prefix broke" in await page.locator(".break").inner_text()
 
 
-async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium):
+async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium, tmp_path):
     async with served() as world:
         log = world.store.log("default")
         await stored(log, "one")
@@ -282,7 +281,9 @@ async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium):
             await page.locator("[name='trigger.tokens']").fill("5000")
             await page.locator("select").select_option("co-cli")
             await until(page, "document.querySelector('[name=profile]').value === 'co-cli'")
-            await until(page, "document.querySelector('[name=\"trigger.tokens\"]').value === '5000'")
+            await until(
+                page, "document.querySelector('[name=\"trigger.tokens\"]').value === '5000'"
+            )
             assert "form_token" not in page.url
             await page.get_by_role("button", name="Replay").click()
             await page.locator(".scatter svg circle").first.wait_for(timeout=150_000)
@@ -294,7 +295,8 @@ async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium):
                 await page.get_by_text("Save as one file").click()
             offline = await chromium.new_context(offline=True)
             alone = await offline.new_page()
-            await alone.set_content(Path(await (await download.value).path()).read_text())
+            await (await download.value).save_as(tmp_path / "what-if.html")
+            await alone.set_content((tmp_path / "what-if.html").read_text())
             assert await alone.locator("circle").count() > 3
             await offline.close()
 

@@ -34,7 +34,9 @@ def home(monkeypatch, tmp_path):
 def findings(name="talk", label="balanced, changed"):
     """What a replay might have found."""
     policies = (
-        PolicyFindings("everything", ours=False, best=False, cost=2, share=(1, 1, 1), kept=(1, 1, 1)),
+        PolicyFindings(
+            "everything", ours=False, best=False, cost=2, share=(1, 1, 1), kept=(1, 1, 1)
+        ),
         PolicyFindings(
             label, ours=True, best=True, cost=1, share=(0.5, 0.4, 0.6), kept=(0.95, 0.9, 1), folds=2
         ),
@@ -84,9 +86,7 @@ async def send(browser, where, origin=TEAM, page=CONSOLE, **fields):
 async def start(browser, *sessions, origin=TEAM, page=None, **fields):
     """Begin a replay as the form does, and the address that it leads to."""
     page = page or what_if.what_if_url(*sessions)
-    return await send(
-        browser, f"{HERE}/runs", origin, page, session=list(sessions), **fields
-    )
+    return await send(browser, f"{HERE}/runs", origin, page, session=list(sessions), **fields)
 
 
 async def ended(browser, answer):
@@ -173,7 +173,8 @@ async def test_profiles_that_are_tried_come_first(instant):
         assert profiles[0].trigger.tokens == 60_000
 
 
-async def test_a_form_keeps_what_was_tried(instant):
+@pytest.mark.usefixtures("instant")
+async def test_a_form_keeps_what_was_tried():
     async with console(local=True) as world:
         browser = await world.opened()
         await stored(world.store.log("default"), "talk")
@@ -206,7 +207,8 @@ async def test_a_value_that_cannot_be_is_said_before_anything_runs(instant, fiel
         assert instant["assignments"] == []
 
 
-async def test_without_a_session_the_page_says_how_to_choose(instant):
+@pytest.mark.usefixtures("instant")
+async def test_without_a_session_the_page_says_how_to_choose():
     async with console(local=True) as world:
         browser = await world.opened()
         await stored(world.store.log("default"), "talk")
@@ -217,10 +219,13 @@ async def test_without_a_session_the_page_says_how_to_choose(instant):
         assert answer.status_code == 422
         assert "No session is chosen" in answer.text
         listed = await browser.get(CONSOLE)
-        assert re.search(r'type="checkbox" [^>]*form="what-if" name="session" value="talk"', listed.text)
+        assert re.search(
+            r'type="checkbox" [^>]*form="what-if" name="session" value="talk"', listed.text
+        )
 
 
-async def test_too_many_sessions_are_refused(instant):
+@pytest.mark.usefixtures("instant")
+async def test_too_many_sessions_are_refused():
     async with console(local=True) as world:
         browser, log = await world.opened(), world.store.log("default")
         names = [f"talk {nth}" for nth in range(what_if.MAX_SESSIONS + 1)]
@@ -280,7 +285,8 @@ async def test_one_person_has_one_replay_at_a_time(endless):
         assert "That replay is not here" in gone.text
 
 
-async def test_a_service_makes_few_replays_at_once(endless):
+@pytest.mark.usefixtures("endless")
+async def test_a_service_makes_few_replays_at_once():
     async with console() as world:
         await stored(world.store.log("acme"), "talk")
         answers = []
@@ -291,7 +297,8 @@ async def test_a_service_makes_few_replays_at_once(endless):
         assert "under way here" in answers[-1].text
 
 
-async def test_the_console_for_reading_replays_too(instant, home):
+@pytest.mark.usefixtures("instant")
+async def test_the_console_for_reading_replays_too(home):
     world = ConsoleWorld(local=True)
     await stored(world.store.log("default"), "talk")
     state = LocalConsole(load_settings("balanced"), world.store)
@@ -317,7 +324,8 @@ async def test_the_console_for_reading_replays_too(instant, home):
         assert "Save as profile" not in again.text
 
 
-async def test_what_is_set_elsewhere_is_said_when_it_is_saved(instant, home, monkeypatch):
+@pytest.mark.usefixtures("instant")
+async def test_what_is_set_elsewhere_is_said_when_it_is_saved(home, monkeypatch):
     home.parent.mkdir(parents=True)
     home.write_text("[fold]\nledger_tokens = 1000\n")
     monkeypatch.setenv("REFOLD_TRIGGER__TOKENS", "70000")
@@ -356,7 +364,8 @@ async def run_of(browser):
         ("acme", ["read", "write", "admin"], False),
     ],
 )
-async def test_who_may_save_for_the_whole_service(instant, home, tenant, roles, may):
+@pytest.mark.usefixtures("instant")
+async def test_who_may_save_for_the_whole_service(home, tenant, roles, may):
     async with console() as world:
         await stored(world.store.log(tenant), "talk")
         browser = await world.signed_in(tenant, *roles)
@@ -384,7 +393,8 @@ async def test_who_may_not_read_replays_nothing(instant, roles):
 
 
 @pytest.mark.parametrize("tenant", ["acme", "beta"])
-async def test_another_persons_replay_is_one_that_never_was(instant, tenant):
+@pytest.mark.usefixtures("instant")
+async def test_another_persons_replay_is_one_that_never_was(tenant):
     """Of the same tenant, too: it is kept for whoever began it."""
     async with console() as world:
         await stored(world.store.log("acme"), "talk")
@@ -458,7 +468,8 @@ async def test_hostile_names_change_nothing_but_words(instant, kind):
                 assert value.startswith(("/console", "#", "?"))
 
 
-async def test_the_file_needs_no_network_and_runs_nothing(instant):
+@pytest.mark.usefixtures("instant")
+async def test_the_file_needs_no_network_and_runs_nothing():
     async with console(local=True) as world:
         browser = await world.opened()
         await stored(world.store.log("default"), "talk")

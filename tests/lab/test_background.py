@@ -8,9 +8,10 @@ import pytest
 from replayable import assigned, exported
 
 from refold.errors import InvalidInput
+from refold.lab import background
 from refold.lab.background import replayed
 from refold.lab.findings import findings_of
-from refold.lab.measure import jobs_for, measured, totals
+from refold.lab.measure import Outcome, jobs_for, measured, totals
 from refold.lab.policies import baselines
 from refold.lab.report import case_of
 from refold.lab.session_files import session_in_export
@@ -18,9 +19,10 @@ from refold.lab.session_files import session_in_export
 pytest.importorskip("rs_bpe")
 
 
-async def test_the_figures_are_those_of_the_lab():
-    work, steps = assigned(("talk", exported(turns=30))), []
-    found = await replayed(work, lambda done, total: steps.append((done, total)), max_seconds=500)
+def test_the_figures_are_those_of_the_lab():
+    work, steps = assigned(("talk", exported(turns=24))), []
+    replay = replayed(work, lambda done, total: steps.append((done, total)), max_seconds=500)
+    found = asyncio.run(replay)
     [recording] = session_in_export("talk", work.sessions[0][1]).recordings
     cases, rules = [case_of(recording, work.options)], [*baselines()]
     jobs = jobs_for(cases, work.profiles, rules)
@@ -31,11 +33,16 @@ async def test_the_figures_are_those_of_the_lab():
     assert steps[-1] == (8, 8)
 
 
-async def test_a_session_that_cannot_be_replayed_is_left_out_and_said():
+def found_in(work):
+    """What the process does, in this one."""
+    return background._findings(work, lambda *_: None)
+
+
+def test_a_session_that_cannot_be_replayed_is_left_out_and_said():
     silent = tuple(each for each in exported() if b'"assistant"' not in each)
     odd = (b"no JSON\n", b'{"refold":1,"session":"x"}\n')
-    work = assigned(("talk", exported()), ("silent", silent), ("odd", odd), ("large", ()))
-    found = await replayed(work, lambda *_: None, max_seconds=500)
+    work = assigned(("talk", exported(2)), ("silent", silent), ("odd", odd), ("large", ()))
+    found = found_in(work)
     assert [each.name for each in found.sessions] == ["talk"]
     assert dict(found.left_out) == {
         "silent": "it holds no answer of a model",
@@ -44,17 +51,16 @@ async def test_a_session_that_cannot_be_replayed_is_left_out_and_said():
     }
 
 
-async def test_where_no_session_can_be_replayed_it_says_why():
-    work = assigned(("<b>odd</b>", (b"no JSON\n",)))
+def test_where_no_session_can_be_replayed_it_says_why():
     with pytest.raises(InvalidInput, match="<b>odd</b>: it holds no answer of a model"):
-        await replayed(work, lambda *_: None, max_seconds=500)
+        found_in(assigned(("<b>odd</b>", (b"no JSON\n",))))
 
 
-async def test_later_sessions_that_are_too_many_are_left_out():
-    work = replace(assigned(("a", exported()), ("b", exported())), max_messages=20)
-    found = await replayed(work, lambda *_: None, max_seconds=500)
+def test_later_sessions_that_are_too_many_are_left_out():
+    work = replace(assigned(("a", exported(2)), ("b", exported(2))), max_messages=15)
+    found = found_in(work)
     assert [each.name for each in found.sessions] == ["a"]
-    assert "more than 20 messages" in dict(found.left_out)["b"]
+    assert "more than 15 messages" in dict(found.left_out)["b"]
 
 
 @pytest.fixture
@@ -95,15 +101,6 @@ async def test_what_takes_too_long_is_ended(processes):
     assert is_gone(processes[0].pid)
 
 
-async def test_a_process_that_dies_is_said(processes):
-    def die(*_):
-        processes[0].kill()
-
-    work = assigned(*((f"talk {nth}", exported(turns=40)) for nth in range(10)))
-    with pytest.raises(InvalidInput, match="memory ran out"):
-        await replayed(work, die, max_seconds=500)
-
-
 async def test_it_ends_with_its_input(processes):
     """That is: when the process that began it ends, however that ends."""
     started = asyncio.Event()
@@ -111,13 +108,16 @@ async def test_it_ends_with_its_input(processes):
     task = asyncio.create_task(replayed(work, lambda *_: started.set(), max_seconds=500))
     await asyncio.wait_for(started.wait(), 300)
     processes[0].stdin.close()
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match="memory ran out"):
         await task
     assert processes[0].returncode == 1
 
 
-async def test_it_keeps_to_its_memory():
-    pytest.importorskip("resource")
-    work = replace(assigned(("talk", exported())), max_memory=64 << 20)
-    with pytest.raises(InvalidInput, match="memory ran out"):
-        await replayed(work, lambda *_: None, max_seconds=500)
+def test_it_keeps_to_its_memory(monkeypatch):
+    def measured(jobs, max_processes):
+        assert max_processes == 1
+        yield jobs[0], [Outcome(0, "none", error="MemoryError: ")]
+
+    monkeypatch.setattr(background, "each_measured", measured)
+    with pytest.raises(MemoryError):
+        found_in(assigned(("talk", exported(2))))

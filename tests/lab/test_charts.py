@@ -1,8 +1,8 @@
-"""The pictures of replays: where points are, that names stay words, and what is said beside them."""
+"""The pictures of replays: where points are, that names stay words, and what is beside them."""
 
 import re
 from datetime import UTC, datetime
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -10,12 +10,12 @@ from refold.lab.charts import STYLE, Point, scatter, scatter_of, window_of
 from refold.lab.findings import Findings, PolicyFindings, SessionFindings
 from refold.lab.html_report import html_report
 
-EVERYTHING = Point("everything", False, (1, 1, 1), (1, 1, 1))
+EVERYTHING = Point("everything", ours=False, cost=(1, 1, 1), kept=(1, 1, 1))
 
 
 def drawn(*points, **how):
     svg = scatter([EVERYTHING, *points], "3 sessions", title="A title", **how)
-    return ElementTree.fromstring(svg)
+    return ET.fromstring(svg)  # noqa: S314 - our own
 
 
 def places(picture):
@@ -29,14 +29,14 @@ def texts(picture):
 
 
 def test_what_is_cheaper_is_left_and_what_keeps_more_is_above():
-    found = places(drawn(Point("a", True, (0.5, 0.4, 0.6), (0.9, 0.8, 1))))
+    found = places(drawn(Point("a", ours=True, cost=(0.5, 0.4, 0.6), kept=(0.9, 0.8, 1))))
     (x, y), (base_x, base_y) = found["a: 50% of the cost, 90% of the names"], [*found.values()][1]
     assert x < base_x
     assert y > base_y
 
 
 def test_what_costs_very_much_stands_at_the_end_with_its_figure():
-    picture = drawn(Point("a", False, (7.5, 7, 8), (0.9, 0.8, 1)))
+    picture = drawn(Point("a", ours=False, cost=(7.5, 7, 8), kept=(0.9, 0.8, 1)))
     (x, _) = places(picture)["a: 750% of the cost, 90% of the names"]
     assert x == 836
     assert "a (750%)" in texts(picture)
@@ -45,13 +45,13 @@ def test_what_costs_very_much_stands_at_the_end_with_its_figure():
 
 @pytest.mark.parametrize("kept", [0.0, 0.5, 1.0])
 def test_points_are_inside_whatever_they_keep(kept):
-    found = places(drawn(Point("a", True, (0, 0, 0), (kept, kept, kept))))
+    found = places(drawn(Point("a", ours=True, cost=(0, 0, 0), kept=(kept, kept, kept))))
     assert all(76 <= x <= 836 and 64 <= y <= 394.1 for x, y in found.values())
 
 
 def test_names_stay_words():
     words = "</text><script>alert(1)</script>&\"'"
-    picture = drawn(Point(words, True, (0.5, 0.4, 0.6), (0.9, 0.8, 1)))
+    picture = drawn(Point(words, ours=True, cost=(0.5, 0.4, 0.6), kept=(0.9, 0.8, 1)))
     assert words[:20] in " ".join(texts(picture))
     assert {each.tag.rpartition("}")[2] for each in picture.iter()} == {
         *("svg", "title", "rect", "text", "path", "circle")
@@ -59,7 +59,10 @@ def test_names_stay_words():
 
 
 def test_many_points_in_one_place_are_all_named():
-    points = [Point(f"point {nth}", False, (0.5, 0.4, 0.6), (0.9, 0.85, 0.95)) for nth in range(12)]
+    points = [
+        Point(f"point {nth}", ours=False, cost=(0.5, 0.4, 0.6), kept=(0.9, 0.85, 0.95))
+        for nth in range(12)
+    ]
     assert {f"point {nth}" for nth in range(12)} <= {*texts(drawn(*points))}
 
 
@@ -78,7 +81,7 @@ def findings(**how):
 
 def test_the_window_over_time_is_a_line_and_says_its_largest():
     [session] = findings().sessions
-    picture = ElementTree.fromstring(window_of(session))
+    picture = ET.fromstring(window_of(session))  # noqa: S314 - our own
     assert "balanced 2.0k" in picture[0].text
     [line] = [each for each in picture if "line" in each.get("class", "")]
     places = re.findall(r"[\d.]+ ([\d.]+)", line.get("d"))
@@ -93,7 +96,9 @@ def test_without_names_that_were_used_again_there_is_no_picture():
 
 
 def test_a_page_has_all_that_was_found():
-    page = html_report(findings(kept=(0.9, 0.8, 1)), datetime(2026, 5, 4, tzinfo=UTC), ["About <it>"])
+    page = html_report(
+        findings(kept=(0.9, 0.8, 1)), datetime(2026, 5, 4, tzinfo=UTC), ["About <it>"]
+    )
     for words in ("A finding", "A note", "2026-05-04", "About &lt;it&gt;", "&lt;i&gt;talk"):
         assert words in page
     assert "<li>odd: it is &lt;odd&gt;</li>" in page

@@ -21,7 +21,6 @@ from refold.lab.findings import (
     tokens,
 )
 from refold.lab.measure import Total, Totals
-from refold.lab.policies import TIMED
 from refold.lab.replay import Mark
 from refold.lab.report import Case
 from refold.lab.session_files import SessionFile

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from markupsafe import Markup
@@ -328,9 +328,7 @@ async def choose(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
 
 
 @router.post("/runs")
-async def start(
-    request: Request, caller: Reader, log: CallerLog, service: ServiceDep
-) -> Response:
+async def start(request: Request, caller: Reader, log: CallerLog, service: ServiceDep) -> Response:
     """Begin a replay, and lead to its page."""
     values = await values_of(request, limit=_MAX_FORM, max_fields=MAX_SESSIONS * 5 + 12)
     fields = {name: each[0].strip() for name, each in values.items()}
@@ -369,7 +367,7 @@ async def show(
             return Response(headers={"HX-Redirect": f"{HERE}/runs/{run}"})
         return page(request, "what_if_gone.html", 404, here=HERE)
     found = current.findings
-    drawn: dict[str, object] = {}
+    drawn: dict[str, Any] = {}
     if found is not None:
         # Both escape what they show; the templates escape everything else.
         drawn = {

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from refold.errors import InvalidInput, RefoldError
 from refold.lab.findings import Findings, findings_of
-from refold.lab.measure import EVERYTHING, Outcome, each_measured, jobs_for, totals
+from refold.lab.measure import Outcome, each_measured, jobs_for, totals
 from refold.lab.policies import baselines
 from refold.lab.report import Case, CaseOptions, case_of
 from refold.lab.session_files import session_in_export
@@ -29,7 +29,7 @@ from refold.transcripts.recording import Recording
 from refold.view.profiles import Profile
 
 MAX_MEMORY: Final = 3 << 30
-_NICE: Final = 15
+_NICE: Final = 10
 _LENGTH: Final = 8
 _MAX_LINE: Final = 16 << 20
 """Bytes of the findings."""

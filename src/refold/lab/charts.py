@@ -58,7 +58,7 @@ def scatter(points: Sequence[Point], note: str, *, title: str, style: str = "") 
 
     end, bottom = _LEFT + _WIDE, _TOP + _HIGH
     lines = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 470" role="img">',
+        _opening(470),
         f"<title>{escape(title)}</title>",
         *([style] if style else []),
         '<rect class="paper" x=".5" y=".5" width="879" height="469" rx="12"/>',
@@ -98,8 +98,7 @@ def window_of(session: SessionFindings) -> str:
     top = max((max(each) for each in sizes.values()), default=0) or 1
     bottom = _LINES_TOP + _LINES_HIGH
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 {bottom + _LINES_BOTTOM}" '
-        'role="img">',
+        _opening(bottom + _LINES_BOTTOM),
         f"<title>{escape(_spoken(sizes))}</title>",
     ]
     for part in (0, 0.5, 1):
@@ -117,6 +116,10 @@ def window_of(session: SessionFindings) -> str:
         )
         lines.append(f'<path class="line s{nth}" d="M{"L".join(places)}"/>')
     return "\n".join([*lines, "</svg>", ""])
+
+
+def _opening(height: int) -> str:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 {height}" role="img">'
 
 
 def _spoken(sizes: Mapping[str, Sequence[int]]) -> str:

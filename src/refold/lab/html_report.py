@@ -33,6 +33,7 @@ NO_POINTS: Final = (
     "There is nothing to plot: no name was used again after a long while, so that a policy could "
     "have lost it. Longer sessions show more; the table has what each policy costs."
 )
+_HOW: Final = "Nothing was sent anywhere, and no model was asked."
 _MAX_SESSIONS: Final = 50
 """Sessions whose requests are drawn."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -57,8 +58,7 @@ def html_report(found: Findings, made: datetime, about: Sequence[str] = ()) -> s
         f"<style>\n{STYLE}</style>\n</head>\n<body>\n<main>",
         f"<h1>What {sessions} would have cost</h1>",
         f'<p class="finding">{_words(found.finding)}</p>',
-        f'<p class="note">Replayed on {made:%Y-%m-%d} by <code>refold lab</code>: '
-        "nothing was sent anywhere, no model was asked.</p>",
+        f'<p class="note">Replayed on {made:%Y-%m-%d}. {_HOW}</p>',
         *(f'<p class="note">{_words(each)}</p>' for each in about),
     ]
     picture = scatter_of(found)
