@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 410,
-    "files without testing": 377,
-    "lines": 95_500,
-    "lines without testing": 89_500,
+    "files": 414,
+    "files without testing": 381,
+    "lines": 97_000,
+    "lines without testing": 91_000,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
