@@ -10,7 +10,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -256,23 +256,19 @@ async def _entries_of(
 
 
 async def _lines_of(log: Log, session: str, left: int) -> tuple[tuple[bytes, ...], int]:
+    """The lines of the newest entries, and how many bytes the other sessions may have."""
     batches: list[list[bytes]] = []
     last, messages = await log.head(session), 0
-    while last > 0 and messages < MAX_MESSAGES and left > 0:
+    while last > 0 and messages < MAX_MESSAGES:
         after = max(0, last - _BATCH)
         lines: list[bytes] = []
-        at = after
-        while at < last and left > 0:
-            batch = await read_page(
-                *(log, session), after=at, limit=_BATCH, kinds=KINDS, whole=False, last=last
-            )
-            for entry in batch.entries:
-                messages += entry.kind == Message.KIND
-                if not entry.forgotten:
-                    lines.append(await _line(log, session, entry))
-                    left -= len(lines[-1])
-            at = batch.next or last
-        if at < last:  # only the newest entries of an unbroken run can be replayed
+        async for entry in _entries(log, session, after, last):
+            messages += entry.kind == Message.KIND
+            lines.append(await _line(log, session, entry))
+            left -= len(lines[-1])
+            if left <= 0:
+                break
+        if left <= 0:  # only the newest entries, without a gap, can be replayed
             break
         batches.append(lines)
         last = after
@@ -280,6 +276,17 @@ async def _lines_of(log: Log, session: str, left: int) -> tuple[tuple[bytes, ...
         [opening] = await log.read(session, Span(1, 1))
         batches.append([await _line(log, session, opening)])
     return tuple(line for lines in reversed(batches) for line in lines), left
+
+
+async def _entries(log: Log, session: str, after: int, last: int) -> AsyncIterator[Entry]:
+    while after < last:
+        batch = await read_page(
+            *(log, session), after=after, limit=_BATCH, kinds=KINDS, whole=False, last=last
+        )
+        for entry in batch.entries:
+            if not entry.forgotten:
+                yield entry
+        after = batch.next or last
 
 
 async def _line(log: Log, session: str, entry: Entry) -> bytes:
