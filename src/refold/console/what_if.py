@@ -260,18 +260,18 @@ async def _lines_of(log: Log, session: str, left: int) -> tuple[tuple[bytes, ...
     batches: list[list[bytes]] = []
     last, messages = await log.head(session), 0
     while last > 0 and messages < MAX_MESSAGES:
-        after = max(0, last - _BATCH)
+        after, size = max(0, last - _BATCH), 0
         lines: list[bytes] = []
         async for entry in _entries(log, session, after, last):
             messages += entry.kind == Message.KIND
             lines.append(await _line(log, session, entry))
-            left -= len(lines[-1])
-            if left <= 0:
+            size += len(lines[-1])
+            if size > left:
                 break
-        if left <= 0:  # only the newest entries, without a gap, can be replayed
+        if size > left:  # only the newest entries, without a gap, can be replayed
             break
         batches.append(lines)
-        last = after
+        last, left = after, left - size
     if last > 0 and batches:  # the format is in the first entry
         [opening] = await log.read(session, Span(1, 1))
         batches.append([await _line(log, session, opening)])
