@@ -1,5 +1,7 @@
 """Makes the pictures of the console in docs/pictures: `python tools/console_pictures.py`.
 
+Folder and names may follow: `python tools/console_pictures.py docs/pictures what-if`.
+
 It plays the demo into a store of its own, serves that, and looks at it with Chromium, in light and
 dark, wide and narrow. Times and random ids differ each time, so nothing compares the pictures.
 """
@@ -103,8 +105,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     await context.close()
 
 
-async def main(out: Path) -> None:
-    """Take all pictures."""
+async def main(out: Path, *names: str) -> None:
+    """Take all pictures, or those of these names."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         raise SystemExit("Chromium is not installed: apt-get install chromium")
@@ -122,7 +124,8 @@ async def main(out: Path) -> None:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)
             for picture in pictures(later, earlier, fold):
-                await take(browser, where, access, picture, out)
+                if not names or picture.name in names:
+                    await take(browser, where, access, picture, out)
             await browser.close()
         serving.cancel()
         await asyncio.wait({serving})
@@ -130,4 +133,4 @@ async def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES))
+    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES, *sys.argv[2:]))
