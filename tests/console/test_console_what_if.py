@@ -31,7 +31,7 @@ def home(monkeypatch, tmp_path):
     return tmp_path / "xdg_config_home" / "refold" / "config.toml"
 
 
-def findings(name="talk", label="balanced, changed"):
+def findings(name="talk", label="balanced (changed)"):
     """What a replay might have found."""
     policies = (
         PolicyFindings(
@@ -123,7 +123,7 @@ async def test_chosen_sessions_are_compared_and_each_point_has_a_row():
         names = re.findall(r"<title>([^<:]+): \d+% of the cost", page.text)
         rows = re.findall(r'<tr class="[^"]+"><th scope="row">(?:\* )?([^<]+)</th>', page.text)
         assert {*names} == {*rows}
-        assert {"everything", "balanced", "balanced, changed"} <= {*names}
+        assert {"everything", "balanced", "balanced (changed)"} <= {*names}
         assert "fold.keep.amount 4000" in words_of(page)
         assert "120 messages" in words_of(page)
         assert page.text.count('class="line s0"') == 2  # in the legend, and drawn
@@ -178,7 +178,7 @@ async def test_profiles_that_are_tried_come_first(instant):
         wanted = {"profile": "copilot", "trigger.tokens": "60000", "others": "1"}
         await ended(browser, await start(browser, "talk", origin=LOCAL, **wanted))
         profiles = instant["assignments"][0].profiles
-        assert [each.name for each in profiles][:2] == ["copilot, changed", "balanced"]
+        assert [each.name for each in profiles][:2] == ["copilot (changed)", "balanced"]
         assert {"copilot", "inkeep"} <= {each.name for each in profiles}
         assert profiles[0].trigger.tokens == 60_000
 

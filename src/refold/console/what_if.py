@@ -81,6 +81,16 @@ _CACHE_SECONDS: Final = 300
 _OWN: Final = "own"
 """The settings that apply here."""
 _MAX_FORM: Final = 120_000
+_ABOUT: Final = {
+    "trigger.savings": "Compact once rereading what a compaction would leave out has cost this "
+    "many times what the compaction costs. 0: only at the other limits.",
+    "trigger.tokens": "Compact above this many tokens; 0: never for this reason.",
+    "fold.keep.amount": "How much of the newest stays as it is: tokens, messages or a share of "
+    "turns, as the profile counts.",
+    "fold.ledger_tokens": "Tokens of a summary for names of what was compacted.",
+    "fold.region_tokens": "Tokens beside a summary for regions of the files being worked on.",
+}
+"""What the fields of the form say."""
 KINDS: Final = frozenset({Message.KIND, Opened.KIND, Requested.KIND, Rewound.KIND})
 """What the lab reads of a session."""
 
@@ -486,11 +496,11 @@ def _base(service: Service, name: str) -> Profile:
 def _profiles(service: Service, choice: Choice) -> tuple[Profile, ...]:
     """What is compared: what was tried first, then the settings as they are, then the others."""
     own, base = service.settings.profile, _base(service, choice.base)
-    name = own.name if own == PROFILES.get(own.name) else f"{own.name}, as you set it"
+    name = own.name if own == PROFILES.get(own.name) else f"{own.name} (your settings)"
     found: dict[str, Profile] = {}
     if choice.values:
         tried = _tried(base, choice.values)
-        label = f"{name if choice.base == _OWN else base.name}, changed"
+        label = f"{base.name} (changed)"
         found[label] = tried.model_copy(update={"name": label})
     elif choice.base != _OWN:
         found[base.name] = base
@@ -534,10 +544,7 @@ def _values_in(base: Profile, fields: Mapping[str, str]) -> dict[str, float]:
 
 def _form_of(base: Profile, typed: Mapping[str, str]) -> list[Setting]:
     own = _leaves(base)
-    return [
-        Setting(key, KEYS[key].description or "", typed.get(key, ""), plain(own[key]))
-        for key in CANDIDATES
-    ]
+    return [Setting(key, _ABOUT[key], typed.get(key, ""), plain(own[key])) for key in CANDIDATES]
 
 
 def _leaves(profile: Profile) -> dict[str, float]:
