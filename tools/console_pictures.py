@@ -7,10 +7,12 @@ dark, wide and narrow. Times and random ids differ each time, so nothing compare
 """
 
 import asyncio
+import json
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,14 +22,15 @@ from refold.cli.demo.play import play
 from refold.console.access import Access
 from refold.console.app import open_address
 from refold.console.local import LocalConsole, application
-from refold.log import Author, Requested, Titled
+from refold.log import Author, Message, Opened, Requested, Titled
 from refold.service import server
 from refold.settings import load_settings
 from refold.stores import SqliteStore
 
 PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 WIDE, NARROW = (1280, 860), (390, 844)
-TRIED: Final = "/console/what-if?session=demo&fold.keep.amount=4000"
+TRIED: Final = "/console/what-if?session=long-review&trigger.tokens=30000"
+_TURNS: Final = 40
 FORKS: Final = {"booking-review": 60, "booking-tests": 92, "refund-reference": 104}
 """More sessions for the list: forks of the demo, and of how much of it."""
 
@@ -58,7 +61,7 @@ def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
         Picture("request", f"{session}/requests/{later}"),
         Picture("difference", f"{session}/requests/{later}/since/{earlier}"),
         Picture("fold", summary, top="#claims"),
-        Picture("what-if", TRIED, click="main button", wait=".scatter svg"),
+        Picture("what-if", TRIED, click="main form button", wait=".scatter circle"),
         Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
@@ -73,10 +76,29 @@ async def played(path: Path) -> tuple[int, int, int]:
         for name, at in FORKS.items():
             await log.fork("demo", name, at=at)
             await log.append(name, [Author().draft(Titled(name.replace("-", " ")))], expected=None)
+        drafts = [Author().draft(each) for each in long_talk()]
+        await log.append("long-review", drafts, expected=0)
         entries = await log.read("demo")
         fold = (await log.outlined("demo")).outline.folds[-1].seq
         requests = [entry.seq for entry in entries if entry.kind == Requested.KIND]
     return min(x for x in requests if x > fold), max(x for x in requests if x < fold), fold
+
+
+def long_talk() -> Iterator[Opened | Message]:
+    """A session that is long enough to be replayed: it uses the names of its beginning again."""
+    yield Opened("openai-chat", "balanced")
+    for turn in range(_TURNS):
+        call = {"name": "read", "arguments": json.dumps({"path": f"src/service_{turn}.py"})}
+        calls = [{"id": f"c{turn}", "type": "function", "function": call}]
+        code = "".join(f"def step_{turn}_{nth}(order): ...\n" for nth in range(120))
+        words = f"step_{turn // 2}_7 in src/service_{turn // 2}.py does the same as step_{turn}_1."
+        for message in (
+            {"role": "user", "content": f"Review src/service_{turn}.py, please."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": code},
+            {"role": "assistant", "content": words},
+        ):
+            yield Message(json.dumps(message).encode())
 
 
 async def take(browser: Browser, where: str, access: Access, picture: Picture, out: Path) -> None:
