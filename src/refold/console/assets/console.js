@@ -1,7 +1,7 @@
 // Keys, and where a page stands. Everything else is HTML: without this file the pages work too.
 (() => {
   "use strict";
-  const typing = (target) => target.closest("input, select, textarea, [contenteditable]");
+  const typing = (target) => target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
   const things = () => [...document.querySelectorAll(".list .row, .items > [data-item]")];
 
   function move(by) {
