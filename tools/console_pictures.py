@@ -1,10 +1,13 @@
 """Makes the pictures of the console in docs/pictures: `python tools/console_pictures.py`.
 
+Folder and names may follow: `python tools/console_pictures.py docs/pictures what-if`.
+
 It plays the demo into a store of its own, serves that, and looks at it with Chromium, in light and
 dark, wide and narrow. Times and random ids differ each time, so nothing compares the pictures.
 """
 
 import asyncio
+import json
 import os
 import shutil
 import sys
@@ -30,6 +33,7 @@ from refold.log import (
     FoldStarted,
     FoldStepped,
     Log,
+    Message,
     Opened,
     Requested,
     Span,
@@ -42,6 +46,8 @@ from refold.stores import SqliteStore
 
 PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 WIDE, NARROW = (1280, 860), (390, 844)
+TRIED: Final = "/console/what-if?session=long-review&trigger.tokens=30000"
+_TURNS: Final = 40
 FORKS: Final = {"booking-review": 60, "booking-tests": 92, "refund-reference": 104}
 """More sessions for the list: forks of the demo, and of how much of it."""
 
@@ -62,6 +68,8 @@ class Picture(NamedTuple):
     """What is opened first."""
     top: str = ""
     """What is scrolled to the top."""
+    wait: str = ""
+    """What takes a while to appear."""
 
 
 def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
@@ -78,6 +86,7 @@ def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
         Picture("money", "/console/money"),
         Picture("money-dark", "/console/money", scheme="dark", top="#by-model"),
         Picture("money-narrow", "/console/money", NARROW),
+        Picture("what-if", TRIED, click="main form button", wait=".scatter circle"),
         Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
@@ -93,6 +102,8 @@ async def played(path: Path) -> tuple[int, int, int]:
             await log.fork("demo", name, at=at)
             await log.append(name, [Author().draft(Titled(name.replace("-", " ")))], expected=None)
         await paid(log)
+        drafts = [Author().draft(each) for each in long_talk()]
+        await log.append("long-review", drafts, expected=0)
         entries = await log.read("demo")
         fold = (await log.outlined("demo")).outline.folds[-1].seq
         requests = [entry.seq for entry in entries if entry.kind == Requested.KIND]
@@ -154,6 +165,23 @@ def _requests(author: Author, random: Random, count: int, gain: float = 2.6) -> 
         yield author.draft(Used(0, usage, cost, None, basis))
 
 
+def long_talk() -> Iterator[Opened | Message]:
+    """A session that is long enough to be replayed: it uses the names of its beginning again."""
+    yield Opened("openai-chat", "balanced")
+    for turn in range(_TURNS):
+        call = {"name": "read", "arguments": json.dumps({"path": f"src/service_{turn}.py"})}
+        calls = [{"id": f"c{turn}", "type": "function", "function": call}]
+        code = "".join(f"def step_{turn}_{nth}(order): ...\n" for nth in range(120))
+        words = f"step_{turn // 2}_7 in src/service_{turn // 2}.py does the same as step_{turn}_1."
+        for message in (
+            {"role": "user", "content": f"Review src/service_{turn}.py, please."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": code},
+            {"role": "assistant", "content": words},
+        ):
+            yield Message(json.dumps(message).encode())
+
+
 async def take(browser: Browser, where: str, access: Access, picture: Picture, out: Path) -> None:
     """Take one picture with a browser that signs in anew."""
     width, height = picture.size
@@ -167,6 +195,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     if picture.click:
         await page.locator(picture.click).first.click()
         await page.wait_for_timeout(700)
+    if picture.wait:
+        await page.locator(picture.wait).first.wait_for(timeout=300_000)
     if picture.top:
         await page.evaluate(
             "(at) => scrollTo(0, document.querySelector(at).getBoundingClientRect().top + scrollY"
@@ -178,8 +208,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     await context.close()
 
 
-async def main(out: Path) -> None:
-    """Take all pictures."""
+async def main(out: Path, *names: str) -> None:
+    """Take all pictures, or those of these names."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         raise SystemExit("Chromium is not installed: apt-get install chromium")
@@ -197,7 +227,8 @@ async def main(out: Path) -> None:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)
             for picture in pictures(later, earlier, fold):
-                await take(browser, where, access, picture, out)
+                if not names or picture.name in names:
+                    await take(browser, where, access, picture, out)
             await browser.close()
         serving.cancel()
         await asyncio.wait({serving})
@@ -205,4 +236,4 @@ async def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES))
+    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES, *sys.argv[2:]))

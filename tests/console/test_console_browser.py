@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
+from replayable import stored
 from test_console_hostile import HOSTILE, hostile_session
 from test_console_money import paid
 from test_console_timeline import long_session
@@ -234,6 +235,47 @@ async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium
             assert "The prefix broke" in await page.locator(".break").inner_text()
 
 
+async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium, tmp_path):
+    async with served() as world:
+        log = world.store.log("default")
+        await stored(log, "one")
+        await stored(log, "two")
+        async with looking(chromium, world) as page:
+            await page.get_by_role("checkbox", name="Choose two").check()
+            await page.wait_for_timeout(300)
+            await stored(log, "a third")  # puts the others further down
+            await until(page, "document.querySelectorAll('.row').length === 3")
+            chosen = "[...document.querySelectorAll('.pick input:checked')].map((x) => x.value)"
+            assert await page.evaluate(chosen) == ["two"]
+            await page.keyboard.press("j")
+            await page.keyboard.press("x")
+            assert {*await page.evaluate(chosen)} == {"two", "a third"}
+            await page.get_by_role("button", name="What if").click()
+            await page.wait_for_url("**/what-if?session=*&session=*")
+            assert await page.locator("[name='trigger.tokens']").get_attribute("placeholder") != "0"
+            await page.locator("[name='trigger.tokens']").fill("5000")
+            await page.locator("select").select_option("co-cli")
+            await until(page, "document.querySelector('[name=profile]').value === 'co-cli'")
+            await until(
+                page, "document.querySelector('[name=\"trigger.tokens\"]').value === '5000'"
+            )
+            assert "form_token" not in page.url
+            await page.get_by_role("button", name="Replay").click()
+            await page.locator(".scatter svg circle").first.wait_for(timeout=150_000)
+            assert await page.locator(".compared tbody tr").count() == 9
+            for scheme in ("light", "dark"):
+                await page.emulate_media(color_scheme=scheme)
+                assert await page.evaluate(CONTRASTS) == []
+            async with page.expect_download() as download:
+                await page.get_by_text("Save as one file").click()
+            offline = await chromium.new_context(offline=True)
+            alone = await offline.new_page()
+            await (await download.value).save_as(tmp_path / "what-if.html")
+            await alone.set_content((tmp_path / "what-if.html").read_text())
+            assert await alone.locator("circle").count() > 3
+            await offline.close()
+
+
 async def test_the_picture_is_saved_as_a_file(chromium, tmp_path):
     async with served() as world:
         await talked(world, "default", "talk", turns=2)
@@ -344,7 +386,8 @@ async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
             record = (await world.store.log("default").outlined("talk")).outline.record
             pages = ("", "/sessions/talk", f"/sessions/talk/requests/{record}")
             await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10})
-            for path in (*pages, "/money", "/sessions/dear/costs"):
+            more = ("/money", "/sessions/dear/costs", "/what-if?session=talk")
+            for path in (*pages, *more):
                 await page.goto(f"{world.where}/console{path}")
                 low = await page.evaluate(CONTRASTS)
                 assert low == [], path

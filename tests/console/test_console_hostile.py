@@ -264,7 +264,6 @@ async def test_hostile_words_change_nothing_but_words(kind):
     pages, event, name = await structures(HOSTILE[kind])
     assert {normal(each, name) for each in pages} == {normal(each, plain_name) for each in plain}
     expected = {normal(where, plain_name): text for where, text in plain.items()}
-    elements = {each[0] for text in plain.values() if text for each in Tags(text).found}
     for where, text in pages.items():
         if text is None:
             continue

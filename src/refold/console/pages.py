@@ -10,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
@@ -132,6 +132,17 @@ def session_url(session: str, rest: str = "") -> str:
     return f"{HOME}/sessions/{quote(session, safe='')}{rest}"
 
 
+def digest(text: str) -> str:
+    """The same for the same text, and fit to be the id of an element."""
+    return sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def what_if_url(*sessions: str) -> str:
+    """The address that replays these sessions under other settings."""
+    query = urlencode([("session", each) for each in sessions], quote_via=quote, safe="")
+    return f"{HOME}/what-if?{query}"
+
+
 def dollars(amount: float | None) -> str:
     if amount is None:
         return "—"
@@ -196,6 +207,7 @@ def _environment() -> Environment:
     filters: dict[str, Any] = {
         "ago": ago,
         "clock": clock,
+        "digest": digest,
         "dollars": dollars,
         "exact": exact,
         "iso": iso,
@@ -211,6 +223,7 @@ def _environment() -> Environment:
         "home": HOME,
         "session_url": session_url,
         "symbols": {**SYMBOLS, "new": "·"},
+        "what_if_url": what_if_url,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType] - of its values
     environment.globals.update(names)  # pyright: ignore[reportUnknownMemberType] - of its values
@@ -231,16 +244,23 @@ async def fields_of(
         HTTPException: It is larger than `limit` bytes.
         NotLocal: It is not a form of this session.
     """
+    found = await values_of(request, limit=limit, ours=ours)
+    return {name: values[0] for name, values in found.items()}
+
+
+async def values_of(
+    request: Request, *, limit: int = _MAX_FORM, max_fields: int = 20, ours: bool = True
+) -> dict[str, list[str]]:
+    """All values of each field of a form; the rest is as in `fields_of`."""
     body = await request.body()
     if len(body) > limit:
         raise HTTPException(413)
     try:
-        fields = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=20)
-    except ValueError:  # more fields than any form has
-        raise HTTPException(413) from None
-    found = {name: values[0] for name, values in fields.items()}
+        found = parse_qs(body.decode("ascii", errors="replace"), max_num_fields=max_fields)
+    except ValueError as error:  # more fields than any form of ours has
+        raise HTTPException(413) from error
     if ours:
-        check_form(request, found.get("form_token", ""))
+        check_form(request, found.get("form_token", [""])[0])
     return found
 
 

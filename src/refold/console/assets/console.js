@@ -1,7 +1,7 @@
 // Keys, and where a page stands. Everything else is HTML: without this file the pages work too.
 (() => {
   "use strict";
-  const typing = (target) => target.closest("input, select, textarea, [contenteditable]");
+  const typing = (target) => target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
   // What j and k go through: rows, messages, matches, and whatever else of a page opens.
   const THINGS = ["[data-item]", ".region", "> details", ".hits > li > a", ".steps a", ".spans a", ".evidence a", "th > a", ".more > a", ".more > button"];
   const things = () => [...document.querySelectorAll(THINGS.map((each) => `main ${each}`))].filter(
@@ -33,6 +33,7 @@
     else if (near) document.querySelector(`a[rel=${near}]`)?.click();
     else if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
+    else if (event.key === "x" && event.target.closest(".list tr")) event.target.closest("tr").querySelector(".pick input").click();
     else if (event.key === "Enter" && event.target.matches("[data-item]")) {
       const link = event.target.querySelector("summary, .more button, a");
       if (link) link.click();
