@@ -36,10 +36,10 @@ PARTICIPLES: Final = frozenset(
 """Words that name nothing."""
 SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
-    "files": 420,
-    "files without testing": 386,
-    "lines": 97_500,
-    "lines without testing": 91_200,
+    "files": 424,
+    "files without testing": 390,
+    "lines": 100_500,
+    "lines without testing": 94_000,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
@@ -47,7 +47,7 @@ CEILINGS: Final = {
     "import cycles": 0,
     "private imports": 1,
     "files of a request, capability": 49,
-    "files of a request, gateway": 63,
+    "files of a request, gateway": 64,
 }
 """Measure -> the most that is allowed."""
 
