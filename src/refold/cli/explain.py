@@ -116,6 +116,8 @@ def explain(  # noqa: PLR0913 - an option each
             print_colored(pieces(found, columns, every=every))
         else:
             typer.echo(found.as_text(columns, every=every), nl=False)
+        if found.budget.window is None:
+            typer.echo("\nGive the window with --window N.")
         if folded:
             print_lines([*_fold_lines(folded)])
 
