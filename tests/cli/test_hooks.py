@@ -71,7 +71,9 @@ def test_without_any_settings_they_are_made_and_gone_again(terminal, home, agent
     text = path.read_text()
     assert "has them already" in hooked(terminal, "install", agent)
     assert path.read_text() == text
-    hooked(terminal, "uninstall", agent)
+    removed = hooked(terminal, "uninstall", agent)
+    assert "the file is removed" in removed
+    assert "+{}" not in removed
     assert not path.exists()
     assert not states(terminal)[agent]["installed"]
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from shown import changed
 from typer.testing import CliRunner
 
-from refold.cli.lab import as_json, lab
+from refold.cli.lab import _rules, as_json, lab
 from refold.cli.lab_report import dollars, finding, notes, percent, report, show, tokens
 from refold.fold.trigger import sized
 from refold.lab import Prices, Reader, RecordedMessage, Recording, Share, baselines, o200k, play
-from refold.lab.measure import Job, each_measured, jobs_for, measured, totals
+from refold.lab.measure import EVERYTHING, Job, each_measured, jobs_for, measured, totals
 from refold.lab.report import CaseOptions, case_of, prices_of
 from refold.lab.session_files import read_session_file
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
@@ -377,3 +377,7 @@ def test_a_job_is_one_profile_or_some_rules():
         ("none",),
     ]
     assert isinstance(jobs_for([case], [], ["none"])[0], Job)
+
+
+def test_baselines_are_named_as_the_table_names_them():
+    assert _rules(["a summary of names"]) == [EVERYTHING, "head / ledger / tail"]

@@ -9,7 +9,18 @@ from api_serving import FORMAT, raw, said, talked
 from console_world import CONSOLE, console, events_of
 
 from refold.console import sessions
-from refold.log import Author, FoldStarted, Message, Note, Opened, PartRef, Pinned, Span, Titled
+from refold.log import (
+    Author,
+    FoldStarted,
+    Message,
+    Note,
+    Opened,
+    Origin,
+    PartRef,
+    Pinned,
+    Span,
+    Titled,
+)
 
 
 def listed(answer):
@@ -17,10 +28,12 @@ def listed(answer):
     return re.findall(r'class="row" href="/console/sessions/([^"]+)"', answer.text)
 
 
-async def opened(world, name, *values, tenant="default", form=FORMAT):
+async def opened(world, name, *values, tenant="default", form=FORMAT, origin=None):
     log, author = world.store.log(tenant), Author()
     await log.append(
-        name, [author.draft(each) for each in (Opened(form, "balanced"), *values)], expected=0
+        name,
+        [author.draft(each) for each in (Opened(form, "balanced", origin=origin), *values)],
+        expected=0,
     )
 
 
@@ -35,6 +48,19 @@ async def test_the_list_shows_each_session_with_what_it_cost():
         row = re.sub(r"<[^>]+>|\s+", " ", page.text[page.text.index("<tbody>") :])
         assert "openai-chat" in row
         assert "parcel 0 of default?" in row
+
+
+async def test_an_imported_session_has_no_cost_and_the_program_that_it_is_from():
+    async with console(local=True) as world:
+        browser = await world.opened()
+        message = Message(raw(said("user", "Hello")))
+        await opened(world, "old", message, origin=Origin("claude", "1"))
+        text = (await browser.get(CONSOLE)).text
+        row = text[text.index("<tbody>") :]
+        assert "Claude Code" in row
+        assert "$" not in row
+        assert FORMAT not in row
+        assert "Claude Code" in (await browser.get(f"{CONSOLE}/sessions/old")).text
 
 
 async def test_without_a_session_it_says_how_to_get_one():

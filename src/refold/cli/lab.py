@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from refold.cli.lab_report import finding, notes, plain, report, show
+from refold.cli.lab_report import POLICIES, finding, notes, plain, report, show
 from refold.cli.options import known_profile
 from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.errors import InvalidInput
@@ -262,7 +262,9 @@ def _rules(filters: Sequence[str] | None, *, timed: bool = False) -> list[str]:
     chosen = [
         name
         for name in names
-        if name == EVERYTHING or not filters or any(text.lower() in name for text in filters)
+        if name == EVERYTHING
+        or not filters
+        or any(text.lower() in name or text.lower() in POLICIES.get(name, "") for text in filters)
     ]
     if filters and len(chosen) == 1:
         raise InvalidInput(

@@ -19,10 +19,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from refold.console.access import HOME, Access, check_form, form_token
 from refold.errors import KeyNeeded, SessionForgotten, SessionNotFound
 from refold.gateway.outcome import Outcome
-from refold.log import DEFAULT_TENANT
+from refold.log import DEFAULT_TENANT, SessionInfo
 from refold.service.api.routing import Route
 from refold.service.callers import Caller
 from refold.service.problem import log_error, note_failure, status_of, words_of
+from refold.transcripts.programs import PROGRAMS
 from refold.view.explanation import sentence
 from refold.view.timeline import SYMBOLS
 
@@ -121,6 +122,14 @@ def session_url(session: str, rest: str = "") -> str:
     return f"{HOME}/sessions/{quote(session, safe='')}{rest}"
 
 
+def program_of(info: SessionInfo) -> str:
+    """The program that recorded a session; its format where no program is known."""
+    if info.origin is None:
+        return info.format
+    known = PROGRAMS.get(info.origin.program)
+    return known.name if known else visible(info.origin.program)
+
+
 def dollars(amount: float | None) -> str:
     if amount is None:
         return "—"
@@ -190,6 +199,7 @@ def _environment() -> Environment:
         "iso": iso,
         "number": number,
         "one_line": one_line,
+        "program": program_of,
         "reason": sentence,
         "short": short,
         "signed": signed,

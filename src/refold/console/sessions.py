@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from refold.console.items import sent_tokens
-from refold.console.pages import Page, access_of, page, render
+from refold.console.pages import Page, access_of, page, program_of, render
 from refold.errors import SessionForgotten, SessionNotFound
 from refold.log import Log, Message, Span
 from refold.models.catalog import Overrides
@@ -90,10 +90,18 @@ class Row(NamedTuple):
     """None: not counted yet."""
     sent: int = 0
     """The tokens of the newest request, with instructions and tools."""
+    program: str = ""
+    """The program that recorded it, or else its format."""
 
     @property
     def model(self) -> str:
         return self.record.model if self.record else ""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether something is recorded of what it cost; nothing is of an imported session."""
+        totals = self.totals
+        return totals is not None and bool(totals.requests or totals.summaries or totals.unpriced)
 
     @property
     def share(self) -> float | None:
@@ -181,10 +189,11 @@ async def _row(log: Log, session: schemas.Session) -> Row | None:
             seq = state.last_request
             for entry in await log.read(name, Span(seq, seq)):
                 record, sent = record_of(entry), sent_tokens(entry)
+        program = program_of(await log.info(name))
         title = state.title or await _opening(log, state)
     except (SessionForgotten, SessionNotFound):
         return None
-    return Row(state, title, record, None, sent)
+    return Row(state, title, record, None, sent, program)
 
 
 async def _count(

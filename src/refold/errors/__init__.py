@@ -58,6 +58,7 @@
     │   ├── SessionOwned            the session belongs to another key
     │   ├── OffloadLost             the process for large requests ended
     │   ├── UpstreamUnreachable     the server that has the model does not answer
+    │   ├── NoProviderKey           the upstream takes the client's own key, and none came
     │   ├── NotPassedOn             not to be asked of an upstream with this key
     │   ├── NotLocal                who needs no key must ask from this machine, by its name
     │   └── MasterKeyWrong          upstream keys cannot be read, or none may be kept
@@ -94,6 +95,7 @@ __all__ = [
     "MasterKeyWrong",
     "MigrationGap",
     "NoModel",
+    "NoProviderKey",
     "NoWebSockets",
     "NotAStore",
     "NotLocal",
@@ -488,6 +490,13 @@ class NotPassedOn(ServiceError):
         "Use a key of your own for it; or who runs the service names it under `paths` of the "
         "upstream in `serve.upstreams`."
     )
+
+
+class NoProviderKey(ServiceError):
+    """The upstream takes the client's own key, and only a key of the service came."""
+
+    code = "no-provider-key"
+    usual_fix = "Send the provider's key as usual, and the service's own in `Refold-Key`."
 
 
 class NotLocal(ServiceError):

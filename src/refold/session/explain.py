@@ -97,6 +97,9 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         budget = budget._replace(
             tools=account.tools, instructions=instructions, reserve=account.reserve
         )
+        if budget.window is None and account.limit not in {0, budget.limit}:
+            # The program that made the request knew the window: it may be set in its code.
+            budget = budget._replace(window=account.limit + account.reserve)
     plan = project(inputs, values, budget, before and before.plan)
     read = spans_of(entry.seq for entry in visible.entries)
     missing = subtract(up_to(visible.info.entries), read) if every else ()

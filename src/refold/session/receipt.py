@@ -37,6 +37,7 @@ from refold.log import (
 )
 from refold.models.catalog import Prices, Usage
 from refold.session.spending import Basis
+from refold.terminal_text import counted
 
 LIFETIME: Final = 300.0
 """Seconds that a provider's cache lives after its last use, if nothing else is set."""
@@ -139,6 +140,15 @@ class Receipt:
     def error(self) -> float:
         """By what share our counts, corrected by one request, are off in the next one."""
         return self.miscounted / self.reported if self.reported else 0.0
+
+    def __str__(self) -> str:
+        """The sums in one sentence."""
+        unknown = f"; {self.unpriced:,} without a known price" if self.unpriced else ""
+        return (
+            f"{counted(self.requests, 'request')}, {counted(self.folds, 'fold')}: "
+            f"${self.billed:,.4f} billed; sending everything would have cost ${self.whole:,.4f} "
+            f"for what cost ${self.paid:,.4f}{unknown}."
+        )
 
     def plus(self, other: "Receipt") -> "Receipt":
         """Of both together; the highest debt is that of one session."""

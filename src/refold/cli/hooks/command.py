@@ -231,11 +231,14 @@ def _uninstall(agent: HookedAgent, file: _File, *, yes: bool) -> None:
     if memory and memory.sha256 == _digest(before) and memory.backup:
         with suppress(OSError, UnicodeDecodeError):
             after = Path(memory.backup).read_bytes().decode()
-    _ask(file.path, before, after, yes=yes)
+    created = agent.name == "opencode" or bool(memory and memory.created)
+    emptied = created and after.strip() in ("", "{}")
+    if emptied:
+        typer.echo(f"Nothing else is in {_short(file.path)}: the file is removed.")
+    _ask(file.path, before, "" if emptied else after, yes=yes)
     if backup := file.back_up():
         typer.echo(f"Backup: {_short(backup)}")
-    created = agent.name == "opencode" or bool(memory and memory.created)
-    if created and after.strip() in ("", "{}"):
+    if emptied:
         file.path.unlink()
     else:
         write_whole(file.path, after.encode())
