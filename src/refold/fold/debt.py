@@ -14,7 +14,9 @@ is debt.
 The promise: at every request debt is at most P + 2Q + one reread, and at most P without rereads. P
 is the stated price of the open fold, retries included, and Q the most that undoing it would have
 cost since there was no debt. Q covers what was said after the fold too, because undoing a fold
-moves all that follows it: with the folded text alone, the promise would be false.
+moves all that follows it: with the folded text alone, the promise would be false. Moves that the
+rule does not decide add their own prices to the promise, on a line of their own: those that the
+window forces, and folds that a person asks for.
 
 Why it holds: a request that moves nothing costs at most what the whole one does, apart from what
 was reread. So debt without rereads grows when a fold is made and at no other time, by P; rereads
@@ -24,9 +26,9 @@ stay below Q and the one that reaches it; and undoing the fold costs at most Q.
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-Economics = Literal["off", "open-fold", "strict"]
-"""Whether debt decides: not at all; so that one fold is open; or so that none is ever dearer."""
-Reason = Literal["no debt", "not dearer", "gains", "debt", "unfolded", "not smaller", "own price"]
+Reason = Literal[
+    "no debt", "not dearer", "gains", "over the window", "debt", "unfolded", "not smaller"
+]
 
 
 class Rates(NamedTuple):
@@ -98,11 +100,14 @@ class OpenFold:
     """The dearest of these rereads."""
     unfolded: bool = False
     """Whether it was undone, and there is still debt."""
+    outside: float = 0.0
+    """What moves cost that the rule does not decide, since debt was last at most 0."""
 
     @property
     def promise(self) -> float:
         """What debt may not exceed now."""
-        return self.price + (2 * self.unfolding + self.reread if self.rereads else 0.0)
+        rereads = 2 * self.unfolding + self.reread if self.rereads else 0.0
+        return self.price + self.outside + rereads
 
     def may(
         self, move: Move, request: NextRequest, rates: Rates, *, strict: bool = False
@@ -116,8 +121,8 @@ class OpenFold:
         if move.size > request.whole:  # every later request would cost more than the whole one
             return Verdict(allowed=False, why="not smaller", price=stated)
         if price <= 0:
-            limit = 0.0 if strict else self.price
-            if owed - self.rereads + move.summary <= limit:
+            limit = self.outside + (0.0 if strict else self.price)
+            if not move.summary or owed - self.rereads + move.summary <= limit:
                 at_once = owed > 0 or strict
                 return Verdict(allowed=True, why="not dearer", price=stated, at_once=at_once)
         if strict:
@@ -133,6 +138,10 @@ class OpenFold:
         """A fold begins, or takes effect later and for more than was stated when it began."""
         unpaid = self.unpaid + max(0.0, price)
         return replace(self, price=max(self.price, price), unpaid=unpaid)
+
+    def forced(self, price: float) -> "OpenFold":
+        """A move that the rule does not decide is made, for this price."""
+        return replace(self, outside=self.outside + max(0.0, price))
 
     def without_folds(self, unfolding: float) -> "OpenFold":
         """All folds are undone before the next request."""

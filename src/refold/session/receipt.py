@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.errors import SessionForgotten, SessionNotFound
+from refold.fold.debt import OpenFold
 from refold.fold.extractive import BY
 from refold.fold.summary import parse
 from refold.log import (
@@ -36,6 +37,7 @@ from refold.log import (
     Used,
 )
 from refold.models.catalog import Prices, Usage
+from refold.session.open_fold import RuleState, Ruled
 from refold.session.spending import Basis
 
 LIFETIME: Final = 300.0
@@ -44,6 +46,10 @@ BLOCK: Final = 1_024
 """Tokens: providers cache in blocks, so fewer than this are no miss."""
 _MILLION: Final = 1_000_000
 _PAGE: Final = 1_000
+_HIGHEST: Final = frozenset({"highest", "promised", "outside_cost"})
+"""What is not added up over sessions."""
+_CHAIN: Final = 7  # figures of a chain, without those of its newest request
+_TOLERANCE: Final = 1e-9  # dollars
 _READ_WHOLE: Final = frozenset({Used.KIND, FoldStepped.KIND, FoldCompleted.KIND, Findings.KIND})
 
 
@@ -101,6 +107,12 @@ class Receipt:
     """Requests whose usage no provider reported."""
     highest: float = 0.0
     """The highest debt at any request of a session, without what Refold did not cause."""
+    promised: float = 0.0
+    """What debt was not to exceed at any request, where the rule of the open fold was on."""
+    broken: int = 0
+    """Requests at which it did."""
+    outside_cost: float = 0.0
+    """Of the promise, at most: moves that the rule doesn't decide, such as folds asked for."""
     reported: int = 0
     """Tokens of compared requests after another one, as the provider reported them."""
     miscounted: float = 0.0
@@ -142,9 +154,9 @@ class Receipt:
 
     def plus(self, other: "Receipt") -> "Receipt":
         """Of both together; the highest debt is that of one session."""
-        names = [each.name for each in fields(self) if each.name != "highest"]
-        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Receipt(**sums, highest=max(self.highest, other.highest))
+        names = [each.name for each in fields(self)]
+        both = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        return Receipt(**{x: (max if x in _HIGHEST else sum)(both[x]) for x in names})
 
     def as_json(self) -> dict[str, JsonValue]:
         """The sums, and what follows from them."""
@@ -187,6 +199,25 @@ class _Chain:
     """By entry: the tokens on the session's line that the whole history would not have."""
     newest: _Newest | None = None
 
+    def as_tuple(self) -> tuple[float, ...]:
+        """What is recorded, so that the next request can be compared without earlier ones."""
+        newest = self.newest
+        last = (newest.cost, newest.whole, newest.in_both, newest.at, newest.new) if newest else ()
+        own = (self.at, self.sent, self.scale, self.caches, self.whole_at, self.carried)
+        return (*own, self.read_back[-1][1], *last)
+
+    def resume(self, model: str, recorded: tuple[float, ...]) -> None:
+        """Continue from what was recorded."""
+        if len(recorded) < _CHAIN:
+            return
+        at, sent, scale, caches, whole_at, carried, read_back = recorded[:_CHAIN]
+        self.model, self.at, self.sent, self.scale = model, int(at), int(sent), scale
+        self.caches, self.whole_at, self.carried = bool(caches), int(whole_at), int(carried)
+        self.read_back = [(0, int(read_back))]
+        if len(recorded) > _CHAIN:
+            cost, whole, in_both, before, new = recorded[_CHAIN:]
+            self.newest = _Newest(cost, whole, bool(in_both), int(before), int(new))
+
 
 class Accounts:
     """The two accounts of one session; they take in its entries in order."""
@@ -212,6 +243,8 @@ class Accounts:
         """The same for folds since the newest request: the next one says whether it was forced."""
         self._over_window = False
         self._head = 0
+        self.rule = RuleState()
+        """Of the session's main line."""
 
     async def read_on(self, log: Log, session: str) -> Receipt:
         """Take in what was appended to a session since it was read here last."""
@@ -264,6 +297,11 @@ class Accounts:
                 pass
 
     @property
+    def chain(self) -> tuple[float, ...]:
+        """What is recorded of the session's main line, for whoever opens it next."""
+        return self._chains.get(MAIN_SCOPE, _Chain()).as_tuple()
+
+    @property
     def receipt(self) -> Receipt:
         """What the accounts come to, up to the newest entry."""
         return self._with_summaries(over_window=self._over_window)
@@ -278,10 +316,11 @@ class Accounts:
     def _summary(
         self, entry: Entry, fold: str, usage: Mapping[str, JsonValue], cost: JsonValue
     ) -> None:
+        dollars = float(cost) if isinstance(cost, int | float) else 0.0
+        self.rule.spend(dollars, outside=not fold)
         if not self._is_on_it(entry):
             return
         self._add(**_usage(usage)._asdict())
-        dollars = float(cost) if isinstance(cost, int | float) else 0.0
         self._add(summaries=1, summaries_cost=dollars, unpriced=cost is None)
         calls, spent = self._calls.get(fold, (0, 0.0))
         self._calls[fold] = calls + 1, spent + dollars
@@ -324,6 +363,10 @@ class Accounts:
 
     def _compare(self, entry: Entry, chain: _Chain, basis: Basis, sent: "_Sent") -> None:
         usage = sent.usage
+        if basis.rule and entry.scope == MAIN_SCOPE:
+            self.rule = RuleState.of(basis.rule.state) if basis.rule.state else self.rule
+            if chain.model is None:  # these accounts begin here
+                chain.resume(basis.model, basis.rule.chain)
         if chain.model not in (None, basis.model):  # another model has nothing in its cache
             chain.at = chain.whole_at = chain.carried = 0
             chain.caches, chain.scale = False, 0.0
@@ -331,6 +374,8 @@ class Accounts:
         chain.caches |= bool(usage.cache_read or usage.cache_write)
         if basis.extra:
             self._retract(chain)
+            if entry.scope == MAIN_SCOPE:
+                self.rule.retract()
         rates = _rates(basis.prices, writes=bool(usage.cache_write))
         scale = usage.input / basis.counted if basis.counted else 1.0
         # The whole history is without recall's tools, and without what they gave.
@@ -344,6 +389,8 @@ class Accounts:
         whole = (tokens + usage.output * rates.output) / _MILLION
         over = size > basis.limit
         counted = self._is_on_it(entry)
+        if basis.rule and entry.scope == MAIN_SCOPE:
+            self._rule(chain, basis, basis.rule, sent, whole, over=over)
         if counted:
             self._receipt = self._with_summaries(over_window=over)
             self._pending, self._over_window = (0, 0.0), over
@@ -353,6 +400,8 @@ class Accounts:
         elif counted:
             self._add(compared=1, paid=sent.cost, whole=whole)
             self._itemize(chain, basis, sent, rates, scale / _MILLION)
+            if basis.rule and entry.scope == MAIN_SCOPE:
+                self._check(self.rule.now)
         new = chain.carried + max(0, size - before)
         in_both = counted and not over
         chain.newest = _Newest(sent.cost, whole, in_both, chain.whole_at, new)
@@ -381,6 +430,50 @@ class Accounts:
             self._add(misses=1, misses_cost=missed * (rates.write - rates.read) / _MILLION)
         now = self._receipt
         self._receipt = replace(now, highest=max(now.highest, now.debt - now.apart))
+
+    def _rule(  # noqa: PLR0913, PLR0917 - what a request is
+        self,
+        chain: _Chain,
+        basis: Basis,
+        ruled: Ruled,
+        sent: "_Sent",
+        whole: float,
+        *,
+        over: bool,
+    ) -> None:
+        """Take a request of the session's main line into the rule, with what is ours of it."""
+        if over:
+            self.rule.skip()
+            return
+        usage, rates = sent.usage, _rates(basis.prices, writes=bool(sent.usage.cache_write))
+        scale = (usage.input / basis.counted if basis.counted else 1.0) / _MILLION
+        prefix = rates.read if usage.cache_read else rates.write
+        # Of whatever size: providers cache in blocks, and no fold is to blame for that.
+        warm = chain.caches and self._is_warm(chain.at, sent.at)
+        missed = max(0, chain.sent - usage.cache_read) if warm else 0
+        lost = missed * (rates.write - rates.read) / _MILLION
+        apart = scale * basis.added * prefix + (0.0 if ruled.moved_by else lost)
+        new = min(basis.read_back, ruled.carried)
+        before = rates.write if ruled.moved_by else prefix
+        reread = scale * (new * rates.write + (ruled.carried - new) * before)
+        if ruled.undone or self.rule.now.unfolded:  # no fold made the model read it
+            apart, reread = apart + reread, 0.0
+        self.rule.request(
+            ruled,
+            sent.cost - apart,
+            whole,
+            reread=reread,
+            outside=lost if ruled.moved_by == "cut" else 0.0,
+        )
+
+    def _check(self, state: OpenFold) -> None:
+        now = self._receipt
+        self._receipt = replace(
+            now,
+            promised=max(now.promised, state.promise),
+            broken=now.broken + (state.debt > state.promise + _TOLERANCE),
+            outside_cost=max(now.outside_cost, state.outside),
+        )
 
     def _retract(self, chain: _Chain) -> None:
         """The newest request was a reread: with the whole history, it would not have been made."""

@@ -45,6 +45,7 @@ from refold.log import (
     Span,
     Title,
     Unpinned,
+    Used,
 )
 from refold.memory.memory import forget
 from refold.models.catalog import Usage
@@ -92,6 +93,7 @@ class Session:
         *,
         emergencies: Emergencies,
         findings: DelegateFindings | None = None,
+        spending: Spending,
     ) -> None:
         self._live = live
         self._folds = folds
@@ -107,7 +109,7 @@ class Session:
         self._requests = 0
         self._refusals = 0
         """How often in a row the provider refused the request for its length."""
-        self._spending = Spending(live)
+        self._spending = spending
         self._sent: tuple[Request, ViewInput] | None = None
         """The newest request, and what it was planned over."""
         self.late_messages: LateMessages | None = None
@@ -181,6 +183,7 @@ class Session:
             delegate = DelegateFindings(live, events, write, before=before, host=host)
         counted = compactor if own is not None else None
         host = _host(workspace, host)
+        spending = Spending(live)
         folds = Folds(
             live,
             engine,
@@ -188,6 +191,7 @@ class Session:
             before=before,
             host=host,
             compactor=counted,
+            spending=spending,
         )
         if new and format is not None:
             live.begin(opening_entry(format, setup.profile.name, title, owner, origin))
@@ -196,6 +200,7 @@ class Session:
                 await folds.recover()
                 await live.open()
                 folds.switch(live.setup)
+                await folds.rule.resume()
             except BaseException:
                 if own is not None:  # it may be finishing a fold that a dead process left
                     await own.close()
@@ -203,7 +208,16 @@ class Session:
         await events.sync_at_opening(new=new)
         live.on_entries = folds.observe
         emergencies = Emergencies(live, folds, events, remember, compactor)
-        return cls(live, folds, events, own, watch, emergencies=emergencies, findings=delegate)
+        return cls(
+            live,
+            folds,
+            events,
+            own,
+            watch,
+            emergencies=emergencies,
+            findings=delegate,
+            spending=spending,
+        )
 
     # From a message to the next request, and back.
 
@@ -258,6 +272,8 @@ class Session:
         request = await self._rereads.plan_or_unpin(lambda: live.view.request(budget))
         await self._emergencies.trimmed(request.plan)
         self._spending.planned(request)
+        before = live.previous
+        self._folds.rule.planned(before and before.plan, before.seq if before else 0, request)
         more = hashes(request)
         kept = {name: value for name, value in more.items() if isinstance(value, bytes)}
         named = {name: value for name, value in more.items() if isinstance(value, str)}
@@ -319,7 +335,10 @@ class Session:
         live = self._live
         _check(payloads)
         notes = [note] if note else []
-        used = [self._spending.used(live.previous, usage, payloads)] if live.previous else []
+        used: list[Used] = []
+        if live.previous:
+            rule = self._folds.rule.ruled()
+            used = [self._spending.used(live.previous, usage, payloads, rule)]
         appended = await live.append(*map(Message, payloads), *notes, *used, mark=mark)
         rows = live.view.inputs.rows
         if live.can_fold and rows and not rows[-1].has("call"):

@@ -13,10 +13,12 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from refold.log import PartRef, Used
 from refold.models.catalog import Prices, Usage, cost_of, usage_with_full_history
 from refold.session.live_view import LiveView
+from refold.session.open_fold import Ruled
 from refold.view import Previous, Request
 from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE
 from refold.view.framing import is_recall_tool
 from refold.view.view_input import Row, weight
+from refold.wire import Part
 
 
 class Basis(NamedTuple):
@@ -41,10 +43,14 @@ class Basis(NamedTuple):
     """Whether the answer before this request asked for these alone."""
     moved: bool = False
     """Whether this request begins otherwise than the one before."""
+    rule: Ruled | None = None
+    """For the rule of the open fold, where the profile has it."""
 
     def as_json(self) -> JsonValue:
         """The basis as it is recorded."""
-        return {**self._asdict(), "prices": self.prices._asdict()}
+        own = {**self._asdict(), "prices": self.prices._asdict()}
+        rule = own.pop("rule")
+        return own | ({"rule": rule._asdict()} if rule else {})
 
     @classmethod
     def parse(cls, value: JsonValue) -> "Basis | None":
@@ -82,7 +88,38 @@ class Spending:
             before is None or self._messages[: len(before)] != before
         )
 
-    def used(self, request: Previous, reported: Usage | None, answer: Iterable[bytes]) -> Used:
+    @property
+    def only_read_back(self) -> bool:
+        """Whether the newest answer asked for nothing but what is folded."""
+        previous, inputs = self._live.previous, self._live.view.inputs
+        if previous is None:
+            return False
+        return self._read_back(inputs.rows[inputs.at(previous.plan.head + 1) :])[1]
+
+    def carried(self, rows: Sequence[Row]) -> int:
+        """Tokens that were read back, in these rows."""
+        return self._read_back(rows)[0]
+
+    def steps_read_back(self) -> list[Row]:
+        """The steps in the view that only read back what is folded, but the newest."""
+        inputs = self._live.view.inputs
+        found: list[Row] = []
+        for start in [*dict.fromkeys(inputs.steps)][:-1]:
+            rows = [inputs.rows[index] for index in inputs.step(start)]
+            parts = [part for row in rows for part in row.parts]
+            calls = [part for part in parts if part.kind == "call"]
+            ours = all(map(self._is_ours, calls))
+            if calls and ours and not any(part.kind == "prompt" for part in parts):
+                found += rows
+        return found
+
+    def used(
+        self,
+        request: Previous,
+        reported: Usage | None,
+        answer: Iterable[bytes],
+        rule: Ruled | None = None,
+    ) -> Used:
         """What the request cost, next to what it would have cost with the whole history."""
         live, inputs, plan = self._live, self._live.view.inputs, request.plan
         account, prices = plan.account, live.setup.prices
@@ -113,6 +150,7 @@ class Spending:
             read_back=read_back,
             extra=extra,
             moved=self._moved,
+            rule=rule,
         )
         cost = cost_of(usage, prices)
         return Used(request.seq, {**usage._asdict(), **estimated}, cost, other, basis.as_json())
@@ -120,7 +158,7 @@ class Spending:
     def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
         """Tokens that were only read back, and whether the answer before asked for nothing else."""
         calls = [part for row in rows for part in row.parts if part.kind == "call"]
-        ours = [part for part in calls if is_recall_tool(part.tool) or part.ref in self.reread]
+        ours = [part for part in calls if self._is_ours(part)]
         named = {part.call for part in ours if part.call}
         tokens = 0
         for row in rows:
@@ -128,3 +166,6 @@ class Spending:
             tokens += sum(part.tokens for part in parts)
             tokens += PER_MESSAGE if parts and len(parts) == len(row.parts) else 0
         return tokens, bool(calls) and len(ours) == len(calls)
+
+    def _is_ours(self, part: Part) -> bool:
+        return is_recall_tool(part.tool) or part.ref in self.reread
