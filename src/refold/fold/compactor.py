@@ -307,10 +307,11 @@ class Preview(NamedTuple):
             return ""
         if self.price <= 0:
             return f"nothing: the next request is {_dollars(-self.price)} cheaper at once"
-        once = f"{_dollars(self.price)} once, with the summary"
-        if self.pays_after is None:
-            return f"{once}; later requests cost no less"
-        return f"{once}; paid back after {counted(self.pays_after, 'request')}"
+        price = f"{_dollars(self.price)}, with the summary,"
+        if self.pays_after is None or self.saves is None:
+            return f"{price} and later requests cost no less"
+        pays = counted(self.pays_after, "request")
+        return f"{price} and saves {_dollars(self.saves)} a request: after {pays} it pays"
 
 
 def preview(

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
+from pydantic import JsonValue
+
 from refold.fold.debt import Move, NextRequest, Rates, Verdict
 from refold.terminal_text import counted
 from refold.view import Pace
@@ -109,6 +111,20 @@ class Worth(NamedTuple):
     def at_once(self) -> bool:
         """Whether the fold must be made before the next request: it would cost more later."""
         return self.finding == "not dearer" or (self.verdict is not None and self.verdict.at_once)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The figures, and the sentence that says them."""
+        return {
+            "finding": self.finding,
+            "made": self.due,
+            "price": self.price,
+            "saves": self.saves,
+            "pays_after": self.pays_after,
+            "read": self.read,
+            "debt": self.debt,
+            "in_dollars": self.in_dollars,
+            "text": str(self),
+        }
 
     def __str__(self) -> str:
         return " ".join(self._sentences())

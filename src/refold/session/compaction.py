@@ -607,12 +607,23 @@ class Folds:
 
 async def preview_of(log: Log, session: str, setup: Setup) -> Preview:
     """What a fold of a session would do now, read from its log; nothing is written."""
+    return await (await _folds_of(log, session, setup)).preview()
+
+
+async def worth_now(log: Log, session: str, setup: Setup) -> Worth | None:
+    """Whether a fold would pay before the next request; None where the profile doesn't weigh it."""
+    folds = await _folds_of(log, session, setup)
+    await folds.rule.resume()
+    return folds.decide().worth
+
+
+async def _folds_of(log: Log, session: str, setup: Setup) -> Folds:
     live = LiveView(log, session, setup, can_fold=True)
     await live.open()
     live.other_model = await last_model(log, session) != setup.model
     compactor = Compactor(log, setup.counter)
     events = CompactionEvents(live, lambda _: None, None)
-    return await Folds(live, LocalEngine(log, compactor), events).preview()
+    return Folds(live, LocalEngine(log, compactor), events)
 
 
 def manual_boundary(

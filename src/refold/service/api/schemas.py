@@ -359,6 +359,13 @@ class Receipt(Answer):
     whole: float = Field(description="What they would have cost with the whole history.")
     debt: float = Field(description="Paid less whole; negative where something was saved.")
     highest: float = Field(description="The highest debt at any request of a session.")
+    promised: float = Field(
+        description="The most that debt was not to exceed, where the profile keeps an account."
+    )
+    broken: int = Field(description="Requests at which it did.")
+    outside_cost: float = Field(
+        description="Of `promised`: folds that the window forced or a person asked for."
+    )
     error: float = Field(description="By what share our token counts are off.")
     summaries: int = Field(description="Calls of models for summaries.")
     summaries_cost: float
@@ -497,6 +504,7 @@ class Preview(Answer):
     )
     saves: float | None = Field(description="Dollars that each later request costs less.")
     pays_after: int | None = Field(description="Requests until the fold has saved its price.")
+    price_text: str = Field(description="Price and savings in words; empty if none is known.")
     offers: list[Offer] = Field(
         description="Who could write the summary, and for how much, the cheapest first."
     )
