@@ -24,6 +24,7 @@ from benchmarks import (
     tasks,
     view,
     warm,
+    windows,
 )
 from benchmarks.figures import Figure, as_json, as_table
 
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "tasks": tasks.figures,
     "view": view.figures,
     "warm": warm.figures,
+    "windows": windows.figures,
 }
 
 

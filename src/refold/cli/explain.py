@@ -21,13 +21,14 @@ from refold.cli.options import (
 from refold.cli.outcome import exit_on_error
 from refold.cli.output import Line, in_colors, print_colored, print_lines
 from refold.fold.compactor import Preview
-from refold.log import DEFAULT_TENANT, Log
+from refold.fold.economics import Worth
+from refold.log import DEFAULT_TENANT
 from refold.models import ModelSettings
 from refold.models.experience import Setup
 from refold.session.compaction import preview_of, worth_now
 from refold.session.explain import explanation
 from refold.settings import load_settings
-from refold.terminal_text import Piece, counted
+from refold.terminal_text import Piece, counted, wrapped
 from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
 
