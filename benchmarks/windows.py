@@ -6,19 +6,19 @@ input cost the same, as with local models.
 """
 
 import sys
-from dataclasses import replace
 
 from benchmarks.economics import STRICT, as_lines, sessions_of
 from benchmarks.figures import Figure
 from refold.lab.measure import EVERYTHING, each_measured, jobs_for, totals
 from refold.lab.metrics import DEFAULT_PRICES
-from refold.lab.replay import Conditions
-from refold.lab.report import Case
+from refold.lab.report import Case, CaseOptions, case_of
 from refold.models import Prices
 from refold.view.profiles import BALANCED
 
 WINDOWS = (32_000, 128_000, 200_000, 1_000_000)
-FLAT = Prices(DEFAULT_PRICES.input, DEFAULT_PRICES.output)
+FLAT = DEFAULT_PRICES._replace(
+    cache_read=DEFAULT_PRICES.input, cache_write=DEFAULT_PRICES.input
+)
 PLAIN = "head / ledger / tail"
 RULES = (EVERYTHING, PLAIN)
 
@@ -63,5 +63,4 @@ def _conditions() -> tuple[tuple[str, Prices, float], ...]:
 
 
 def _under(case: Case, window: int, prices: Prices, lifetime: float) -> Case:
-    conditions = Conditions(case.conditions.fixed, lifetime)
-    return replace(case, window=window, prices=prices, conditions=conditions)
+    return case_of(case.recording, CaseOptions(window, None, prices, lifetime=lifetime))

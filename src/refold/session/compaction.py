@@ -316,7 +316,7 @@ class Folds:
 
         The newest step stays: the model has just asked for it.
         """
-        live = self._live
+        live, price = self._live, self.rule.unfolding
         try:
             while live.view.inputs.foldings:  # a fold beneath the others may show only then
                 outline, head = live.view.inputs.outline, live.head
@@ -326,7 +326,7 @@ class Folds:
         except (Conflict, InvalidInput):  # the next request looks again
             await live.catch_up()
             return
-        self.rule.undone()
+        self.rule.undone(price)
         self._guards.unfolded("reading back what was folded cost as much as undoing the folds")
         rows = self._spending.steps_read_back()
         if rows:

@@ -145,7 +145,8 @@ class FoldRule:
         """Whether the rule has not decided the newest fold."""
         self._spent = 0.0
         """On the summary of the newest fold."""
-        self._undone = False
+        self._undone: float | None = None
+        """Q, if all folds were undone since the newest request was answered."""
         self._moved_by: MovedBy = ""
 
     @property
@@ -167,7 +168,7 @@ class FoldRule:
             state = state.stating(self._stated)
         if self._outside:
             state = state.forced(self._outside)
-        return state.without_folds(self._unfolding()) if self._undone else state
+        return state if self._undone is None else state.without_folds(self._undone)
 
     def may(self, move: Move, request: NextRequest) -> tuple[Verdict, float]:
         """Whether a fold may be made before the next request, and the debt."""
@@ -189,11 +190,11 @@ class FoldRule:
         whole = live.session_tokens + marks.floor
         if whole > self._limit or (marks.hard and whole >= marks.hard):
             return False  # it would be folded at once
-        return self.state.must_unfold(self._unfolding())
+        return self.state.must_unfold(self.unfolding)
 
-    def undone(self) -> None:
-        """All folds were undone, because of rereads."""
-        self._undone = True
+    def undone(self, price: float) -> None:
+        """All folds were undone because of rereads, for this price."""
+        self._undone = price
 
     def began(self, where: Boundary, size: int, values: Fold) -> None:
         """A fold begins; what it was stated to cost counts from here on."""
@@ -222,8 +223,9 @@ class FoldRule:
             return
         live = self._live
         folds = [fold for fold in live.view.inputs.foldings if fold.seq > newest]
-        self._moved_by = "fold" if folds or self._undone else "cut" if request.plan.cause else ""
-        if not folds or self._undone:
+        undone = self._undone is not None
+        self._moved_by = "fold" if folds or undone else "cut" if request.plan.cause else ""
+        if not folds or undone:
             return
         # The fold may show more than was expected when it was begun.
         inputs, floor, size = live.view.inputs, live.thresholds.floor, request.plan.account.sent
@@ -247,8 +249,8 @@ class FoldRule:
             accounts.chain,
             self._stated,
             self._outside,
-            self._unfolding(),
-            self._undone,
+            max(self.unfolding, self._undone or 0.0),
+            self._undone is not None,
             self._moved_by,
             self._spending.carried(inputs.rows) if inputs.foldings else 0,
         )
@@ -263,7 +265,7 @@ class FoldRule:
             if entry.kind == FoldStepped.KIND:
                 self._spent += max(0.0, self._accounts.rule.spent - before)
             elif entry.kind == Used.KIND and entry.scope == MAIN_SCOPE:
-                self._undone, self._moved_by = False, ""
+                self._undone, self._moved_by = None, ""
                 self._recorded, self._outside = self._recorded + self._outside, 0.0
                 if not self._live.running:  # else it is still to take effect
                     self._stated = 0.0
@@ -295,7 +297,9 @@ class FoldRule:
         window = (budget.window or ASSUMED_WINDOW) - budget.reserve
         return min(window, budget.learned or window)
 
-    def _unfolding(self) -> float:
+    @property
+    def unfolding(self) -> float:
+        """Q: what undoing the folds would cost."""
         live, foldings = self._live, self._live.view.inputs.foldings
         if not foldings:
             return 0.0
