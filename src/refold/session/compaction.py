@@ -332,11 +332,10 @@ class Folds:
         if rows:
             spans = spans_of(row.seq for row in rows)
             summary = Summary(REREADS, messages=len(rows), tokens=sum(map(weight, rows)))
-            fold = uuid4()
+            fold, body = uuid4(), {**summary.as_json(), "shown": []}
             with suppress(InvalidEntry):  # it was rewound meanwhile
                 await live.append(
-                    FoldStarted(fold, spans, REREADS),
-                    FoldCompleted(fold, spans, summary.as_json()),
+                    FoldStarted(fold, spans, REREADS), FoldCompleted(fold, spans, body)
                 )
 
     async def after_turn(self) -> None:

@@ -6,6 +6,7 @@ the counts by what the provider reported, and looks up nothing.
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -71,6 +72,8 @@ class Spending:
         self._live = live
         self._earlier_head = 0
         """The head that the request before the newest one was planned for."""
+        self._earlier_tokens = self._tokens = inf
+        """Of everything, when the request before the newest one was planned, and that one."""
         self._messages: Sequence[bytes] | None = None
         """Of the newest request; None where another process sent it."""
         self._moved = False
@@ -82,6 +85,7 @@ class Spending:
         """Take in a request before it is recorded and sent."""
         previous = self._live.previous
         self._earlier_head = previous.plan.head if previous else 0
+        self._earlier_tokens, self._tokens = self._tokens, self._live.session_tokens
         before, self._messages = self._messages, list(request.messages)
         # Nobody knows what another process sent, so the cache is not expected to hold it.
         self._moved = previous is not None and (
@@ -132,7 +136,11 @@ class Spending:
         whole = live.session_tokens + account.sent - plan.tokens - unsendable
         # A cache would hold all but what is new since the request before.
         new = inputs.rows[inputs.at(self._earlier_head + 1) :]
-        cached = whole - sum(map(weight, new)) if self._earlier_head else 0
+        cached = 0
+        if self._earlier_head:
+            # Of what is new, some may be folded already, and is no row any more.
+            besides = whole - live.session_tokens
+            cached = int(min(whole - sum(map(weight, new)), self._earlier_tokens + besides))
         instead = usage_with_full_history(usage, account.sent, whole, cached)
         other = {**instead._asdict(), "cost": cost_of(instead, prices)}
         estimated = {} if reported else {"estimated": True}
