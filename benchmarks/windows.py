@@ -16,9 +16,7 @@ from refold.models import Prices
 from refold.view.profiles import BALANCED
 
 WINDOWS = (32_000, 128_000, 200_000, 1_000_000)
-FLAT = DEFAULT_PRICES._replace(
-    cache_read=DEFAULT_PRICES.input, cache_write=DEFAULT_PRICES.input
-)
+FLAT = DEFAULT_PRICES._replace(cache_read=DEFAULT_PRICES.input, cache_write=DEFAULT_PRICES.input)
 PLAIN = "head / ledger / tail"
 RULES = (EVERYTHING, PLAIN)
 

@@ -132,7 +132,15 @@ class World:
         return [*self.sent[:first], self.block(tokens, stands_for=numbers), *self.sent[last:]]
 
     def propose(  # noqa: PLR0913, PLR0917
-        self, first, last, share, summary, attempts, fails, later, forced=False  # noqa: FBT002
+        self,
+        first,
+        last,
+        share,
+        summary,
+        attempts,
+        fails,
+        later,
+        forced=False,  # noqa: FBT002
     ):
         """A fold of what is between two places, if the rule allows it or the window forces it."""
         if self.begun or len(self.sent) < 3:

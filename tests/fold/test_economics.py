@@ -80,7 +80,12 @@ def test_a_pace_starts_again_with_each_fold():
 @pytest.mark.parametrize(
     ("given_outlook", "given_pace", "tariff", "words"),
     [
-        (outlook(), pace(9), SONNET, ["60,000 to about 20,000", "now costs $0.0329 and saves $0.0120"]),
+        (
+            outlook(),
+            pace(9),
+            SONNET,
+            ["60,000 to about 20,000", "now costs $0.0329 and saves $0.0120"],
+        ),
         (
             outlook(),
             pace(9),

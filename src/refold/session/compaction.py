@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID, uuid4
 
 from pydantic import JsonValue
@@ -332,7 +332,9 @@ class Folds:
         if rows:
             spans = spans_of(row.seq for row in rows)
             summary = Summary(REREADS, messages=len(rows), tokens=sum(map(weight, rows)))
-            fold, body = uuid4(), {**summary.as_json(), "shown": []}
+            shown: dict[str, JsonValue] = {"shown": []}  # so that its tokens count
+            body = cast("dict[str, JsonValue]", summary.as_json()) | shown
+            fold = uuid4()
             with suppress(InvalidEntry):  # it was rewound meanwhile
                 await live.append(
                     FoldStarted(fold, spans, REREADS), FoldCompleted(fold, spans, body)

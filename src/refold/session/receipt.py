@@ -19,7 +19,6 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from refold.errors import SessionForgotten, SessionNotFound
-from refold.fold.debt import OpenFold
 from refold.fold.extractive import BY
 from refold.fold.summary import parse
 from refold.log import (
@@ -37,7 +36,7 @@ from refold.log import (
     Used,
 )
 from refold.models.catalog import Prices, Usage
-from refold.session.open_fold import RuleState, Ruled
+from refold.session.open_fold import Ruled, RuleState
 from refold.session.spending import Basis
 
 LIFETIME: Final = 300.0
@@ -363,10 +362,9 @@ class Accounts:
 
     def _compare(self, entry: Entry, chain: _Chain, basis: Basis, sent: "_Sent") -> None:
         usage = sent.usage
-        if basis.rule and entry.scope == MAIN_SCOPE:
-            self.rule = RuleState.of(basis.rule.state) if basis.rule.state else self.rule
-            if chain.model is None:  # these accounts begin here
-                chain.resume(basis.model, basis.rule.chain)
+        ruled = basis.rule if entry.scope == MAIN_SCOPE else None
+        if ruled is not None:
+            self._continue(chain, basis.model, ruled)
         if chain.model not in (None, basis.model):  # another model has nothing in its cache
             chain.at = chain.whole_at = chain.carried = 0
             chain.caches, chain.scale = False, 0.0
@@ -374,8 +372,6 @@ class Accounts:
         chain.caches |= bool(usage.cache_read or usage.cache_write)
         if basis.extra:
             self._retract(chain)
-            if entry.scope == MAIN_SCOPE:
-                self.rule.retract()
         rates = _rates(basis.prices, writes=bool(usage.cache_write))
         scale = usage.input / basis.counted if basis.counted else 1.0
         # The whole history is without recall's tools, and without what they gave.
@@ -389,8 +385,8 @@ class Accounts:
         whole = (tokens + usage.output * rates.output) / _MILLION
         over = size > basis.limit
         counted = self._is_on_it(entry)
-        if basis.rule and entry.scope == MAIN_SCOPE:
-            self._rule(chain, basis, basis.rule, sent, whole, over=over)
+        if ruled is not None:
+            self._rule(chain, basis, ruled, sent, None if over else whole)
         if counted:
             self._receipt = self._with_summaries(over_window=over)
             self._pending, self._over_window = (0, 0.0), over
@@ -400,8 +396,7 @@ class Accounts:
         elif counted:
             self._add(compared=1, paid=sent.cost, whole=whole)
             self._itemize(chain, basis, sent, rates, scale / _MILLION)
-            if basis.rule and entry.scope == MAIN_SCOPE:
-                self._check(self.rule.now)
+            self._check(ruled)
         new = chain.carried + max(0, size - before)
         in_both = counted and not over
         chain.newest = _Newest(sent.cost, whole, in_both, chain.whole_at, new)
@@ -431,18 +426,23 @@ class Accounts:
         now = self._receipt
         self._receipt = replace(now, highest=max(now.highest, now.debt - now.apart))
 
-    def _rule(  # noqa: PLR0913, PLR0917 - what a request is
-        self,
-        chain: _Chain,
-        basis: Basis,
-        ruled: Ruled,
-        sent: "_Sent",
-        whole: float,
-        *,
-        over: bool,
+    def _continue(self, chain: _Chain, model: str, ruled: Ruled) -> None:
+        """Take the rule's state as whoever sent the request recorded it."""
+        if ruled.state:
+            self.rule = RuleState.of(ruled.state)
+        if chain.model is None:  # these accounts begin here
+            chain.resume(model, ruled.chain)
+
+    def _rule(
+        self, chain: _Chain, basis: Basis, ruled: Ruled, sent: "_Sent", whole: float | None
     ) -> None:
-        """Take a request of the session's main line into the rule, with what is ours of it."""
-        if over:
+        """Take a request of the session's main line into the rule, with what is ours of it.
+
+        `whole` is None where the whole history would not fit the window.
+        """
+        if basis.extra:
+            self.rule.retract()
+        if whole is None:
             self.rule.skip()
             return
         usage, rates = sent.usage, _rates(basis.prices, writes=bool(sent.usage.cache_write))
@@ -466,8 +466,11 @@ class Accounts:
             outside=lost if ruled.moved_by == "cut" else 0.0,
         )
 
-    def _check(self, state: OpenFold) -> None:
-        now = self._receipt
+    def _check(self, ruled: Ruled | None) -> None:
+        """Compare the debt after a request with what was promised."""
+        if ruled is None:
+            return
+        now, state = self._receipt, self.rule.now
         self._receipt = replace(
             now,
             promised=max(now.promised, state.promise),

@@ -306,4 +306,6 @@ class FoldRule:
         floor = live.thresholds.floor
         first = min((span.first for fold in foldings for span in fold.spans), default=1)
         rates = tariff_of(live.setup).rates
-        return price_of_unfolding(rates, live.session_tokens + floor, floor + _tokens_to(live, first))
+        return price_of_unfolding(
+            rates, live.session_tokens + floor, floor + _tokens_to(live, first)
+        )
