@@ -156,7 +156,7 @@ def test_a_fold_now_has_a_price(refold):
     command = ("imports-7", "--model", "anthropic:claude-sonnet-4-5", "--fold")
     shown = refold(*command).stdout
     assert re.search(r"A fold now\n +\d+ messages would become a summary, \d+ would stay", shown)
-    assert re.search(r"Price: (nothing: the next request is )?\$\d", shown)
+    assert re.search(r"Folding now costs (nothing: the next request is )?\$\d", shown)
     fold = json.loads(refold(*command, "--json").stdout)["fold"]
     assert fold["request_before"] > 0
     assert fold["saves"] == pytest.approx(fold["cost_before"] - fold["cost_after"])

@@ -174,7 +174,7 @@ async def test_a_preview_names_what_folding_adds_to_the_next_request(log):
     assert low < found.price < found.cost_once
     assert found.saves == found.cost_before - found.cost_after
     assert (found.pays_after - 1) * found.saves < found.price <= found.pays_after * found.saves
-    assert f"paid back after {found.pays_after} requests" in found.price_text
+    assert f"a request: after {found.pays_after} requests it pays" in found.price_text
 
 
 async def test_a_preview_after_the_cache_has_expired_costs_nothing(log):
