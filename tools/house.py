@@ -38,16 +38,16 @@ SMALL, SMALL_PRIVATE, SHORT_DOCSTRING = 100, 150, 4
 CEILINGS: Final = {
     "files": 410,
     "files without testing": 377,
-    "lines": 95_500,
-    "lines without testing": 89_500,
+    "lines": 97_000,
+    "lines without testing": 91_000,
     "modules under 100 lines": 40,
     "modules with one neighbor as importer": 20,
     "names that are participles": 30,
     "docstrings of four words": 20,
     "import cycles": 0,
     "private imports": 1,
-    "files of a request, capability": 46,
-    "files of a request, gateway": 60,
+    "files of a request, capability": 48,
+    "files of a request, gateway": 62,
 }
 """Measure -> the most that is allowed."""
 
