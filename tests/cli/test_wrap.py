@@ -397,6 +397,7 @@ async def test_the_agent_has_nothing_of_refold_but_what_it_is_given(wrapped):
         "ANTHROPIC_BASE_URL",
         "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE",
         "DISABLE_AUTO_COMPACT",
+        "REFOLD_WRAPPED",  # for hooks, which would keep it all a second time
     ]
     await wrapped.ended(process, agent)
 

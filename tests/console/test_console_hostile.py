@@ -46,7 +46,7 @@ HOSTILE = {
     "svg": "<svg><a xlink:href='javascript:alert(1)'>]]></title></svg>",
     "stream": "\n\nevent: hx:release\ndata: <b>\nid: 9\n\n",
 }
-PLAIN = "harmless words"
+PLAIN = "harmless words of plain_words.py"
 
 
 class Tags(HTMLParser):
@@ -211,8 +211,12 @@ async def test_hostile_words_change_nothing_but_words(kind):
     for where, text in pages.items():
         if text is None:
             continue
-        tags = Tags(text)
-        assert tags.found == Tags(expected[normal(where, name)]).found, where
+        tags, told = Tags(text), Tags(expected[normal(where, name)])
+        if where.endswith("/summary"):  # how much a fold quotes of them depends on the words
+            assert {*tags.found} <= {*told.found}, where
+            assert tags.found.count(("script", "src")) == told.found.count(("script", "src"))
+        else:
+            assert tags.found == told.found, where
         for attribute, value in tags.values:
             assert not attribute.startswith("on")
             assert attribute != "style"

@@ -112,6 +112,19 @@ async def test_a_part_of_a_fold_over_folds_is_opened_through_all_of_them():
     assert len((await kept.outline()).folds) == 1
 
 
+async def test_a_fold_beneath_may_have_been_opened_while_the_one_over_it_was_made():
+    kept = await a_session(*range(6))
+    await kept.fold(spans=(Span(6, 13),))
+
+    async def meanwhile():
+        await opened(kept, 7, 8)
+
+    await kept.fold(spans=(Span(6, 17),), meanwhile=meanwhile)
+    assert {7, 8} <= folded(await kept.outline())
+    seen, free = await opened(kept, 7, 8)
+    assert seen == free == {7, 8}
+
+
 async def test_opening_again_and_again_comes_to_an_end():
     kept = await folded_three_times()
     below = folded(await kept.outline())

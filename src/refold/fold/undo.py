@@ -11,6 +11,8 @@ from refold.errors import InvalidInput
 from refold.fold.summary import HAND, Summary, SummaryMessage, parse
 from refold.log import (
     CODEC,
+    Author,
+    Entry,
     FoldCompleted,
     FoldStarted,
     FoldUndone,
@@ -20,9 +22,11 @@ from refold.log import (
     Span,
     Value,
 )
-from refold.log.entry import intersect, subtract, union
+from refold.log.entry import intersect, placed, subtract, union
+from refold.log.outline import CONTROL_KINDS, Replay
 from refold.view.framing import plain
 
+_AT_ONCE: Final = 1_000  # entries that are read in one call
 UNFOLD = "unfold"
 """The trigger of a fold that replaces a partly opened one."""
 EDIT = "edit"
@@ -153,20 +157,33 @@ class _Unfolding:
         return values
 
     async def _undo_below(self, completed: FoldCompleted) -> tuple[list[Value], list[int]]:
-        """What undoes the folds beneath that hide the span, and the folds that stay beneath."""
-        undone: list[Value] = []
-        stay: list[int] = []
-        for seq in parse(completed.summary).over:
-            below = await _completed(self._log, self._session, seq)
-            if below is None:
-                continue
-            if not intersect(below.spans, (self._span,)):
-                stay.append(seq)
-                continue
-            values, others = await self._undo_below(below)
-            undone += [FoldUndone(below.fold), *values]
-            stay += others
-        return undone, stay
+        """What undoes the folds beneath that hide the span, and the folds that stay beneath.
+
+        Another process may have undone some of those beneath, or made others, while this one was
+        made. So it is played through what stands when it is gone.
+        """
+        if not parse(completed.summary).over:
+            return [], []
+        head, controls = await self._controls()
+        replay, undone = Replay(controls), [FoldUndone(completed.fold)]
+        before = {folded.fold for folded in replay.outline.folds}
+        while True:
+            replay.take(placed(Author().draft(undone[-1]), head + len(undone)))
+            revealed = [each for each in replay.outline.folds if each.fold not in before]
+            hiding = [each.fold for each in revealed if intersect(each.spans, (self._span,))]
+            if not hiding:
+                return [*undone[1:]], [each.seq for each in revealed]
+            undone.append(FoldUndone(hiding[0]))
+
+    async def _controls(self) -> tuple[int, list[Entry]]:
+        """The session's head, and its control entries."""
+        head = await self._log.head(self._session)
+        controls: list[Entry] = []
+        for first in range(1, head + 1, _AT_ONCE):
+            span = Span(first, min(head, first + _AT_ONCE - 1))
+            entries = await self._log.read(self._session, span)
+            controls += (entry for entry in entries if entry.kind in CONTROL_KINDS)
+        return head, controls
 
     async def _rest_of(self, completed: FoldCompleted) -> JsonValue:
         """The summary, with the counts of what stays folded."""

@@ -223,9 +223,14 @@ class CompactionSchedule:
         return decided(pressure)._replace(worth=worth)
 
     def _worth(self, tokens: int, marks: Thresholds, budget: Budget | None) -> Worth | None:
-        """What a fold would cost and save; None where the profile does not look at that."""
+        """What a fold would cost and save; None where the profile does not look at that.
+
+        Nothing is known of the cache before a session's first request, which is sent as it is.
+        """
         trigger, rule = self._live.setup.profile.trigger, self._rule
-        if not (trigger.savings or rule.on) or tokens - marks.floor < trigger.at_least:
+        if not (trigger.savings or rule.on) or not self._live.previous:
+            return None
+        if tokens - marks.floor < trigger.at_least:
             return None
         values = fold_values(self._live.setup, budget)
         where = automatic_boundary(self._live, values)
