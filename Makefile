@@ -10,9 +10,11 @@ CHAOS ?= 600
 TARGETS ?= 20000
 IMPORTS ?= 2000
 TIMES ?= 20
+DATA ?= .ci/build/data
 SEED ?= $(shell date +%s)
 REPORT ?= .ci/build/requirements.json
-EXTRAS = --extra chat --extra cli --extra dbos --extra metrics --extra pydantic-ai --extra serve
+EXTRAS = --extra chat --extra cli --extra dbos --extra mcp --extra metrics --extra pydantic-ai \
+	--extra serve --extra wrap
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url \
 	--custom-compile-command "make pins"
@@ -22,8 +24,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup check lint format types imports house test shuffled nightly thorough local-model agent-soak agents \
 	summary-soak postgres-faults store-outage chaos clients engines gateway-chaos many-conversations \
-	target-fuzz import-fuzz \
-	coverage mutants docs seeds seeds-mutants bench \
+	target-fuzz import-fuzz console-browser \
+	coverage mutants docs seeds seeds-mutants bench figures \
 	recipes lowest newest release wheel-check readme-check pins audit clean
 .DEFAULT_GOAL := help
 
@@ -123,6 +125,9 @@ import-fuzz: ## 2,000 mutated files to refold import, none of which may end in a
 	REFOLD_IMPORTS=$(IMPORTS) HYPOTHESIS_PROFILE=thorough \
 		$(PYTHON) -m pytest tests/cli/test_hostile_imports.py -k whatever --timeout=0 $(ARGS)
 
+console-browser: ## the console in a real browser; needs Debian's chromium; takes minutes
+	REFOLD_BROWSER=required $(PYTHON) -m pytest tests/console/test_console_browser.py $(ARGS)
+
 coverage: ## which branches the tests reach
 	HYPOTHESIS_PROFILE=quick $(PYTHON) -m coverage run -m pytest $(ARGS)
 	$(PYTHON) -m coverage combine --quiet
@@ -131,8 +136,10 @@ coverage: ## which branches the tests reach
 mutants: ## small changes of the pure core that some test must notice; ARGS="fit pair"; takes hours
 	$(PYTHON) tools/mutation.py $(ARGS)
 
-docs: ## the documentation, in docs/_build/html; a warning is an error
+docs: ## the documentation, in docs/_build/html; a warning or a dead link is an error
 	$(PYTHON) -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(PYTHON) tools/llms.py docs/_build/html
+	$(PYTHON) tools/links.py docs/_build/html
 
 seeds: ## docs/seeds.md anew, from docs/seeds.toml and the tests that pass
 	mkdir -p $(dir $(REPORT))
@@ -145,6 +152,10 @@ seeds-mutants: ## tests on surfaces without the behavior they hold, after `make 
 bench: ## the benchmarks of what everything else costs, quickly; ratios, not times
 	$(PYTHON) -m benchmarks log --quick --tries 10 --only-show "in one call" --only-show "ours ÷ bare, 1 session"
 	$(PYTHON) -m benchmarks view --quick --tries 3 --only-show "bounded mean"
+
+figures: ## replay the recordings of docs/data.toml, and publish the figures; DATA=… is a copy of them
+	test -d $(DATA) || $(PYTHON) tools/figures.py fetch $(DATA)
+	$(PYTHON) tools/figures.py measure $(DATA) $(ARGS)
 
 recipes: ## the recipes of docs/contributing, also with each step left out in turn
 	REFOLD_RECIPES=all $(PYTHON) -m pytest tests/project/test_recipes.py -n $(WORKERS) $(ARGS)
@@ -161,13 +172,14 @@ release: ## a version: checked, built, tagged, and nothing sent anywhere; VERSIO
 wheel-check: ## build the wheel, install it in an empty venv, use it
 	.ci/wheel $(VENV)
 
-readme-check: ## follow the README in an empty venv, to the letter
+readme-check: ## follow the README and the examples in an empty venv, to the letter
 	.ci/readme $(VENV)
 
 pins: ## compile requirements/*.txt anew from the .in files and pyproject.toml
 	$(COMPILE) $(ARGS) $(EXTRAS) -o requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) $(EXTRAS) -c requirements/dev.txt -o requirements/test.txt pyproject.toml requirements/test.in
 	$(COMPILE) -c requirements/dev.txt -o requirements/uv.txt requirements/uv.in
+	$(COMPILE) -c requirements/dev.txt -o requirements/examples.txt requirements/examples.in
 	$(COMPILE) $(ARGS) --no-deps -o requirements/local-model.txt requirements/local-model.in
 	$(COMPILE) $(ARGS) -o requirements/peers-harness.txt requirements/peers-harness.in
 	$(COMPILE) $(ARGS) -o requirements/peers-langchain.txt requirements/peers-langchain.in

@@ -1,4 +1,4 @@
-"""What sessions take in PostgreSQL, for docs/scale.md: recorded ones, played through the store.
+"""What sessions take in PostgreSQL, for the page on scale: recorded ones, played through the store.
 
 The recordings are not part of the project: REFOLD_DATA names their folder. Short sessions are the
 talks with an airline's agent in `tau_gpt-4o-airline.json`; a long one is `pi_large-session.jsonl`,

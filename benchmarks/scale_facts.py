@@ -1,4 +1,4 @@
-"""The figures that docs/scale.md rests on: what is measured, and what is taken for granted."""
+"""The figures that the page on scale rests on: what is measured, and what is taken for granted."""
 
 from typing import Final, NamedTuple
 

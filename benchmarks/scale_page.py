@@ -1,4 +1,4 @@
-"""Put the figures on docs/scale.md, from `python -m benchmarks scale --json` on standard input.
+"""Put the figures on the page on scale, from `python -m benchmarks scale --json` on standard input.
 
 With `--again`, what follows from the figures on the page is put there, and nothing is read.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.scale_facts import ASSUMED, MEASURED, Fact
 from benchmarks.scale_model import SECTIONS, Values
 
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[1] / "docs" / "gateway" / "scale.md"
 _ROW = re.compile(r"^\| (?P<name>[^|]+) \| (?P<text>[^|]+) \| (?P<value>[^|]+) \|$", re.MULTILINE)
 
 

@@ -15,7 +15,7 @@ from refold.log import Author, Log, Message, Opened
 from refold.stores.postgres import Pool, PostgresStore
 from refold.stores.postgres.migrate import migrate
 
-RUNBOOK = Path(__file__).parents[1] / "docs" / "runbook.md"
+RUNBOOK = Path(__file__).parents[1] / "docs" / "gateway" / "runbook.md"
 BODY = json.dumps({"role": "user", "content": Random(1).randbytes(240).hex()}).encode()
 EACH = 20
 BLOCKS = 5

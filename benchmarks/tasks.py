@@ -57,7 +57,7 @@ RULES: Final = {
     "sliding window, pair-safe": "sliding, pair-safe",
     "mask, rolling": "mask, rolling",
     "mask, batched": "mask, batched",
-    "head / empty summary / tail": "head, empty, tail",
+    "head and tail only": "head and tail only",
     "head / ledger / tail": "head, ledger, tail",
     "fold at twice its size": "ledger, at 2x",
     "fold at 2.5 times its size": "ledger, at 2.5x",

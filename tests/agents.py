@@ -164,7 +164,7 @@ def small(name="balanced", **values) -> Any:
     model is asked for nothing but what the script is for.
     """
     base = PROFILES[name]
-    trigger = base.trigger.model_copy(update={"at_least": 0})
+    trigger = base.trigger.model_copy(update={"at_least": 0, "savings": 0})
     own = {
         "trigger": trigger,
         "reserve": 200,

@@ -102,13 +102,15 @@ class Kept:
         """The entries whose messages the view shows."""
         return [row.seq for row in (await self.inputs()).rows]
 
-    async def fold(self, *, spans=None, trigger="soft", host=None):
-        """Fold what the profile would; the fold."""
+    async def fold(self, *, spans=None, trigger="soft", host=None, meanwhile=None):
+        """Fold what the profile would; the fold. `meanwhile` is done before it is completed."""
         where = boundary(await self.inputs(), self.values.keep)
         spans, name = spans or where.spans, uuid4()
         given = context(self.values, host or {}, where.whole)
         job = Job("s", name, spans, trigger, context=given)
         await self.append(job.started())
         summary = await Compactor(self.log, Quarter())(job, LocalSteps())
+        if meanwhile is not None:
+            await meanwhile()
         await self.append(FoldCompleted(name, spans, summary))
         return name

@@ -34,8 +34,8 @@ class Caller:
 class World:
     """A gateway over a store in memory, before a scripted upstream."""
 
-    def __init__(self, reply, models=None, address=None, store=None):
-        self.upstream = ScriptedUpstream(reply)
+    def __init__(self, reply, models=None, address=None, store=None, checker=None, **choices):
+        self.upstream = ScriptedUpstream(reply, checker=checker)
         self.store = store or MemoryStore()
         through = None if address else httpx2.ASGITransport(self.upstream)
         upstream = self._upstream = httpx2.AsyncClient(transport=through)
@@ -58,6 +58,7 @@ class World:
             caller_of=caller_of,
             refuse=refuse,
             models=models or {},
+            **choices,
         )
         self.app = Starlette(routes=routes(self.gateway))
         self.client = httpx2.AsyncClient(

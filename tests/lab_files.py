@@ -1,6 +1,9 @@
 """Session files as other programs write them, made by hand."""
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 DAY = "2026-05-26T12:{:02}:00.000Z"
@@ -292,8 +295,178 @@ EXPORTED: tuple[dict[str, Any], ...] = (
     {"entries": 5},
 )
 
+# --- Qwen Code
+
+
+def qwen(kind, uuid, parent, *parts, **more):
+    role = "model" if kind == "assistant" else "user"
+    message = {} if kind == "system" else {"message": {"role": role, "parts": [*parts]}}
+    return {
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s",
+        "timestamp": DAY.format(0),
+        "type": kind,
+        "cwd": "/projects/shop",
+        "gitBranch": "main",
+        **message,
+        **more,
+    }
+
+
+def qwen_system(uuid, parent, subtype, **payload):
+    return qwen("system", uuid, parent, subtype=subtype, systemPayload=payload)
+
+
+def qwen_call(call):
+    return {"functionCall": {"id": call, "name": "read_file", "args": {"path": "a.py"}}}
+
+
+def qwen_result(uuid, parent, call, status="success", **response):
+    part = {"functionResponse": {"id": call, "name": "read_file", "response": response}}
+    return qwen(
+        "tool_result", uuid, parent, part, toolCallResult={"callId": call, "status": status}
+    )
+
+
+QWEN: tuple[dict[str, Any], ...] = (
+    qwen("user", "u1", None, {"text": "Fix it."}),
+    qwen_system("t1", "u1", "ui_telemetry", uiEvent={}),
+    qwen(
+        "assistant",
+        "a1",
+        "t1",
+        {"text": "Hm.", "thought": True},
+        {"text": "Reading."},
+        qwen_call("c1"),
+        model="qwen3-coder",
+        usageMetadata={
+            "promptTokenCount": 29,
+            "candidatesTokenCount": 7,
+            "cachedContentTokenCount": 11,
+        },
+    ),
+    qwen("assistant", "a1", "t1", qwen_call("c2"), model="qwen3-coder"),
+    qwen_result("r1", "a1", "c1", output="x = 1"),
+    qwen_result("r2", "r1", "c2", "error", error="no such file"),
+    qwen("assistant", "a2", "r2", {"text": "Done."}),
+    qwen("user", "u2", "a2", {"text": "Wrong."}),
+    qwen("assistant", "a3", "u2", {"text": "Sorry."}),
+    qwen_system("t2", "a2", "rewind"),
+    qwen("user", "u3", "t2", {"text": "/stats"}),
+    qwen_system("t3", "u3", "slash_command", phase="result", rawCommand="/stats"),
+    qwen_system("t4", "t3", "chat_compression", compressedHistory=[]),
+    qwen_system("t5", "t4", "custom_title", customTitle="Fixing"),
+    qwen("user", "u4", "t5", {"text": "Better this."}),
+    qwen("assistant", "a4", "u4", {"text": "Yes."}),
+)
+
+# --- opencode
+
+
+def opencode_message(role, *parts, **more):
+    return {"role": role, "time": {"created": 1_779_796_800_000}, **more}, [*parts]
+
+
+def opencode_tool(call, status, **state):
+    return {
+        "type": "tool",
+        "tool": "read",
+        "callID": call,
+        "state": {"status": status, "input": {"path": "a.py"}, **state},
+    }
+
+
+def opencode_text(text, **more):
+    return {"type": "text", "text": text, **more}
+
+
+STEP = {"type": "step-start"}
+OPENCODE: tuple[tuple[dict[str, Any], list[dict[str, Any]]], ...] = (
+    opencode_message(
+        "user",
+        opencode_text("Fix it."),
+        opencode_text("for the screen", ignored=True),
+        {"type": "file", "mime": "image/png", "url": "data:image/png;base64,aGk="},
+        {"type": "file", "mime": "text/plain", "filename": "a.py", "url": "file:///a.py"},
+        {"type": "file", "mime": "application/pdf", "filename": "a.pdf", "url": "file:///a.pdf"},
+    ),
+    opencode_message(
+        "assistant",
+        STEP,
+        {"type": "reasoning", "text": "Hm."},
+        opencode_text("Reading."),
+        opencode_tool("c1", "completed", output="x = 1", time={"end": 5, "compacted": 9}),
+        opencode_tool("c2", "error", error="no such file"),
+        {"type": "step-finish", "reason": "tool-calls"},
+        STEP,
+        opencode_tool("c3", "running"),
+        modelID="gpt-5-mini",
+        tokens={"input": 18, "output": 5, "reasoning": 2, "cache": {"read": 11, "write": 0}},
+    ),
+    opencode_message("assistant", opencode_text("Lost."), error={"name": "APIError"}),
+    opencode_message("assistant", opencode_text("As far"), error={"name": "MessageAbortedError"}),
+    opencode_message("user", {"type": "compaction", "auto": True}),
+    opencode_message("assistant", opencode_text("They fixed it."), summary=True),
+    opencode_message("user", opencode_text("Better this.")),
+    opencode_message("assistant", STEP, opencode_text("Yes.")),
+    opencode_message("user", opencode_text("Wrong.")),
+    opencode_message("assistant", opencode_text("Sorry.")),
+)
+"""Messages with their parts; the last two were taken back."""
+OPENCODE_ID = "ses_e0c3fa8f8ffe0hdKw8vxbpEb2j"
+
+
+def opencode_rows(messages=OPENCODE):
+    """Each message and part with its id, which grow."""
+    for nth, (message, parts) in enumerate(messages):
+        places = [(f"prt_{nth:03}_{place:03}", part) for place, part in enumerate(parts)]
+        yield f"msg_{nth:03}", message, places
+
+
+def opencode_database(path: Path, messages=OPENCODE, session=OPENCODE_ID, revert="msg_008"):
+    """A database of opencode with this session, or with these messages added to it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executescript(
+            "CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, parent_id TEXT,"
+            " directory TEXT, title TEXT, revert TEXT, time_updated INTEGER);"
+            "CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, session_id TEXT,"
+            " time_created INTEGER, data TEXT);"
+            "CREATE TABLE IF NOT EXISTS part (id TEXT PRIMARY KEY, message_id TEXT,"
+            " session_id TEXT, data TEXT);"
+        )
+        reverted = json.dumps({"messageID": revert}) if revert else None
+        row = (session, "ses_parent", "/projects/shop", "Fixing", reverted, 1_779_796_900_000)
+        db.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?)", row)
+        for id_, message, parts in opencode_rows(messages):
+            key = f"{session[-4:]}{id_}" if session != OPENCODE_ID else id_
+            row = (key, session, message["time"]["created"], json.dumps(message))
+            db.execute("INSERT OR REPLACE INTO message VALUES (?, ?, ?, ?)", row)
+            for part_id, part in parts:
+                row = (f"{key}{part_id}", key, session, json.dumps(part))
+                db.execute("INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?)", row)
+
+
+def opencode_storage(storage: Path, messages=OPENCODE) -> Path:
+    """The same as files of JSON, as versions before 1.2 wrote them."""
+    session = storage / "session" / "global" / f"{OPENCODE_ID}.json"
+    info = {"id": OPENCODE_ID, "directory": "/projects/shop", "title": "Fixing"}
+    info |= {"parentID": "ses_parent", "revert": {"messageID": "msg_008"}}
+    files = {session: info | {"time": {"updated": 1_779_796_900_000}}}
+    for id_, message, parts in opencode_rows(messages):
+        files[storage / "message" / OPENCODE_ID / f"{id_}.json"] = message | {"id": id_}
+        for part_id, part in parts:
+            files[storage / "part" / id_ / f"{part_id}.json"] = part | {"id": part_id}
+    for path, value in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value))
+    return session
+
+
 FILES = {
     "Claude Code": lines(*CLAUDE),
+    "Qwen Code": lines(*QWEN),
     "Codex": lines(*CODEX),
     "old Codex": lines(*OLD_CODEX),
     "Copilot CLI": lines(*COPILOT),

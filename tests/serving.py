@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from refold.service import app
+from refold.service import server
 from refold.service.app import application
 from refold.service.service import Service
 from refold.settings import Serve, load_settings
@@ -31,17 +31,17 @@ def service_with(store=None, *, local=True, address="memory:", **serve):
 @asynccontextmanager
 async def running(service, more=()):
     """Its address, while it runs as `refold serve` runs it; then it is told to stop."""
-    sock = app.listen("127.0.0.1", 0)
+    sock = server.listen("127.0.0.1", 0)
     started = asyncio.Event()
     made = application(service, more)
-    task = asyncio.create_task(app.serve(made, sock, started.set))
+    task = asyncio.create_task(server.serve(made, sock, started.set))
     waiting = asyncio.create_task(started.wait())
     await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     if task.done():
         task.result()
     try:
-        yield app.address_of(sock)
+        yield server.address_of(sock)
     finally:
         if not task.done() and not service.draining.is_set():
             os.kill(os.getpid(), signal.SIGTERM)

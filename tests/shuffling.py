@@ -11,6 +11,9 @@ from hashlib import sha256
 
 LONG = (
     *("durability/", "terminal/", "cli/test_chat_mcp.py", "cli/test_doctor_stores.py"),
+    *("cli/test_agent_doctor.py", "cli/test_hook", "cli/test_up_and_env.py", "cli/test_wrap"),
+    *("console/test_console_browser.py", "console/test_console_folds.py"),
+    *("console/test_console_hostile.py", "gateway/test_hidden_recall.py", "lab/test_lab_tune.py"),
     *("docs/test_runbook.py", "faults/test_agent_kills.py"),
     *(
         "cli/test_hostile_imports.py",

@@ -28,9 +28,9 @@ WORDS = "They read files and went on."
 SMALL = changed(
     BALANCED,
     reserve=0,
-    trigger={"at_least": 0, "tokens": 0},
+    trigger={"at_least": 0, "tokens": 0, "savings": 0},
     rewrite={"at_least": 0},
-    fold={"apply": "inline"},
+    fold={"apply": "inline", "region_tokens": 0},
     summarizer="primary",
 )
 """Folds in windows of a few thousand tokens, and waits for whoever writes the summary."""

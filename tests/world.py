@@ -31,7 +31,11 @@ from refold.view import PROFILES, Budget
 from refold.view.budget import PER_MESSAGE
 
 COUNTER = Quarter()
-SMALL = {"trigger": {"at_least": 0, "tokens": 0}, "rewrite": {"at_least": 0}, "reserve": 0}
+SMALL = {
+    "trigger": {"at_least": 0, "tokens": 0, "savings": 0},
+    "rewrite": {"at_least": 0},
+    "reserve": 0,
+}
 BALANCED = changed(PROFILES["balanced"], **SMALL, fold={"wait": 60}, summarizer="primary")
 """Requests wait for a summarizer here, as long as in the other profiles."""
 SEEDS = [one for name, one in PROFILES.items() if name != "balanced"]

@@ -33,7 +33,7 @@ What a session tells to those who watch. Names and fields are those that other t
 - A session: `Session.open(…, watch=heard)` calls `heard(event)`; `event.as_json()` is below.
 - An agent of Pydantic AI: `SessionEvent` in the event stream has `name` and `details`, which are
   the same, and `event`, the object; or `Refold(watch=…)`
-  ([the guide](../guides/observe-an-agent.md)).
+  ([the guide](../pydantic-ai/observe-an-agent.md)).
 - The service: `GET /api/v1/sessions/{session}/events` tells of entries, as they are appended, and
   has the usage, the truncation, and the start and the end of compactions beside them
   ([The HTTP API](http.md)). They are read from the log, whichever process wrote it; what a

@@ -4,6 +4,7 @@ Run it with the Python of an environment that has the wheel with that extra and 
 Without an argument it lists the extras.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -96,6 +97,34 @@ def serve() -> None:
             shutil.rmtree(folder)
 
 
+def mcp() -> None:
+    """Tools for a model, over what a store has."""
+    from mcp import Client, StdioServerParameters  # noqa: PLC0415 - the subject
+
+    from refold.stores import open_store  # noqa: PLC0415 - the subject
+
+    async def tools(store: str) -> list[str]:
+        async with open_store(store):
+            server = StdioServerParameters(command=REFOLD, args=["mcp", "--store", store])
+            async with Client(server) as client:
+                return [tool.name for tool in (await client.list_tools()).tools]
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = asyncio.run(tools(f"sqlite:///{folder}/s.db"))
+    _is_so("recall_search" in names, f"the tools are {names}")
+
+
+def wrap() -> None:
+    """A program behind a gateway of its own."""
+    told = "import os, urllib.request as r; print(r.urlopen(os.environ['ANTHROPIC_BASE_URL']))"
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"sqlite:///{folder}/s.db"
+        command = [REFOLD, "wrap", "--store", store, "--", sys.executable, "-c", told]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+        _is_so("HTTP Error 404" in done.stderr, f"refold wrap says {done.stderr}")
+        _is_so("No request came through" in done.stderr, f"refold wrap says {done.stderr}")
+
+
 def postgres() -> None:
     """The store is found by its address."""
     from refold.stores import open_store  # noqa: PLC0415 - the subject
@@ -133,6 +162,7 @@ PROOFS: dict[str, Callable[[], None]] = {
     "chat": chat,
     "cli": cli,
     "dbos": dbos,
+    "mcp": mcp,
     "metrics": metrics,
     "models": models,
     "postgres": postgres,
@@ -140,6 +170,7 @@ PROOFS: dict[str, Callable[[], None]] = {
     "serve": serve,
     "settings": settings,
     "testing": testing,
+    "wrap": wrap,
 }
 
 

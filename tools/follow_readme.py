@@ -1,4 +1,4 @@
-"""Follows the README to the letter, as a reader does who has installed what it says.
+"""Follows a README to the letter, as a reader does who has installed what it says.
 
 python tools/follow_readme.py [--page README.md] [--extras] BIN
 
@@ -7,7 +7,8 @@ BIN is the folder of an environment's programs. In an empty folder, and with an 
 - a ```python block that begins with `# name.py` is saved under that name;
 - a ```console block is typed into a shell, one command after the other, and what each prints is
   compared: `…` stands for any text, and on a line of its own for any lines;
-- a command that ends with `&` goes on; what it is expected to print is waited for.
+- a command that ends with `&` goes on; what it is expected to print is waited for;
+- beside a README that is not the project's, the other files of its folder are there too.
 
 Blocks of `pip install` are not typed: --extras prints the extras that they name, for whoever
 installs. A port that is taken on this machine is replaced by a free one, in all that is typed.
@@ -34,7 +35,7 @@ README = Path(__file__).parent.parent / "README.md"
 _INSTALL = re.compile(r"pip install '?refold\[([a-z,-]+)\]")
 _PORT = re.compile(r"(?:127\.0\.0\.1:|port=|--port )(\d{4,5})\b")
 _FILE = re.compile(r"# (\w+\.py)\b")
-_LONGEST = 120.0
+_LONGEST = 300.0
 """Seconds that a command may take, or what it starts until it says what is expected."""
 _ENDED = re.compile(r"\[\d+\][+-]?\s+(Done|Exit|Killed|Terminated)")
 """What a shell says of a command that it had in the background: any terminal shows it."""
@@ -159,7 +160,8 @@ def follow(blocks: Iterable[Block], programs: Path, folder: Path) -> int:
     home = folder / "home"
     home.mkdir()
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    env |= {"HOME": str(home), "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])}
+    places = [str(programs), str(_stand_ins(folder)), os.environ["PATH"]]
+    env |= {"HOME": str(home), "PATH": os.pathsep.join(places)}
     env |= {"PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     env |= {"REFOLD_SERVE__PORT": instead["8790"]} if "8790" in instead else {}
     # A machine that is busy with other checks may take longer than a store may in use.
@@ -173,6 +175,15 @@ def follow(blocks: Iterable[Block], programs: Path, folder: Path) -> int:
     finally:
         shell.close()
     return done
+
+
+def _stand_ins(folder: Path) -> Path:
+    """A coding agent that ends at once: a reader's needs a login. `make agents` runs real ones."""
+    place = folder / "stand-ins"
+    place.mkdir()
+    (place / "claude").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    (place / "claude").chmod(0o755)
+    return place
 
 
 def _follow(shell: Shell, block: Block, folder: Path) -> int:
@@ -223,11 +234,13 @@ def main() -> int:
             print(extras_of(options.page))
             return 0
         with TemporaryDirectory() as folder:
+            if options.page.resolve().parent != README.parent:
+                shutil.copytree(options.page.parent, folder, dirs_exist_ok=True)
             done = follow(to_follow(options.page), options.programs.resolve(), Path(folder))
     except Differs as error:
-        print(f"{options.page.name}: {error}", file=sys.stderr)
+        print(f"{options.page}: {error}", file=sys.stderr)
         return 1
-    print(f"{options.page.name}: followed, {done} steps")
+    print(f"{options.page}: followed, {done} steps")
     return 0
 
 

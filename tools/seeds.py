@@ -101,7 +101,7 @@ def _page(seeds: Seeds, held: Held) -> Iterator[str]:
         "it where people use it: in `refold chat`, through the Pydantic AI capability, through the "
         "service and its gateway, or by another `refold` command. What has no behavior to run, "
         "such as the name of a module or a page of this documentation, is shown by the project. "
-        "[Where the profiles differ](guides/choose-a-profile.md"
+        "[Where the profiles differ](lab/choose-a-profile.md"
         "#where-the-profiles-differ-from-their-sources) names the differences that matter most.\n"
     )
     yield f"**{len(shown)} of {len(seeds.requirements)} are shown.**\n"

@@ -32,10 +32,10 @@ OPENING = """<!-- Made by tools/settings_reference.py from the settings: do not 
 # Settings
 
 Each setting has a name, such as `trim.max_chars`, and a variable, `REFOLD_TRIM__MAX_CHARS`.
-[The guide](../guides/configure.md) says where to write them; `refold config` shows what applies.
+[The guide](../manage/configure.md) says where to write them; `refold config` shows what applies.
 
 The column "a project may" says what the files of a project do that you
-[don't trust](../guides/configure.md#trust-a-project): they set the value, choose it with a profile,
+[don't trust](../manage/configure.md#trust-a-project): they set the value, choose it with a profile,
 or neither. They may set nothing of `serve`.
 
 `profile`, or `REFOLD_PROFILE`, names the profile that all values come from that nobody sets:

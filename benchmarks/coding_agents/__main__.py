@@ -15,8 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.coding_agents.clients import CLIENTS
+from benchmarks.coding_agents.differences import differences
+from benchmarks.coding_agents.hooked import HOOKED, report_hooked, work_hooked
 from benchmarks.coding_agents.recording import shortened
 from benchmarks.coding_agents.run import Run, work
+from benchmarks.coding_agents.wrapped import report_wrapped, work_wrapped
 
 BUILD = Path(".ci/build/agents").resolve()
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "refold" / "agents"
@@ -32,14 +35,45 @@ def main() -> int:
     parser.add_argument(
         "--small", action="store_true", help="a dozen calls, through the gateway only; no folds"
     )
+    parser.add_argument(
+        "--wrap",
+        action="store_true",
+        help="under refold wrap: a long task that needs a fact from before the first fold",
+    )
+    parser.add_argument(
+        "--differences",
+        action="store_true",
+        help="what each agent sends with and without refold wrap",
+    )
+    parser.add_argument(
+        "--hooks",
+        action="store_true",
+        help="with Refold's hooks and the agent's own compaction, beside without",
+    )
     parser.add_argument("--record", type=Path, help="write what each agent sent here, shortened")
     options = parser.parse_args()
-    names: list[str] = options.names or [*CLIENTS]
+    names: list[str] = options.names or [*(HOOKED if options.hooks else CLIENTS)]
     if unknown := set(names) - CLIENTS.keys():
         parser.error(f"no such agent: {', '.join(sorted(unknown))}")
     programs = install([CLIENTS[name].package for name in names])
+    if options.differences:
+        for name in names:
+            folder = BUILD / "work" / f"{name}-differences"
+            print(f"\n{name}")
+            for line in asyncio.run(differences(CLIENTS[name], programs, folder)):
+                print(f"  {line}")
+        return 0
     held = True
-    for name in names:
+    for name in names if options.wrap else ():
+        folder = BUILD / "work" / f"{name}-wrapped"
+        held = report_wrapped(asyncio.run(work_wrapped(CLIENTS[name], programs, folder))) and held
+    for name in names if options.hooks else ():
+        modes = ("none", "unread", "hooks") if name == "codex" else ("none", "hooks")
+        folder = BUILD / "work" / f"{name}-hooks"
+        client = CLIENTS[name]
+        runs = [asyncio.run(work_hooked(client, programs, folder, mode)) for mode in modes]
+        held = report_hooked(runs) and held
+    for name in () if options.wrap or options.hooks else names:
         through = worked(name, programs, small=options.small, through_gateway=True)
         alone = None
         if not options.small:

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-MODELS: Final = {"messages": "claude-sonnet-4-5", "responses": "gpt-5-mini"}
+MODELS: Final = {
+    "messages": "claude-sonnet-4-5",
+    "responses": "gpt-5-mini",
+    "chat": "gpt-5-mini",
+}
 _KEY: Final = "sk-nobody"
 
 
@@ -121,6 +125,16 @@ def _copilot_turn(prompt: str, turn: int) -> list[str]:
     return ["-p", prompt, "--allow-all-tools", "--allow-all-paths", *resumed]
 
 
+def _qwen(_home: Path, address: str, _model: str) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": _KEY}
+
+
+def _qwen_turn(prompt: str, turn: int) -> list[str]:
+    resumed = ["--continue"] if turn else []
+    model = ["--auth-type", "openai", "-m", MODELS["chat"]]
+    return [*model, "--approval-mode", "yolo", *resumed, "-p", prompt]
+
+
 _CLAUDE: Final = Client(
     "claude-code",
     "@anthropic-ai/claude-code",
@@ -141,4 +155,5 @@ _PI: Final = Client(
 _COPILOT: Final = Client(
     "copilot", "@github/copilot", "copilot", "responses", 46_000, _copilot, _copilot_turn
 )
-CLIENTS: Final = {one.name: one for one in (_CLAUDE, _CODEX, _OPENCODE, _PI, _COPILOT)}
+_QWEN: Final = Client("qwen", "@qwen-code/qwen-code", "qwen", "chat", 46_000, _qwen, _qwen_turn)
+CLIENTS: Final = {one.name: one for one in (_CLAUDE, _CODEX, _OPENCODE, _PI, _COPILOT, _QWEN)}

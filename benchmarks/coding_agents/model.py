@@ -17,10 +17,10 @@ TASK: Final = "Tidy up the parcel project"
 """Is in the prompts of the conversation, and in no other request of an agent."""
 SUBTASK: Final = "Count the words of the parcel notes and report the longest one"
 _SUMMARY: Final = re.compile(r"(?i)(detailed|handoff|structured|comprehensive|new) .{0,80}summar")
-_SHELLS: Final = ("Bash", "bash", "shell", "shell_command", "exec_command")
-_READS: Final = ("Read", "read", "view")
+SHELLS: Final = (*("Bash", "bash", "shell", "shell_command", "exec_command", "run_shell_command"),)
+_READS: Final = ("Read", "read", "view", "read_file")
 _EDITS: Final = ("Edit", "edit", "str_replace")
-_WRITES: Final = ("Write", "write", "create")
+_WRITES: Final = ("Write", "write", "create", "write_file")
 _DELEGATES: Final = ("Agent", "Task", "task")
 _PATHS: Final = ("file_path", "filePath", "path")
 _OLD: Final = ("old_string", "oldString", "old_str", "oldText")
@@ -51,8 +51,8 @@ class CodingModel:
         words = words_of(got.body)
         if is_summary(words):
             return Reply(self._summary(), usage=usage)
-        tools = _tools(got.body)
-        shell = next((name for name in _SHELLS if name in tools), None)
+        tools = tools_of(got.body)
+        shell = next((name for name in SHELLS if name in tools), None)
         if shell is None or not (is_main(got.body) or SUBTASK in words):
             return Reply("Parcel notes", usage=usage)
         if not is_main(got.body):
@@ -130,7 +130,7 @@ class CodingModel:
         return f"{self.folder}/notes/{nth:02d}.md"
 
     def _shell(self, tools: dict[str, Any], command: str) -> Call:
-        name = next(one for one in _SHELLS if one in tools)
+        name = next(one for one in SHELLS if one in tools)
         kind = tools[name].get("properties", {}).get("command", {}).get("type")
         given: object = ["bash", "-lc", command] if kind == "array" else command
         return self._made(tools, name, {("command", "cmd"): given})
@@ -158,9 +158,9 @@ class CodingModel:
 
 def is_main(body: dict[str, Any]) -> bool:
     """Whether a request is of the conversation itself."""
-    tools = _tools(body)
+    tools = tools_of(body)
     words = words_of(body)
-    return any(name in tools for name in _SHELLS) and TASK in words and not is_summary(words)
+    return any(name in tools for name in SHELLS) and TASK in words and not is_summary(words)
 
 
 def is_summary(words: str) -> bool:
@@ -182,7 +182,7 @@ def words_of(body: dict[str, Any]) -> str:
     return "".join(f"\n\0{one}" for one in said)
 
 
-def _tools(body: dict[str, Any]) -> dict[str, Any]:
+def tools_of(body: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for tool in body.get("tools") or ():
         function = tool.get("function") or tool
@@ -192,7 +192,15 @@ def _tools(body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _listed(kinds: object) -> list[object]:
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
 def _filler(schema: dict[str, Any]) -> object:
+    kinds = schema.get("type")
+    choices = schema.get("anyOf") or [{**schema, "type": kind} for kind in _listed(kinds)]
+    if any(choice.get("type") == "null" for choice in choices):
+        return None
     if "enum" in schema:
         return schema["enum"][0]
     plain = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}

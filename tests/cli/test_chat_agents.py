@@ -89,8 +89,8 @@ def test_the_only_agent_needs_no_name():
         ("./package_here:agent", "There is no file"),
         (":agent", "names no agent"),
         ("", "names no agent"),
-        ("a b:agent", "is no module's name"),
-        ("..:agent", "is no module's name"),
+        ("a b:agent", "is not a module's name"),
+        ("..:agent", "is not a module's name"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_there_is(where, said):

@@ -41,15 +41,15 @@ async def entries(chat):
 
 @pytest.mark.req("R110")
 async def test_compact_previews_asks_folds_and_reports():
-    chat = await talked()
+    chat = await long_talk()
     before = await chat.model_context()
     shown = await chat.type("/compact the order")
     assert chat.surface.questions == [("Fold now?", ("yes", "no"))]
-    assert re.search(r"goes +6 messages", shown)
+    assert re.search(r"goes +8 messages", shown)
     assert re.search(r"stays +4 messages", shown)
-    assert re.search(r"tokens +\d+ now → about \d+ then", shown)
-    assert re.search(r"Folded 6 messages as fold 1\. The next .+ \d+ tokens (less|more)\.", shown)
-    assert len(await chat.model_context()) == len(before) - 5
+    assert re.search(r"tokens +[\d,]+ now → about [\d,]+ then", shown)
+    assert re.search(r"Folded 8 messages as fold 1\. The next .+ [\d,]+ tokens less\.", shown)
+    assert len(await chat.model_context()) == len(before) - 7
     [started] = [one for one in await entries(chat) if isinstance(one, FoldStarted)]
     assert started.focus == "the order"
 
@@ -59,6 +59,19 @@ async def long_talk(**more):
     chat = chat_with(**more)
     await chat.say(*(f"{nth} {BIG}" for nth in range(3)), "read a.txt", "end")
     return chat
+
+
+@pytest.mark.parametrize("times", [1_000, 0])
+async def test_context_says_what_a_compaction_would_cost_where_that_is_weighed(monkeypatch, times):
+    for name, value in {
+        "TRIGGER__AT_LEAST": 0,
+        "TRIGGER__SAVINGS": times,
+        "FOLD__KEEP__AMOUNT": 0,
+    }.items():
+        monkeypatch.setenv(f"REFOLD_{name}", str(value))
+    shown = await (await long_talk()).type("/context")
+    weighed = "A fold would bring the next request from" in " ".join(shown.split())
+    assert weighed is bool(times)
 
 
 async def test_sessions_lists_the_numbers_of_the_chat(tmp_path):

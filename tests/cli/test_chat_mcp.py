@@ -139,7 +139,7 @@ async def test_no_servers_are_no_trouble():
         ('{"mcpServers": {"x": {"args": ["hush"]}}}', "x.*command.*url"),
         ('{"mcpServers": {"x": {"command": 7}}}', "mcpServers.x.command"),
         ('{"mcpServers": {"x": {"command": "${NOT_SET_HERE}"}}}', "NOT_SET_HERE"),
-        ("[" * 99_999, "no JSON"),
+        ("[" * 99_999, "not JSON"),
         ("", "line 1"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_file_that_is_missing(tmp_path):
     with pytest.raises(InvalidInput, match=r"no file.*mcpServers"):
         mcp_toolsets(tmp_path / "nothing.json")
     (tmp_path / "latin.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(InvalidInput, match="no JSON"):
+    with pytest.raises(InvalidInput, match="not JSON"):
         mcp_toolsets(tmp_path / "latin.json")
 
 

@@ -72,7 +72,7 @@ async def test_a_session_of_another_format_is_refused_at_the_door(format, resume
             chat.conversation.log, chat_options(typed, resume=resume), chat.surface
         )
     assert refused.value.what == (
-        f"Session 'their own' holds {format} messages: a chat cannot go on with it."
+        f"Session 'their own' holds {format} messages: a chat cannot continue it."
     )
     assert "`refold show 'their own'`" in refused.value.fix
     assert "`refold export 'their own'`" in refused.value.fix
@@ -99,7 +99,7 @@ async def test_the_newest_session_is_the_newest_that_can_be_gone_on_with():
         await session_from_options(log, chat_options("new one"))
     other = chat_with()
     await keep(other, "theirs", format="openai-chat")
-    with pytest.raises(SessionNotFound, match="Begin: refold chat"):
+    with pytest.raises(SessionNotFound, match="Start one: refold chat"):
         await session_from_options(other.conversation.log, chat_options())
 
 

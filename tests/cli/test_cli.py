@@ -28,7 +28,10 @@ NAMES = [
 
 
 OURS = ["config", "explain", "export", "forget", "import", "models", "search", "sessions", "show"]
-PRINTS_NO_DATA = {"keys master-key", "store forgotten", "trust remove", "worker"}
+PRINTS_NO_DATA = {
+    *("down", "hooks install", "hooks uninstall", "keys master-key", "mcp", "store forgotten"),
+    *("trust remove", "worker"),
+}
 """Commands that have nothing to print as JSON, or print nothing else."""
 
 
@@ -80,12 +83,18 @@ def test_tells_its_version(terminal):
 
 
 @pytest.mark.parametrize(
-    "wrong", [[], ["frob"], ["export"], ["import"], ["export", "a", "b"], ["export", "a", "--frob"]]
+    "wrong", [[], ["frob"], ["export"], ["export", "a", "b"], ["export", "a", "--frob"]]
 )
 def test_wrong_usage(terminal, wrong):
     done = terminal.run(*wrong)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Usage: refold ")
+
+
+def test_an_import_needs_a_file_or_a_program(terminal):
+    done = terminal.run("import")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "refold import --from claude" in done.stderr
 
 
 def test_completes_commands(terminal):

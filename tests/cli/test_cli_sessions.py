@@ -15,7 +15,7 @@ from refold.cli import output, store
 from refold.cli.app import app
 from refold.cli.output import ago
 from refold.cli.sessions import emphasized
-from refold.log import Author, Message, Note, Opened, Requested, Span
+from refold.log import Author, Message, Note, Opened, Origin, Requested, Span
 from refold.stores import open_store
 from refold.terminal_text import Piece
 
@@ -128,6 +128,45 @@ def test_sessions_as_json():
     assert second["last_request"] == {"model": "openai:gpt-4o", "profile": "copilot"}
     assert (first["tokens"], second["tokens"]) == (None, 17)
     assert datetime.fromisoformat(second["updated_at"]).tzinfo is not None
+
+
+async def grow_a_tree():
+    """A fork of a fork, and a sub-agent's session that was used last."""
+    async with open_store("sqlite:///refold.db", create=False) as store:
+        log = store.log()
+        await log.fork("old one", "fork", at=2)
+        await log.fork("fork", "fork of it", at=2)
+        origin = Origin("claude", parent="old one")
+        opened = Opened("openai-chat", "balanced", "Find it", origin=origin)
+        values = [opened, message("user", "Find it.")]
+        await log.append("agent", [Author().draft(value) for value in values], expected=0)
+
+
+def test_forks_and_sub_agents_stand_beneath_what_began_them():
+    asyncio.run(grow_a_tree())
+    head, *rows = said("sessions", "--tree").splitlines()
+    assert head.split()[:2] == ["session", "relation"] or "relation" in head
+    cells = [row.split() for row in rows]
+    assert [row[0] for row in cells].count("└") == 3
+    assert cells[0][0] == "old"  # its tree has the session that was used last
+    listed = told("sessions", "--tree")
+    by_name = {row["name"]: (row["depth"], row["relation"]) for row in listed}
+    assert by_name == {
+        "old one": (0, None),
+        "fork": (1, "fork"),
+        "fork of it": (2, "fork"),
+        "agent": (1, "sub-agent"),
+        "imports-7": (0, None),
+    }
+    names = [row["name"] for row in listed]
+    assert names.index("fork of it") == names.index("fork") + 1
+
+
+def test_a_tree_has_the_sessions_above_those_that_are_listed():
+    asyncio.run(grow_a_tree())
+    [above, below] = told("sessions", "--tree", "--limit", "1")
+    assert (above["name"], below["name"]) == ("old one", "agent")
+    assert "relation" not in told("sessions")[0]
 
 
 @pytest.mark.parametrize(

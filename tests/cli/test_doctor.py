@@ -4,8 +4,10 @@ import json
 import os
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -116,6 +118,16 @@ async def test_the_store_is_looked_at(place):
     deep = found(await of_store("sqlite:///file/x.db", "default"), "store")
     assert deep.verdict == "problem"
     assert "REFOLD_STORE" in deep.remedy
+
+
+async def test_a_file_that_another_process_keeps_locked_is_a_problem():
+    await kept()
+    with closing(sqlite3.connect("refold.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        row = found(await of_store("", "default"), "store")
+    assert (row.verdict, row.found) == ("problem", "refold.db is locked by another process")
+    assert "fuser -v refold.db" in row.remedy
+    assert found(await of_store("", "default"), "store").verdict == "ok"
 
 
 async def test_a_fold_that_never_ended_is_taken_up_by_opening_its_session():

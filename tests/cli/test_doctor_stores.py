@@ -73,7 +73,7 @@ def test_a_database_that_is_missing_is_made_as_it_says(terminal, postgres):
     try:
         postgres.run(command[0], "-U", "refold_owner", *command[1:])
         found, remedy = problem(terminal, address)
-        assert "is no store yet" in found
+        assert "is not a store yet" in found
         assert "refold store migrate" in remedy
         terminal.does("store", "migrate", "--store", address)
         assert rows(terminal, address, code=0)["store"]["verdict"] == "ok"

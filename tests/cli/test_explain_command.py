@@ -150,3 +150,18 @@ def test_colors_only_where_they_are_wanted(folder, refold):
     assert "\x1b[1m" in colored
     assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
     assert in_terminal(folder, NO_COLOR="1") == plain
+
+
+def test_a_fold_now_has_a_price(refold):
+    command = ("imports-7", "--model", "anthropic:claude-sonnet-4-5", "--fold")
+    shown = refold(*command).stdout
+    assert re.search(r"A fold now\n +\d+ messages would become a summary, \d+ would stay", shown)
+    assert re.search(r"Price: (nothing: the next request is )?\$\d", shown)
+    fold = json.loads(refold(*command, "--json").stdout)["fold"]
+    assert fold["request_before"] > 0
+    assert fold["saves"] == pytest.approx(fold["cost_before"] - fold["cost_after"])
+    assert "A fold now" not in refold(*command[:-1]).stdout
+
+
+def test_a_fold_at_an_unknown_price_says_so(refold):
+    assert "no price is known" in refold("imports-7", "--model", "x:y", "--fold").stdout

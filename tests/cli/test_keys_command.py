@@ -53,6 +53,20 @@ def test_a_key_from_its_beginning_to_its_end():
     assert json.loads(typed("create", "--days", "2", "--json").stdout)["until"]
 
 
+def test_a_quota_is_shown_and_only_what_is_named_changes():
+    assert (
+        "2,000 tokens, cost as in" in typed("quota", "--tenant", "acme", "--tokens", "2000").stdout
+    )
+    assert (
+        "2,000 tokens, $20.00 (before" in typed("quota", "--tenant", "acme", "--cost", "20").stdout
+    )
+    shown = typed("quota", "--tenant", "acme").stdout
+    assert shown == "Tenant acme, a day: 2,000 tokens, $20.00.\n"
+    assert "no limit of tokens" in typed("quota", "--tenant", "acme", "--tokens", "0").stdout
+    typed("quota", "--tenant", "acme", "--default")
+    assert json.loads(typed("quota", "--tenant", "acme", "--json").stdout)["cost"] is None
+
+
 def test_providers_keys_are_never_shown():
     typed("upstream", "set", "openai", "--tenant", "acme", given="sk-secret-1\n")
     shown = typed("upstream", "list").output
@@ -75,7 +89,7 @@ def test_without_a_master_key_it_says_what_to_do(monkeypatch):
     assert "refold keys master-key" in said
     monkeypatch.setenv("REFOLD_MASTER_KEY", typed("master-key").stdout.strip())
     typed("upstream", "set", "openai", given="sk-1\n")
-    assert "no key of a provider" in typed("upstream", "set", "x", code=1, given="\n").output
+    assert "not a provider's key" in typed("upstream", "set", "x", code=1, given="\n").output
 
 
 def test_a_quota_is_set():

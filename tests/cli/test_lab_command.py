@@ -11,6 +11,7 @@ import pytest
 import typer
 from lab_files import CLAUDE, FILES, claude, claude_call, claude_result, claude_said, lines
 from rich.console import Console
+from shown import changed
 from typer.testing import CliRunner
 
 from refold.cli.lab import as_json, lab
@@ -245,7 +246,7 @@ def test_short_sessions_are_said_to_be_short(tmp_path):
     assert "\x1b" not in text
     assert "Where the folds" not in text
     assert "1 broken line skipped" in text
-    assert "not read: it is no JSON" in text
+    assert "not read: it is not JSON" in text
     assert "newest messages" not in text
 
 
@@ -265,7 +266,7 @@ def test_unknown_models_are_priced_by_what_is_usual_and_that_is_said(tmp_path):
 def test_nothing_to_read_is_an_error_that_says_why_for_each(tmp_path):
     (tmp_path / "notes.txt").write_text("Nothing.")
     error = said(tmp_path / "notes.txt", tmp_path / "missing", code=1)
-    assert "notes.txt: it is no JSON." in error
+    assert "notes.txt: it is not JSON." in error
     assert "missing: it cannot be read: No such file or directory." in error
     assert "~/.claude/projects" in error
 
@@ -332,8 +333,11 @@ def test_prices_and_windows_are_those_of_the_model():
     assert case.prices == Prices(5, 25, 0.5, 6.25)
     assert prices_of("gpt-5") == Prices(1.25, 10, 0.125, 1.25)  # no price for writing: the input's
     small = case_of(Recording("x", ()), CaseOptions(window=10_000))
-    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 1_200, 1_600)
-    assert small.adapt(PROFILES["balanced"]) is PROFILES["balanced"]
+    assert (small.threshold, small.settings.tail, small.measure.gap) == (8_000, 640, 1_600)
+    assert small.adapt(PROFILES["copilot"]) is PROFILES["copilot"]
+    # Whether the cache has expired, a replay and its rule must agree on: here it never does.
+    never = changed(PROFILES["balanced"], trigger={"cache_seconds": 0})
+    assert small.adapt(PROFILES["balanced"]) == never
     given = case_of(Recording("x", ()), CaseOptions(threshold=5_000))
     adapted = given.adapt(PROFILES["balanced"])
     assert adapted.trigger.tokens == 5_000

@@ -16,7 +16,7 @@ from project_paths import DOCS
 
 from refold.testing.postgres import SUPERUSER, Cluster
 
-PAGE = DOCS / "runbook.md"
+PAGE = DOCS / "gateway" / "runbook.md"
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<how>not executed|run): (?P<said>[^\n]*?) -->\n+)?"
     r"```(?P<language>[a-z]*)\n(?P<text>.*?)^```$"

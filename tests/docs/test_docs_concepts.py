@@ -29,7 +29,7 @@ def page(name):
     return (DOCS / name).read_text(encoding="utf-8")
 
 
-# Four things kept apart: docs/four-things.md.
+# Four things kept apart: docs/concepts/four-things.md.
 
 
 @pytest.mark.req("R011")
@@ -95,14 +95,14 @@ async def test_a_providers_own_summary_is_sent_as_it_came_and_replaces_no_fold(l
 
 
 def test_the_page_names_the_four_and_what_tells_of_them():
-    told = page("four-things.md")
+    told = page("concepts/four-things.md")
     rows = re.findall(r"^\| \*\*(.+?)\*\* \|", told, re.MULTILINE)
     assert rows == ["folding", "fitting", "remembering", "a provider's compaction"]
     for name in re.findall(r"`(session\.\w+)`", told):
         assert name in {event.NAME for event in events_reference.events()}
 
 
-# Roles: docs/component-roles.md.
+# Roles: docs/contributing/component-roles.md.
 
 ROLES = [
     "session history facade",
@@ -128,7 +128,7 @@ ROLES = [
 @pytest.mark.req("R144")
 def test_each_role_that_the_seed_names_has_a_module_that_is_there():
     row = re.compile(r"^\| ([a-z][a-z -]+) \| .+ \| (.+) \|$", re.MULTILINE)
-    rows = row.findall(page("component-roles.md"))
+    rows = row.findall(page("contributing/component-roles.md"))
     found = {role: re.findall(r"`(refold[\w.]+)`", here) for role, here in rows if "`" in here}
     assert list(found) == ROLES
     for modules in found.values():
@@ -137,7 +137,7 @@ def test_each_role_that_the_seed_names_has_a_module_that_is_there():
             assert importlib.import_module(module).__doc__
 
 
-# Peers and principles: docs/how-it-compares.md.
+# Peers and principles: docs/start/how-it-compares.md.
 
 
 @pytest.mark.req("R147")
@@ -153,7 +153,7 @@ def test_each_role_that_the_seed_names_has_a_module_that_is_there():
     ],
 )
 def test_the_page_tells_the_peer_facts_of_the_seeds(peer, facts):
-    _, _, told = page("how-it-compares.md").partition("as the documents say")
+    _, _, told = page("start/how-it-compares.md").partition("and how you request a summary")
     [row] = re.findall(rf"^\| {peer} \| (.+) \|$", told.partition("##")[0], re.MULTILINE)
     for fact, cell in zip(facts, row.split(" | "), strict=True):
         assert fact in cell
@@ -161,7 +161,7 @@ def test_the_page_tells_the_peer_facts_of_the_seeds(peer, facts):
 
 @pytest.mark.req("R147")
 def test_what_is_said_of_others_is_dated_and_has_versions():
-    told = page("how-it-compares.md")
+    told = page("start/how-it-compares.md")
     for fact in ("August 2026", "harness 0.62", "LangChain 1.4"):
         assert fact in told
     for peer in ("OpenAI Agents", "Letta", "OpenHands SDK", "Cline", "Goose", "opencode", "pi"):
@@ -197,10 +197,10 @@ def test_the_model_that_summarizes_can_be_chosen_in_every_profile():
 
 
 def test_the_page_names_the_four_principles():
-    _, _, told = page("how-it-compares.md").partition("## What was adopted")
+    _, _, told = page("start/how-it-compares.md").partition("## What they have in common")
     rows = re.findall(r"^\| ([A-Z].+?)\. \| .+ \|$", told, re.MULTILINE)
     assert rows == [
-        "Keep the recent, fold the old",
+        "Keep recent messages, compact old ones",
         "Let a model summarize",
         "Trim tool output",
         "Let the model be chosen",
@@ -216,39 +216,3 @@ def test_the_reference_of_events_is_made_of_the_events():
 
 def test_every_event_is_in_the_reference():
     assert {type(sample) for sample in events_reference.SAMPLES} == events_reference.events()
-
-
-# Figures that several pages tell are those of the measured table.
-
-
-def measured(policy):
-    [row] = re.findall(
-        rf"^\| {re.escape(policy)} \|(.+)\|$", page("how-it-compares.md"), re.MULTILINE
-    )
-    both = [re.findall(r"([\d.]+)\s%", cell) for cell in row.split("|")[:3]]
-    cost, kept, cached = ([round(float(one)) for one in cell] for cell in both)
-    return cost, kept, cached
-
-
-def told(figures):
-    first, second = figures
-    return f"{first} % and {second} %"
-
-
-@pytest.mark.parametrize(
-    ("policy", "name"),
-    [
-        ("the newest messages that fit", "The newest messages that fit"),
-        ("**Refold, as it comes** (`balanced`)", "`balanced`"),
-    ],
-)
-def test_the_page_about_the_cache_has_the_measured_figures(policy, name):
-    cost, _, cached = measured(policy)
-    line = f"- {name}: {told(cached)}."
-    [found] = [one for one in page("how-the-cache-works.md").splitlines() if one.startswith(line)]
-    assert f"costs {told(cost)}" in found
-
-
-def test_the_page_about_needs_has_the_measured_figures():
-    _, kept, _ = measured("**Refold, as it comes** (`balanced`)")
-    assert f"{told(kept)} of the names" in page("when-you-dont-need-it.md")

@@ -1,5 +1,6 @@
 """What people read of Refold: links that say where they lead, and no promise that is not kept."""
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -7,6 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from project_paths import ROOT
+
+from refold import errors
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -27,6 +30,80 @@ UNTRUE = {
     "a profile and its source": r"(?:documents?|form|source|seed)[^.]{0,60}to the letter",
     "an agent behind the gateway": r"base URL, and nothing else|but an address\.",
 }
+
+# Words and turns that read as translated. Rewrite the sentence: the list is short because it only
+# has what no sentence of ours needs.
+STIFF = {
+    "be told": r"\b(?:is|are|was|were|be|been|being) (?:told|said)\b",
+    "go on": r"\b(?:go|goes|going|went|gone) on\b",
+    "stand for": r"\b(?:stand|stands|stood|standing) (?:for|in the place)\b",
+    "anew": r"\banew\b",
+    "whoever": r"\bwho(?:so)?ever\b",
+    "of yours": r"\bof (?:yours|ours|theirs|hers|his)\b",
+    "who, without a noun": r"(?:^|[.;:] )(?-i:Who) (?![^.?!]*\?)",
+    "at hand": r"\b(?:at hand|in vain|as (?:it|they) comes?)\b",
+    "look after": r"\blooks? after\b",
+    "British spelling": r"\b\w*(?:behaviour|colour|favour|honour|summaris|recognis|organis|"
+    r"normalis|serialis|cancell(?:ed|ing)|analys(?:e[sd]?|ing))\w*\b",
+}
+REWRITTEN = (
+    "GLOSSARY.md",
+    "PACKAGE.md",
+    "README.md",
+    "examples/README.md",
+    "docs/index.md",
+    *(
+        f"docs/coding-agents/{page}.md"
+        for page in ("wrap", "claude-code", "codex", "opencode", "copilot-cli", "qwen-code", "pi")
+    ),
+    "docs/concepts",
+    "docs/help",
+    "docs/library",
+    "docs/memory",
+    "docs/pydantic-ai",
+    "docs/reference/promises.md",
+    "docs/start",
+    *("docs/chat", "docs/gateway", "docs/lab", "docs/manage", "CONTRIBUTING.md", "SECURITY.md"),
+    *(
+        f"docs/contributing/{page.name}"
+        for page in sorted((ROOT / "docs/contributing").glob("*.md"))
+    ),
+)
+"""Pages and folders whose prose is held to the list."""
+
+
+_ERRORS = {name for name in dir(errors) if isinstance(getattr(errors, name), type)}
+_HELP = {"help", "short_help", "epilog"}
+
+
+def messages(source: str) -> Iterator[str]:
+    """The help texts of a module's commands and the texts of the errors that it raises.
+
+    A text that is put together has an ellipsis where a value goes.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            raised = [*node.args, *(one.value for one in node.keywords)] if name in _ERRORS else []
+            for part in (*raised, *(one.value for one in node.keywords if one.arg in _HELP)):
+                yield from _texts(part)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_command(node):
+            yield ast.get_docstring(node) or ""
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values)
+    elif isinstance(node, ast.BinOp | ast.IfExp):
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child) if isinstance(child, ast.expr) else ()
+
+
+def _is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    called = [one.func for one in node.decorator_list if isinstance(one, ast.Call)]
+    return any(isinstance(one, ast.Attribute) and one.attr == "command" for one in called)
 
 
 def _inline(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -61,6 +138,22 @@ def promises(text: str) -> list[str]:
     return [name for name, pattern in UNTRUE.items() if re.search(pattern, plain, re.IGNORECASE)]
 
 
+def stiff(text: str) -> list[str]:
+    """The sentences that have a turn of the list, each with its name; code is not prose."""
+    found: list[str] = []
+    for children in _inline(MarkdownIt("commonmark").enable("table").parse(text)):
+        shown = "".join(
+            "`code`" if token.type == "code_inline" else token.content or " " for token in children
+        )
+        for sentence in re.split(r"(?<=[.!?]) ", shown):
+            found += [
+                f"{name}: {sentence}"
+                for name, turn in STIFF.items()
+                if re.search(turn, sentence, re.IGNORECASE)
+            ]
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_has_a_text(page):
     assert links_without_text(page.read_text(encoding="utf-8")) == []
@@ -86,6 +179,53 @@ def test_a_link_without_a_text_is_noticed(text):
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_makes_a_promise_that_did_not_hold(page):
     assert promises(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_prose_reads_as_written_in_english(name):
+    pages = [ROOT / name] if name.endswith(".md") else sorted((ROOT / name).rglob("*.md"))
+    assert pages
+    assert {
+        str(page): stiff(page.read_text("utf-8"))
+        for page in pages
+        if stiff(page.read_text("utf-8"))
+    } == {}
+
+
+def test_a_stiff_sentence_is_noticed():
+    text = "The client is told. Who waits gets `an answer`. It goes on anew! Whoever asks?"
+    assert [one.partition(":")[0] for one in stiff(text)] == [
+        *("be told", "who, without a noun", "go on", "anew", "whoever")
+    ]
+    assert stiff("`is told` and\n\n```text\nit goes on\n```\nWho may call it?") == []
+
+
+def test_help_texts_and_errors_read_as_written_in_english():
+    found = {
+        str(file.relative_to(ROOT)): [
+            one for text in messages(file.read_text("utf-8")) for one in stiff(text)
+        ]
+        for file in SOURCES
+    }
+    assert {file: turns for file, turns in found.items() if turns} == {}
+
+
+def test_help_texts_and_errors_are_found():
+    source = """
+@app.command()
+def run(name: Annotated[str, Option(help="Go on.")]):
+    \"""Do it anew.\"""
+    raise InvalidInput(f"{name} goes on.", "Stop " + "it." if name else "Whoever.")
+"""
+    assert sorted(messages(source)) == [
+        "Do it anew.",
+        "Go on.",
+        "Stop ",
+        "Whoever.",
+        "it.",
+        "… goes on.",
+    ]
+    assert sum(1 for file in SOURCES for _ in messages(file.read_text("utf-8"))) > 600
 
 
 def test_no_help_message_or_docstring_makes_one_either():

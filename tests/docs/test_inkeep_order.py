@@ -1,4 +1,4 @@
-"""Inkeep's order of work, as docs/inkeep-order-of-work.md tells it: five things, one by one."""
+"""Inkeep's order of work, as its page tells it: five things, one by one."""
 
 import re
 
@@ -13,7 +13,7 @@ from refold.stores import MemoryStore
 from refold.testing.wire import Asked
 from refold.view.profiles import INKEEP
 
-PAGE = DOCS / "inkeep-order-of-work.md"
+PAGE = DOCS / "contributing" / "inkeep-order-of-work.md"
 LARGE = "a finding. " * 400
 WINDOW = 10_000
 """Half of it is reached with the fifth result."""

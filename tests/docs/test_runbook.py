@@ -25,7 +25,7 @@ from refold.stores.postgres import Pool, PostgresStore
 from refold.testing.postgres import Cluster
 from refold.view import PROFILES
 
-GUIDE = PAGE.parent / "guides" / "run-on-postgresql.md"
+GUIDE = PAGE.parent / "postgresql.md"
 TENANTS = ("acme", "globex")
 WORD = "wisteria"
 LONG = 240.0

@@ -5,7 +5,7 @@ import sys
 import pytest
 from project_paths import ROOT
 
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "gateway" / "scale.md"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What SECURITY.md says that `forget` leaves on disk, looked up in the stores' own files.
 
-Where a store comes to do more than this, its rows in SECURITY.md and docs/guides/forget.md change
+Where a store comes to do more than this, its rows in SECURITY.md and docs/manage/forget.md change
 with the test.
 """
 
@@ -19,7 +19,7 @@ from refold.stores.postgres import PostgresStore, migrate
 from refold.testing.postgres import Cluster
 
 WORD = "xylographerquixotry"
-PAGES = ["SECURITY.md", "docs/guides/forget.md"]
+PAGES = ["SECURITY.md", "docs/manage/forget.md"]
 
 
 async def begin(log, title=None, source=0):

@@ -88,7 +88,7 @@ async def test_what_is_given_is_json_from_the_first(log):
 @pytest.mark.parametrize("result", [object(), "\ud800"])
 async def test_what_is_no_json_is_refused(log, result):
     steps = await steps_of(log)
-    with pytest.raises(InvalidInput, match="'a' gave is no JSON"):
+    with pytest.raises(InvalidInput, match="'a' gave is not JSON"):
         await steps.step("a", Work(result))
     assert await recorded(log) == []
 

@@ -24,7 +24,7 @@ from refold.fold.facts import (
     STATE,
     VALUES,
 )
-from refold.fold.identifiers import identifiers
+from refold.fold.identifiers import names, strings
 from refold.fold.material import Earlier, Material, everything
 from refold.fold.replace import render_summary
 from refold.fold.summary import TRUNCATED, Summary, parse
@@ -119,6 +119,14 @@ def quotes(heading, claim):
     return [claim.strip('"')]
 
 
+def values_of(text):
+    """The texts within JSON, such as a call's arguments."""
+    try:
+        return [*strings(json.loads(text))]
+    except ValueError:
+        return []
+
+
 @settings(max_examples=60)
 @given(sessions())
 def test_no_name_is_invented(session):
@@ -128,13 +136,14 @@ def test_no_name_is_invented(session):
         name
         for one in material.passages
         for shape in one.shapes
-        for name in identifiers(f"{shape.tool} {shape.text}")
+        for text in (shape.tool or "", shape.text, *values_of(shape.text))
+        for name in names(text)
     }
     assert {one.name for one in summary.ledger} <= known
     blocks = [one.split("\n", 1) for one in summary.text.split("\n\n")]
-    for heading, *names in blocks:
+    for heading, *listed in blocks:
         if heading.startswith("## Names"):
-            assert {*names[0].split(", ")} <= known
+            assert {*listed[0].split()} <= known
 
 
 @settings(max_examples=40)

@@ -1,5 +1,6 @@
 """Folds taken back, whole and in part, in a store."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -8,7 +9,7 @@ from shown import turn, used
 
 from refold.errors import InvalidInput
 from refold.fold.summary import parse
-from refold.fold.undo import UNFOLD, undo_fold, unfold_span
+from refold.fold.undo import EDIT, UNFOLD, edit_summary, undo_fold, unfold_span
 from refold.log import CODEC, FoldCompleted, FoldStarted, PartRef, Pinned, Span
 from refold.log.entry import seqs, union
 from refold.testing.wire import Asked
@@ -45,7 +46,7 @@ async def test_the_newest_fold_is_taken_back_unless_told_which():
     assert [one.fold for one in (await kept.outline()).folds] == [first]
     await kept.append(*undo_fold(await kept.outline(), first))
     assert await kept.seen() == all_seen
-    with pytest.raises(InvalidInput, match="No fold stands"):
+    with pytest.raises(InvalidInput, match="No fold is in effect"):
         undo_fold(await kept.outline(), second)
 
 
@@ -111,6 +112,19 @@ async def test_a_part_of_a_fold_over_folds_is_opened_through_all_of_them():
     assert len((await kept.outline()).folds) == 1
 
 
+async def test_a_fold_beneath_may_have_been_opened_while_the_one_over_it_was_made():
+    kept = await a_session(*range(6))
+    await kept.fold(spans=(Span(6, 13),))
+
+    async def meanwhile():
+        await opened(kept, 7, 8)
+
+    await kept.fold(spans=(Span(6, 17),), meanwhile=meanwhile)
+    assert {7, 8} <= folded(await kept.outline())
+    seen, free = await opened(kept, 7, 8)
+    assert seen == free == {7, 8}
+
+
 async def test_opening_again_and_again_comes_to_an_end():
     kept = await folded_three_times()
     below = folded(await kept.outline())
@@ -174,6 +188,51 @@ async def test_pins_stay_beside_what_is_opened():
 async def test_what_is_not_folded_cannot_be_opened():
     kept = await a_session(*range(4))
     await kept.fold(spans=(Span(6, 9),))
-    with pytest.raises(InvalidInput, match="No fold stands for entries 12 to 13") as error:
+    with pytest.raises(InvalidInput, match="No fold replaces entries 12 to 13") as error:
         await unfold_span(kept.log, "s", await kept.outline(), Span(12, 13), uuid4)
     assert "refold explain" in error.value.fix
+
+
+async def edited(kept, fold, text) -> list[Any]:
+    values = await edit_summary(kept.log, "s", await kept.outline(), fold, text, uuid4)
+    await kept.append(*values)
+    return [*values]
+
+
+async def test_an_edited_summary_is_shown_as_the_users_words_and_folds_the_same():
+    kept = await a_session(*range(4))
+    fold = await kept.fold()
+    before = folded(await kept.outline())
+    _, started, completed = await edited(kept, fold, " Use port 8080.\x1b[31m\n")
+    assert (started.trigger, folded(await kept.outline())) == (EDIT, before)
+    ((_, shown),) = (await kept.inputs()).foldings[0].shown
+    assert "replaced by these words of the user" in shown
+    assert shown.splitlines()[1].startswith("Use port 8080.")
+    assert "\x1b" not in shown
+    summary = parse(completed.summary)
+    assert (summary.by, summary.sections, summary.report) == ("hand", (), None)
+    assert summary.ledger  # the next fold chooses among the names again
+
+
+async def test_the_next_fold_keeps_what_a_person_wrote():
+    kept = await a_session(*range(4))
+    fold = await kept.fold()
+    await edited(kept, fold, "The release is on Friday.")
+    await kept.say(*turns(4, 5))
+    await kept.fold()
+    text = "\n".join(text for _, text in (await kept.inputs()).foldings[0].shown)
+    assert "The release is on Friday." in text
+
+
+async def test_an_edited_fold_over_a_fold_leaves_the_one_beneath_when_it_is_undone():
+    kept = await a_session(*range(4))
+    first = await kept.fold()
+    await kept.say(*turns(4, 5))
+    second = await kept.fold()
+    before = folded(await kept.outline())
+    await edited(kept, second, "In short.")
+    assert folded(await kept.outline()) == before
+    await kept.append(*undo_fold(await kept.outline()))
+    assert [one.fold for one in (await kept.outline()).folds] == [first]
+    with pytest.raises(InvalidInput, match="No such fold is in effect"):
+        await edited(kept, second, "In short.")

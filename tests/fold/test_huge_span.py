@@ -159,6 +159,7 @@ async def test_all_of_a_huge_span_is_shown_within_the_summarizers_window(kept, t
 
 
 async def test_the_memory_of_a_fold_grows_no_faster_than_its_span():
-    small, large = [await folded(MemoryStore().log(), tokens) for tokens in (50_000, 100_000)]
+    sizes = 100_000, 50_000, 100_000  # the first fold of a process also fills what is kept for all
+    _, small, large = [await folded(MemoryStore().log(), tokens) for tokens in sizes]
     assert large.peak <= MOST_MEMORY * large.text
     assert large.memory <= 1.25 * max(small.memory, MOST_MEMORY / 2)

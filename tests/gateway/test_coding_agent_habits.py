@@ -298,6 +298,8 @@ async def test_a_sub_agent_has_a_session_of_its_own_that_names_its_call(path):
             "session": main.served_by[0],
             "call": task.id,
         }
+        info = await b.store.log().info(sub.served_by[0])
+        assert info.origin.parent == main.served_by[0]
 
 
 @pytest.mark.parametrize("path", PATHS)

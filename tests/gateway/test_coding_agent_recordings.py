@@ -1,5 +1,7 @@
 """What real agents sent, replayed: one conversation is one session, and no request is refused.
 
+Each request can be made again as it was sent, byte for byte, whatever the agent rewrites.
+
 `python -m benchmarks.coding_agents --record tests/gateway/agent_recordings` records them anew: real
 agents from npm, through a gateway. Their texts are shortened; what they rewrite is not.
 """
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 from coding_agents import bench
 
+from refold.gateway.sent_body import sent_body
 from refold.log import CODEC, FoldCompleted
 from refold.testing.upstream import Call, Reply
 
@@ -43,18 +46,21 @@ async def test_one_conversation_is_one_session(file, window):
     given = []
     models = {one["model"] for one in recording["bodies"]}
     async with bench(lambda _: given[-1], window=WINDOWS[window], models=models) as b:
-        sessions = {"main": [], "beside": []}
+        sessions, records = {"main": [], "beside": []}, []
         for kind, path, body, answer in requests_of(recording):
             given.append(answer)
             response = await b.client.post(path, json=body)
             assert response.status_code == 200, response.text
             sessions[kind].append(response.headers["refold-session"])
+            records.append(response.headers["refold-request"].rpartition(":"))
         assert b.faults == []
         assert len(set(sessions["main"])) == 1
         assert not set(sessions["main"]) & set(sessions["beside"])
         entries = await b.store.log().read(sessions["main"][0])
         folds = [one for one in entries if isinstance(CODEC.decode(one), FoldCompleted)]
         assert bool(folds) is (window == "small")
+        made = [await sent_body(b.store.log(), session, int(seq)) for session, _, seq in records]
+        assert {each.state for each in made} == {"exact"}
 
 
 def test_each_agent_has_a_recording():

@@ -57,7 +57,9 @@ async def test_names_that_only_a_tool_returned_are_marked_as_the_tools(tmp_path)
     parsed_request = [{"role": "user", "content": "Look at src/from_user.py please."}]
     call = {"name": "run", "arguments": json.dumps({"command": "cat src/from_model.py"})}
     for nth in range(8):
-        returned = f"src/from_user.py src/from_tool.py {order} {'_'.join([order] * 4)}"
+        returned = "Nothing new."  # names that requests show anyway are not listed
+        if nth in (1, 2):
+            returned = f"src/from_user.py src/from_tool.py {order} {'_'.join([order] * 4)}"
         parsed_request += [
             {
                 "role": "assistant",
@@ -70,8 +72,8 @@ async def test_names_that_only_a_tool_returned_are_marked_as_the_tools(tmp_path)
         ]
     text = await folded(tmp_path, parsed_request)
     blocks = dict(block.split("\n", 1) for block in text.split("\n\n") if "\n" in block)
-    assert order in blocks["## Names that only tools returned"].split(", ")
-    assert "src/from_tool.py" in blocks["## Names that only tools returned"].split(", ")
+    assert order in blocks["## Names that only tools returned"].split()
+    assert "src/from_tool.py" in blocks["## Names that only tools returned"].split()
     assert order not in blocks.get("## Names in use", "")
     assert "src/from_user.py" not in blocks["## Names that only tools returned"]
     assert "src/from_model.py" not in blocks["## Names that only tools returned"]

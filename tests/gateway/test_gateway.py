@@ -7,6 +7,8 @@ import pytest
 from gateway_world import CHAT, PATHS, RESPONSES, World, body_of, text_of, worlds
 
 from refold.log import Rewound
+from refold.models import ModelSettings
+from refold.session import receipt_of
 from refold.testing.upstream import Call, Refusal, Reply
 
 
@@ -14,6 +16,27 @@ from refold.testing.upstream import Call, Refusal, Reply
 async def world():
     async with worlds() as make:
         yield make
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_answers_say_what_their_session_was_billed_before(world, stream):
+    priced = {"some-model": ModelSettings(input_price=3, output_price=15)}
+    w = world(models=priced, receipts=True)
+    first = await w.ask(CHAT, body_of(CHAT, "hi", stream=stream))
+    assert first.headers["refold-receipt"] == "paid=0.000000, whole=0.000000, saved=0.000000"
+    await w.quiet()
+    billed = await receipt_of(w.log, first.headers["refold-session"])
+    second = await w.ask(CHAT, body_of(CHAT, "hi", "Hello there.", "more", stream=stream))
+    paid, whole, saved = (part.split("=") for part in second.headers["refold-receipt"].split(", "))
+    assert (paid[0], float(paid[1])) == ("paid", pytest.approx(billed.paid, abs=1e-6))
+    assert (whole[0], float(whole[1])) == ("whole", pytest.approx(billed.whole, abs=1e-6))
+    assert (saved[0], float(saved[1])) == ("saved", pytest.approx(-billed.debt, abs=1e-6))
+    assert billed.paid > 0
+
+
+async def test_answers_say_nothing_of_costs_unless_that_is_set(world):
+    answer = await world().ask(CHAT, body_of(CHAT, "hi"))
+    assert "refold-receipt" not in answer.headers
 
 
 @pytest.mark.parametrize("stream", [False, True])

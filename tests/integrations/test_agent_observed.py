@@ -7,7 +7,7 @@
 
 import events_reference
 import pytest
-from agents import Scripted, agent_with, call, last, looks_up, said, small, with_look_up
+from agents import Scripted, agent_with, call, folds, last, looks_up, said, small, with_look_up
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -137,6 +137,8 @@ async def test_recall_is_offered_when_something_is_out_of_sight_and_reads_it_bac
     for nth in range(12):
         await agent.run(f"look up {nth}", conversation_id="c")
     assert tools(model.infos[0]) == {"look_up"}
+    assert await folds(memory)
+    await agent.run("look up 12", conversation_id="c")
     assert tools(model.infos[-1]) == {"look_up", "recall_search", "recall_read"}
     await agent.run("recall answer 2", conversation_id="c")
     assert "answer 2" in last(model.sent[-1])

@@ -78,7 +78,7 @@ async def test_entries_that_are_no_chain_are_refused(store):
         await store.write_record(record, new_entries=[entry], expected_revision=None)
     record = ConversationRecord(conversation_id="c", head_id="1")
     entry = ConversationEntry(parent_id=None, message=message, id="1")
-    with pytest.raises(InvalidInput, match="no UUID"):
+    with pytest.raises(InvalidInput, match="not a UUID"):
         await store.write_record(record, new_entries=[entry], expected_revision=None)
     record = ConversationRecord(conversation_id="c", head_id=str(record.revision))
     with pytest.raises(ConversationConflict):

@@ -211,7 +211,7 @@ async def _gateway(folder, address, upstream):
     (folder / "refold" / "config.toml").write_text(
         f"[serve]\nmetrics = true\nopen_sessions = {CLIENTS // 4}\n"
         f'[[serve.upstreams]]\nname = "up"\nbase_url = "{upstream}/v1"\n'
-        "[models.small]\nwindow = 6000\noutput = 200\n[trigger]\nat_least = 0\n"
+        "[models.small]\nwindow = 6000\noutput = 200\n[trigger]\nat_least = 0\nsavings = 0\n"
     )
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
 

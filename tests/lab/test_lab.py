@@ -331,7 +331,7 @@ def test_a_return_that_is_smaller_than_a_mask_stays():
 def test_a_fold_leaves_head_summary_and_tail():
     reader = Reader(words)
     session = long_session()
-    played = play(session, baselines(SMALL)["head / empty summary / tail"](reader), reader)
+    played = play(session, baselines(SMALL)["head and tail only"](reader), reader)
     view = played.requests[-1].view
     assert view[0] == session.payloads[0]
     assert reader.tokens(view[1]) == 40 + 2

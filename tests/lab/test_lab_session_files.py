@@ -1,5 +1,6 @@
 """Sessions are found in any file, by what is in it; no file brings the lab down."""
 
+import asyncio
 import json
 import os
 import resource
@@ -16,7 +17,10 @@ from project_paths import DATA
 
 from refold.lab import RecordedMessage, Recording
 from refold.lab.session_files import read_session_file, recordings
+from refold.stores import MemoryStore
 from refold.transcripts import messages
+from refold.transcripts.log_import import import_recording
+from refold.transcripts.programs import read_session
 from refold.transcripts.recording import newest_lines, trimmed
 
 
@@ -201,6 +205,18 @@ def sound(found):
     assert bool(found.recordings) != bool(found.why)
 
 
+def importable(path):
+    """The file can be imported into a log, once; or it says why not."""
+    file = read_session(path)
+    if file.recording is None:
+        assert file.why
+        return
+    log = MemoryStore().log()
+    first = asyncio.run(import_recording(log, file.recording))
+    assert first.messages == len(file.recording.messages)
+    assert asyncio.run(import_recording(log, file.recording)).messages == 0
+
+
 @FEW
 @given(data=st.data(), kind=st.sampled_from([*FILES]))
 def test_any_bytes_changed(tmp_path, data, kind):
@@ -211,6 +227,7 @@ def test_any_bytes_changed(tmp_path, data, kind):
         whole[at:end] = data.draw(st.binary(max_size=12))
     end = data.draw(st.just(len(whole)) | st.integers(0, len(whole)))
     sound(look(tmp_path, bytes(whole[:end])))
+    importable(tmp_path / "some")
 
 
 @FEW
@@ -222,6 +239,7 @@ def test_any_value_changed(tmp_path, data, kind):
         path = data.draw(st.sampled_from([*places(records[at])]))
         records[at] = changed(records[at], path, data.draw(VALUES))
     sound(look(tmp_path, lines(*records)))
+    importable(tmp_path / "some")
 
 
 LIMITED = """

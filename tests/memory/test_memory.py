@@ -291,7 +291,7 @@ async def test_a_link_in_the_place_of_the_file(tmp_path):
 async def test_what_is_no_file_in_the_place_of_the_file(tmp_path, make):
     (tmp_path / "memory").mkdir()
     make(daily(tmp_path).path_of(note()))
-    await refused(daily(tmp_path), "is no file|cannot be written")
+    await refused(daily(tmp_path), "is not a file|cannot be written")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

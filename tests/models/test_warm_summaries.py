@@ -140,7 +140,7 @@ async def test_a_tool_call_is_a_failure_and_the_transcript_is_asked_next():
     done = await (await folded(answering)).compact()
     assert len(answering.asked) == 2
     assert "Brumbel's meals" in done.summary.text
-    assert done.summary.usage["calls"] == 1  # the failed one answered nothing that was used
+    assert done.summary.usage["calls"] == 2  # the failed one was paid for, too
 
 
 async def test_an_agent_that_may_not_answer_in_words_is_asked_with_a_transcript():

@@ -35,7 +35,7 @@ def test_no_dot_lies_left_of_the_diagonal():
 def test_the_page_tells_what_each_package_is_for():
     from layers_picture import layers  # noqa: PLC0415 - if installed
 
-    table = PAGE.read_text(encoding="utf-8").partition("## Who imports whom")[0]
+    table = PAGE.read_text(encoding="utf-8").partition("## Imports between packages")[0]
     told = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)))
     assert sorted(told) == sorted(name for layer in layers() for name in layer)
 

@@ -167,3 +167,5 @@ def test_every_extra_that_a_page_names_is_one_and_bundles_are_whole():
     assert packages("models") | packages("settings") <= packages("cli")
     assert packages("cli") | packages("pydantic-ai") <= packages("chat")
     assert packages("cli") | packages("pydantic-ai") <= packages("serve")
+    assert packages("cli") <= packages("mcp")
+    assert packages("serve") | packages("mcp") == packages("wrap")

@@ -285,6 +285,22 @@ async def test_a_model_does_not_find_its_own_searches(log):
     assert {hit.seq for hit in await search(log, "kettle", session="s")} == {2, 3, 4, 5}
 
 
+@pytest.mark.parametrize("tool", ["mcp__refold__recall_search", "Grep"])
+async def test_a_result_that_names_its_call_alone_is_known_by_that(log, tool):
+    call = {"type": "tool_use", "id": "toolu_1", "name": tool, "input": {"query": "kettle"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "> the kettle is RK-2207"}
+    reminder = {"type": "text", "text": "A kettle is a pot."}
+    messages = [
+        {"role": "user", "content": "the kettle is RK-2207"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result, reminder]},
+    ]
+    values = [Message(json.dumps(message).encode()) for message in messages]
+    await begin(log, "s", *values, form="anthropic-messages")
+    found = await search(log, "kettle", session="s", reader=Reader.model())
+    assert {hit.seq for hit in found} == ({2, 3, 4} if tool == "Grep" else {2})
+
+
 async def test_outside_of_its_own_history_a_model_gets_folded_matches_first(log):
     words = ["the kettle is RK-2207", "a lamp", "kettle kettle kettle", "a plate"]
     await begin(log, "s", *map(said, words))

@@ -6,6 +6,7 @@ import pytest
 from shown import changed, used
 from talks import SAID, WORDS, Talk, Writer, chat, of_500, setup, texts, until, work
 
+from refold.fold.trigger import Decision
 from refold.log import FoldFailed, Message
 from refold.testing.wire import Answered, Asked, Responded, Return, Told
 from refold.view.profiles import COPILOT, PROFILES
@@ -24,7 +25,7 @@ async def test_the_decision_for_each_state_of_a_background_fold(log):
     # None pending, below the threshold: continue.
     await talk.go(*of_500(14))
     await talk.say(of_500(15)[-1])
-    assert talk.session.decide() == ("continue", ())
+    assert talk.session.decide() == Decision("continue")
     # At 8,000 of 10,000 tokens: start one, and continue the current request.
     await talk.request()
     await talk.answer(Responded(SAID))
@@ -180,7 +181,7 @@ async def test_no_fold_leaves_a_result_without_its_call(log, name):
     profile = changed(
         PROFILES[name],
         reserve=0,
-        trigger={"messages": 9, "at_least": 0, "soft": 0.5, "hard": 0.6},
+        trigger={"messages": 9, "at_least": 0, "savings": 0, "soft": 0.5, "hard": 0.6},
         fold={"apply": "inline", "keep": {"unit": "messages", "amount": 3}},
     )
     talk = await Talk.open(log, setup(profile, 3_000), write=Writer())

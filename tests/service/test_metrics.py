@@ -29,7 +29,7 @@ from refold.log import Span
 from refold.session.compaction import WAITS
 from refold.stores.postgres.metrics import Measuring
 
-RUNBOOK = DOCS / "runbook.md"
+RUNBOOK = DOCS / "gateway" / "runbook.md"
 JOB = Job("a session", uuid4(), (Span(2, 3),), "soft")
 STATS = {"pool_size": 5, "pool_available": 2, "pool_max": 10, "requests_waiting": 1}
 
@@ -244,7 +244,7 @@ def test_workers_count_what_happens_to_them(told):
     "where", ["9464", ":9464", "localhost:", "localhost:http", "127.0.0.1:99999"]
 )
 def test_a_wrong_address_for_metrics_is_refused(where):
-    with pytest.raises(InvalidInput, match="is no HOST:PORT"), metrics_at(where):
+    with pytest.raises(InvalidInput, match="is not HOST:PORT"), metrics_at(where):
         pass
 
 
@@ -278,7 +278,7 @@ def instruments(provider):
 
 def watched_table():
     page = RUNBOOK.read_text("utf-8")
-    return page.partition("## What to watch")[2].partition("\n## ")[0].partition("| figure |")[2]
+    return page.partition("## Metrics to watch")[2].partition("\n## ")[0].partition("| metric |")[2]
 
 
 # The name of the service.

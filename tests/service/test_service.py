@@ -9,7 +9,7 @@ from serving import asking, service_with
 from starlette.routing import Route
 
 from refold.errors import InvalidInput, SessionNotFound
-from refold.service import app, problem
+from refold.service import problem, server
 from refold.service.callers import gateway_caller
 from refold.service.keys import Keyring, NoSecrets, keyring_of
 from refold.stores import MemoryStore, open_store
@@ -66,19 +66,19 @@ async def test_who_comes_from_elsewhere_needs_a_key():
 
 async def test_listening_elsewhere_without_a_key_is_refused(tmp_path):
     address = f"sqlite:///{tmp_path / 'refold.db'}"
-    sock = app.listen("0.0.0.0", 0)  # noqa: S104 - it never listens
+    sock = server.listen("0.0.0.0", 0)  # noqa: S104 - it never listens
     try:
         with pytest.raises(InvalidInput, match="refold keys create"):
-            await app.check_keys(open_store(address), sock)
+            await server.check_keys(open_store(address), sock)
         async with open_store(address) as store:
             await with_key(store)
-        assert await app.check_keys(open_store(address), sock)
+        assert await server.check_keys(open_store(address), sock)
     finally:
         sock.close()
-    local = app.listen("127.0.0.1", 0)
-    assert not await app.check_keys(MemoryStore(), local)
+    local = server.listen("127.0.0.1", 0)
+    assert not await server.check_keys(MemoryStore(), local)
     with pytest.raises(InvalidInput, match="--port"):
-        app.listen("127.0.0.1", local.getsockname()[1])
+        server.listen("127.0.0.1", local.getsockname()[1])
     local.close()
 
 

@@ -164,6 +164,14 @@ async def test_a_session_opened_over_http_compacts_too(api):
     assert (await api.post(at("remote", "/unfold"), json=span)).status_code == 200
     (left,) = (await api.get(at("remote", "/folds"))).json()["folds"]
     assert left["spans"][0]["first"] > span["first"]
+    where = at("remote", f"/folds/{left['fold']}/summary")
+    edited = await api.put(where, json={"text": "The answers are 1 to 4."})
+    assert edited.json()["by"] == "hand"
+    assert "these words of the user" in edited.json()["text"]
+    assert edited.json()["spans"] == left["spans"]
+    assert (await api.put(where, json={"text": "Again."})).status_code == 422
+    (left,) = (await api.get(at("remote", "/folds"))).json()["folds"]
+    assert left["fold"] == edited.json()["fold"]
     undone = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
     assert undone.json()["folds"] == 0
     again = await api.post(at("remote", f"/folds/{left['fold']}/undo"))
@@ -262,6 +270,23 @@ async def test_usage_is_added_up_by_session_and_by_day(service, api):
     assert sum(one["input"] for one in days["days"]) == 700
 
 
+async def test_a_receipt_of_a_session_and_of_the_tenant(service, api):
+    service.state.settings = replace(service.state.settings, models={})
+    await talked(service, "acme", "s", turns=4)
+    await talked(service, "acme", "t", turns=3)
+    await talked(service, "other", "s", turns=5)
+    await api.post(at("s", "/fork"), json={"name": "fork"})
+    own = (await api.get(at("s", "/receipt"))).json()
+    assert (own["session"], own["requests"], own["input"], own["output"]) == ("s", 4, 400, 40)
+    assert own["debt"] == pytest.approx(own["paid"] - own["whole"])
+    always = (await api.get(at("s", "/receipt"), params={"lifetime": 0})).json()
+    assert always["paid"] == own["paid"]
+    both = (await api.get(f"{API}/receipt", params={"days": 3})).json()
+    assert (both["requests"], both["sessions"], both["complete"]) == (7, 3, True)
+    assert (await api.get(at("never", "/receipt"))).status_code == 404
+    assert (await api.get(at("s", "/receipt"), params={"lifetime": -1})).status_code == 422
+
+
 async def test_a_summary_costs_what_the_settings_say_its_model_costs(service, api):
     await talked(service, "acme", "s")
     log, fold, span = service.store.log("acme"), uuid4(), (Span(2, 2),)
@@ -285,6 +310,8 @@ async def test_a_fold_of_a_session_that_is_not_there(api):
         ("GET", "/folds/preview"),
         ("POST", f"/folds/{uuid4()}/cancel"),
         ("POST", f"/folds/{uuid4()}/undo"),
+        ("PUT", f"/folds/{uuid4()}/summary"),
     ):
-        answer = await api.request(method, at("never", rest), json={})
+        body = {"text": "words"} if method == "PUT" else {}
+        answer = await api.request(method, at("never", rest), json=body)
         assert (answer.status_code, answer.json()["code"]) == (404, "session-not-found")

@@ -24,6 +24,7 @@ BODIES = {
     "rewind_session": {"to": 1},
     "forget_entries": {"first": 2, "last": 3},
     "start_fold": {"wait": True},
+    "edit_summary": {"text": "In short."},
     "unfold_entries": {"first": 2, "last": 2},
     "create_key": {"roles": ["read"]},
     "rotate_key": {"overlap": 0},

@@ -27,7 +27,13 @@ def _small(profile):
     trigger = profile.trigger.model_copy(
         update={
             name: low
-            for name, low in {"messages": 8, "turns": 3, "tokens": 500, "at_least": 0}.items()
+            for name, low in {
+                "messages": 8,
+                "turns": 3,
+                "tokens": 500,
+                "at_least": 0,
+                "savings": 0,
+            }.items()
             if getattr(profile.trigger, name)
         }
     )

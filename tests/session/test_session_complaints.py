@@ -79,7 +79,7 @@ async def test_forgotten_task_the_latest_prompt_survives_every_fold(log, name):
     profile = changed(
         PROFILES[name],
         reserve=0,
-        trigger={"at_least": 0, "tokens": 0, "soft": 0.5, "hard": 0.6},
+        trigger={"at_least": 0, "tokens": 0, "savings": 0, "soft": 0.5, "hard": 0.6},
         fold={"apply": "inline"},
     )
     talk = await Talk.open(log, setup(profile, 1_500), write=Writer())

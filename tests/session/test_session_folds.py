@@ -226,9 +226,9 @@ async def test_closing_gives_up_the_fold_that_is_under_way(log):
 async def test_what_is_not_folded_cannot_be_unfolded(log):
     talk = await Talk.open(log)
     await talk.go(*work(1))
-    with pytest.raises(InvalidInput, match="No fold stands"):
+    with pytest.raises(InvalidInput, match="No fold replaces"):
         await talk.session.unfold(Span(2, 3))
-    with pytest.raises(InvalidInput, match="No fold stands"):
+    with pytest.raises(InvalidInput, match="No fold is in effect"):
         await talk.session.take_back()
 
 

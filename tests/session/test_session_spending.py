@@ -1,11 +1,13 @@
 """What requests cost, what they would have cost unmanaged, and what a fold would save."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from shown import changed
 from talks import COUNTER, PRICES, SMALL, Talk, Writer, chat, setup, texts, work
 
 from refold.errors import PromptTooLarge
-from refold.log import Message
+from refold.log import Author, Message
 from refold.models.catalog import Prices
 from refold.session import Usage
 from refold.testing.wire import Asked, Responded
@@ -160,6 +162,31 @@ async def test_a_preview_changes_nothing_and_says_what_compact_then_does(log, fo
     assert found.cost_once == pytest.approx((found.after + beside) * PRICES.cache_write / 1e6)
     await talk.session.take_back()
     assert list((await talk.request()).messages) == list(before.messages)
+
+
+async def test_a_preview_names_what_folding_adds_to_the_next_request(log):
+    talk = await Talk.open(log, setup(window=20_000))
+    await talk.go(*work(*range(8)))
+    await talk.request()
+    found = await talk.session.preview()
+    kept, size = 600, found.request_after  # of the first turn
+    low = (PRICES.cache_write * (size - kept) - PRICES.cache_read * found.request_before) / 1e6
+    assert low < found.price < found.cost_once
+    assert found.saves == found.cost_before - found.cost_after
+    assert (found.pays_after - 1) * found.saves < found.price <= found.pays_after * found.saves
+    assert f"paid back after {found.pays_after} requests" in found.price_text
+
+
+async def test_a_preview_after_the_cache_has_expired_costs_nothing(log):
+    time = [datetime(2026, 11, 16, tzinfo=UTC)]
+    talk = await Talk.open(log, setup(window=20_000), author=Author(lambda: time[0]))
+    await talk.go(*work(*range(8)))
+    await talk.request()
+    assert (await talk.session.preview()).price > 0
+    time[0] += timedelta(hours=1)
+    found = await talk.session.preview()
+    assert found.price < 0
+    assert "cheaper at once" in found.price_text
 
 
 async def test_a_preview_counts_a_prompt_that_does_not_fit_as_the_line_that_is_sent(log):

@@ -256,7 +256,7 @@ def test_variables_may_hold_json_and_be_written_small(monkeypatch):
         ("REFOLD_TRIMM__MAX_CHARS", "1", ["Did you mean REFOLD_TRIM__MAX_CHARS?"]),
         ("REFOLD_PROFIL", "co-cli", ["Did you mean REFOLD_PROFILE?"]),
         ("REFOLD_PROFILE", "co", ["REFOLD_PROFILE", "'co'", "balanced, co-cli, copilot"]),
-        ("REFOLD_X__Y", "1", ["REFOLD_X__Y is no setting", "`refold config`"]),
+        ("REFOLD_X__Y", "1", ["REFOLD_X__Y is not a setting", "`refold config`"]),
         ("REFOLD_TRIM", "5", ["REFOLD_TRIM sets trim", "REFOLD_TRIM__MAX_CHARS"]),
         ("REFOLD_TRIM", '{"max_char": 5}', ["trim.max_char", "Did you mean trim.max_chars?"]),
         ("REFOLD_TRIM", "{", ["REFOLD_TRIM", "JSON"]),
@@ -288,7 +288,7 @@ def test_variables_of_others_are_left_alone(monkeypatch):
         ("max_histroy_messages = 1", ["Did you mean max_history_messages?"]),
         ("trim = 5", ["sets trim,", "It is a table: set trim.max_chars"]),
         ("password = 'secret'", ["sets password,", "`refold config`"]),
-        ("max_steps = 1\nbudget = \n", ["refold.toml is no TOML", "line 2"]),
+        ("max_steps = 1\nbudget = \n", ["refold.toml is not TOML", "line 2"]),
         ("profile = 'mine'", ["refold.toml, line 1: There is no profile 'mine'"]),
         ("[models]\nx = 5", ["In `models`", "[models."]),
         ("models = 5", ["In `models`"]),
@@ -312,7 +312,7 @@ def test_a_json_file_that_is_no_object_is_refused(place):
     write(place, user_json="[1]")
     refused("config.json holds no settings")
     write(place, user_json="{")
-    refused("config.json is no JSON")
+    refused("config.json is not JSON")
 
 
 def test_a_long_value_is_shown_in_part(place):

@@ -14,6 +14,7 @@ reserve = 400
 [trigger]
 soft = 0.7
 at_least = 0
+savings = 0
 [models."openai:small"]
 window = {SMALL}
 """

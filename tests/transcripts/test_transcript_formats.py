@@ -1,6 +1,8 @@
 """Session files of Claude Code, Codex, Gemini CLI and our own become messages, in pairs."""
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from lab_files import (
     GEMINI_CHAT,
     GEMINI_LINES,
     OLD_CODEX,
+    OPENCODE_ID,
     PICTURE,
+    QWEN,
     claude,
     claude_call,
     claude_result,
@@ -21,10 +25,14 @@ from lab_files import (
     codex_text,
     gemini,
     item,
+    opencode_database,
+    opencode_storage,
+    qwen,
 )
 from pydantic_ai.messages import BinaryContent, ModelMessagesTypeAdapter
 
 from refold.lab import Usage
+from refold.log import Origin
 from refold.transcripts import (
     parse_claude_code,
     parse_codex,
@@ -32,7 +40,10 @@ from refold.transcripts import (
     parse_exported,
     parse_gemini,
     parse_gemini_chat,
+    parse_qwen_code,
 )
+from refold.transcripts.opencode import read_database
+from refold.transcripts.programs import read_sessions
 
 
 def said(recording) -> list[Any]:
@@ -331,3 +342,107 @@ def test_absurd_figures_and_times_are_no_figures(value):
     [bare] = parse_claude_code([answer], "x").messages
     assert bare.usage is None
     assert json.loads(bare.payload)["kind"] == "response"
+
+
+def test_qwen_code_is_read_as_the_model_was_shown_it():
+    found = parse_qwen_code(QWEN, "x")
+    assert said(found) == [
+        [("user-prompt", "Fix it.")],
+        [("thinking", "Hm."), ("text", "Reading."), ("call", "c1", {"path": "a.py"})],
+        [("call", "c2", {"path": "a.py"})],
+        [("success", "c1", "x = 1")],
+        [("failed", "c2", "no such file")],
+        [("text", "Done.")],
+        [("user-prompt", "Better this.")],
+        [("text", "Yes.")],
+    ]
+    assert (found.title, found.messages[1].model) == ("Fixing", "qwen3-coder")
+    assert found.messages[1].usage == Usage(29, 7, 11)
+    assert found.origin == Origin("qwen", "s", "/projects/shop", "main")
+    assert found.skipped["taken back"] == 3
+
+
+def test_a_sub_agent_of_qwen_code_names_its_parent():
+    one = qwen("user", "u", None, {"text": "Look."}, agentId="a1", isSidechain=True)
+    assert parse_qwen_code([one], "x").origin == Origin("qwen", "a1", "/projects/shop", "main", "s")
+
+
+OPENCODE_SAID = [
+    [("user-prompt", ["Fix it.", "picture", "[Attached application/pdf: a.pdf]"])],
+    [
+        *[("thinking", "Hm."), ("text", "Reading.")],
+        *[("call", "c1", {"path": "a.py"}), ("call", "c2", {"path": "a.py"})],
+    ],
+    [("success", "c1", "x = 1")],
+    [("failed", "c2", "no such file")],
+    [("call", "c3", {"path": "a.py"})],
+    [("text", "As far")],
+    [("user-prompt", "Better this.")],
+    [("text", "Yes.")],
+]
+
+
+@pytest.mark.parametrize("make", [opencode_database, opencode_storage])
+def test_opencode_is_read_as_the_model_was_shown_it(tmp_path, make):
+    path = tmp_path / "opencode.db"
+    path = make(path) or path
+    [file] = read_sessions(path)
+    found = file.recording
+    messages = said(found)
+    assert isinstance(messages[0][0][1][1], BinaryContent)
+    messages[0][0][1][1] = "picture"
+    assert messages == OPENCODE_SAID
+    assert found.origin == Origin("opencode", OPENCODE_ID, "/projects/shop", None, "ses_parent")
+    assert (found.title, file.modified) == ("Fixing", 1_779_796_900)
+    assert found.messages[4].usage == Usage(29, 7, 11)
+    assert found.messages[4].model == "gpt-5-mini"
+    assert found.skipped == {"failed answer": 1, "compaction": 1, "summary": 1, "taken back": 2}
+
+
+def test_a_database_is_read_while_opencode_writes_to_it_and_left_as_it_is(tmp_path):
+    path = tmp_path / "opencode.db"
+    opencode_database(path)
+    before = path.read_bytes()
+    assert len([*read_database(path)]) == 1
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == before
+    with closing(sqlite3.connect(path)) as db:  # its write-ahead log stays while it is open
+        db.execute("PRAGMA journal_mode = WAL")
+        opencode_database(path, session="ses_other000000000000000000000")
+        assert len([*read_database(path)]) == 2
+
+
+ENDLESS = " AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS id FROM n;"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE other (id)",
+        "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id);",
+        "".join(f"CREATE VIEW {name}{ENDLESS}" for name in ("session", "message", "part")),
+    ],
+    ids=["other", "columns", "views"],
+)
+def test_another_database_says_that_it_is_none_of_opencode(tmp_path, schema):
+    path = tmp_path / "opencode.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executescript(schema)
+    [file] = read_sessions(path)
+    assert "no database of opencode" in file.why
+    path.write_bytes(path.read_bytes()[:3_000])
+    [file] = read_sessions(path)
+    assert "no database of opencode" in file.why
+
+
+def test_damaged_rows_of_opencode_are_passed_over(tmp_path):
+    path = tmp_path / "opencode.db"
+    opencode_database(path)
+    with closing(sqlite3.connect(path)) as db, db:
+        for data in ("", "{", "[]", "null", b"\xff", 3):
+            row = (f"msg_004{data!r}", OPENCODE_ID, 5, data)
+            db.execute("INSERT INTO message VALUES (?, ?, ?, ?)", row)
+            row = (f"prt_{data!r}", "msg_006", OPENCODE_ID, data)
+            db.execute("INSERT INTO part VALUES (?, ?, ?, ?)", row)
+    [file] = read_sessions(path)
+    assert len(file.recording.messages) == len(OPENCODE_SAID)

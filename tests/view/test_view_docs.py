@@ -8,7 +8,7 @@ from refold import view
 from refold.settings.names import leaves
 from refold.view import PROFILES
 
-GUIDE = DOCS / "guides" / "choose-a-profile.md"
+GUIDE = DOCS / "lab" / "choose-a-profile.md"
 MARKERS = {"trim.marker", "fit.marker"}
 
 

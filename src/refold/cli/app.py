@@ -26,6 +26,8 @@ class _Command(NamedTuple):
     module: str
     attribute: str
     summary: str
+    options_first: bool = False
+    """Whether what follows the first argument is another program's, options included."""
 
 
 _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
@@ -33,12 +35,24 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "chat": _Command("chat.run", "chat", "Chat with a model, with its context in view."),
         "demo": _Command("demo.command", "demo", "Watch a long conversation fit a small window."),
         "lab": _Command("lab", "lab", "Measure what a context policy costs and loses."),
+        "lab tune": _Command(
+            "lab_tune", "tune_command", "Propose a profile from your own sessions."
+        ),
+        "ci": _Command("ci", "ci", "Fail if a change makes recorded sessions worse."),
+        "wrap": _Command(
+            "wrap.command", "wrap", "Run a coding agent, its context managed.", options_first=True
+        ),
+        "hooks": _Command("hooks.command", "hooks", "Give agents back what they compacted away."),
     },
     "Look": {
         "sessions": _Command("sessions", "sessions", "List the sessions, the newest first."),
         "show": _Command("sessions", "show", "Read a session."),
         "search": _Command("sessions", "search_", "Search all sessions, folded parts included."),
         "explain": _Command("explain", "explain", "Show what the next request sends, and why."),
+        "receipt": _Command(
+            "receipt", "receipt", "Compare what was billed with sending everything."
+        ),
+        "console": _Command("console", "console", "Look at sessions in a browser."),
         "models": _Command("models", "models", "Show windows, prices and limits of models."),
         "doctor": _Command("doctor", "doctor", "Check the installation, and say what to fix."),
     },
@@ -46,12 +60,16 @@ _SECTIONS: Final[Mapping[str, Mapping[str, _Command]]] = {
         "config": _Command("config", "config", "Show the settings and their origin, or set one."),
         "trust": _Command("trust", "trust", "Let a folder's project files set more."),
         "export": _Command("transfer", "export", "Write a session to a file."),
-        "import": _Command("transfer", "import_", "Read a session from a file."),
+        "import": _Command("transfer", "import_", "Read sessions: a file, or other programs'."),
         "forget": _Command("store", "forget", "Erase a session, or entries of it, for good."),
         "board": _Command("board", "board", "Notes that sessions leave for later ones."),
     },
     "Run": {
+        "up": _Command("up", "up", "Run a gateway for your programs in the background."),
+        "down": _Command("up", "down", "End the gateway of refold up."),
+        "env": _Command("env", "env", "Print what to set in a program to use the gateway."),
         "serve": _Command("serve", "serve", "Run the gateway and its HTTP API."),
+        "mcp": _Command("mcp", "mcp", "Let a model search and reread its conversation (MCP)."),
         "worker": _Command("serve", "worker", "Run a worker that makes folds."),
         "keys": _Command("keys", "keys", "Manage who may use the service."),
         "store": _Command("store", "store", "Prepare and maintain a store."),
@@ -73,6 +91,13 @@ class _Commands(TyperGroup):
         if cmd_name in self.commands and self.commands[cmd_name] is None:
             self.commands[cmd_name] = import_command(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as typer has it
+        """Commands of two words are looked for first: `lab` alone takes files."""
+        words = " ".join(args[:2])
+        if words in self.commands and words not in args:
+            return words, self.get_command(ctx, words), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as typer has it
         width = max(map(len, COMMANDS))
@@ -111,7 +136,8 @@ def import_command(name: str) -> Any:  # noqa: ANN401 - typer names no type
     if isinstance(function, typer.Typer):
         group.add_typer(function, name=name)
     else:
-        group.command(name)(function)
+        settings = {"allow_interspersed_args": not command.options_first}
+        group.command(name, context_settings=settings)(function)
     return typer.main.get_group(group).commands[name]
 
 
@@ -130,7 +156,7 @@ app = _typer(
     name="refold",
     help="Compact, search, replay and serve LLM conversations.",
     epilog="Exit codes: 0 done, 1 an error (standard error says what to do), 2 wrong usage, "
-    "130 interrupted, 141 nobody reads the output.",
+    "130 interrupted, 141 output pipe closed.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

@@ -116,7 +116,7 @@ def run(  # noqa: PLR0913 - an option each
 ) -> None:
     """Have a model read what is new in a session, and put what is worth keeping on the board.
 
-    The session stays as it is. What the model adds must be borne out by what was said.
+    The session stays as it is. What the model adds must be backed by the session.
 
     Example: refold board run support-42
     """

@@ -39,7 +39,7 @@ def config(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[KEY]",
-            help="Print the value of this one only.",
+            help="Print only this setting's value.",
             show_default=False,
             autocompletion=setting_names,
         ),
@@ -48,16 +48,16 @@ def config(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[VALUE]",
-            help="Set it to this value, and keep that.",
+            help="Set it to this value, and save it.",
             show_default=False,
             autocompletion=setting_values,
         ),
     ] = None,
     *,
     project: Annotated[
-        bool, typer.Option("--project", help="Write it for this project, not for you.")
+        bool, typer.Option("--project", help="Save it for this project, not for you.")
     ] = False,
-    unset: Annotated[bool, typer.Option("--unset", help="Take the value out again.")] = False,
+    unset: Annotated[bool, typer.Option("--unset", help="Remove the value.")] = False,
     profile: ProfileChoice = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print values and sources as JSON.")

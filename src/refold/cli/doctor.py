@@ -3,16 +3,18 @@ import json
 import os
 import platform
 import shutil
+import sqlite3
 import sys
 import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import join, quote
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -32,7 +34,7 @@ from refold.cli.options import (
     where_is,
 )
 from refold.cli.outcome import FAILED, exit_on_error
-from refold.cli.output import terminal_width
+from refold.cli.output import Row, Verdict, ok, problem, short, terminal_width, warning
 from refold.engine.protocol import running
 from refold.errors import RefoldError
 from refold.exports.moments import counted
@@ -43,8 +45,6 @@ from refold.settings.files import project_files, user_files
 from refold.stores import open_store
 from refold.stores.sqlite.store import shipped
 
-Verdict = Literal["ok", "warning", "problem"]
-"""A warning costs something; with a problem, something does not work."""
 Missing = Callable[[str], bool]
 
 _STYLES: Final[dict[Verdict, str]] = {"ok": "green", "warning": "yellow", "problem": "bold red"}
@@ -62,6 +62,7 @@ _SQLITE = "sqlite:///"
 _ELSEWHERE = "Or choose another place: export REFOLD_STORE=sqlite:///FILE"
 _LITTLE_SPACE, _TOO_LITTLE_SPACE = 500 << 20, 20 << 20
 _MB = 1_000_000
+_LOCK_WAIT = 3.0  # seconds: longer than any write of ours holds the lock
 _MAX_SESSIONS = 50
 """Sessions, last used first, that are checked for unfinished folds."""
 _MAX_AHEAD = 300_000
@@ -78,33 +79,6 @@ _COMPLETIONS = {
     "zsh": ".zfunc/_refold",
     "fish": ".config/fish/completions/refold.fish",
 }
-
-
-class Row(NamedTuple):
-    """A finding, and what to do about it."""
-
-    name: str
-    verdict: Verdict
-    found: str
-    remedy: str = ""
-    """A command or a sentence; empty when all is well."""
-
-
-def ok(name: str, found: str) -> Row:
-    return Row(name, "ok", found)
-
-
-def warning(name: str, found: str, remedy: str) -> Row:
-    return Row(name, "warning", found, remedy)
-
-
-def problem(name: str, found: str, remedy: str) -> Row:
-    return Row(name, "problem", found, remedy)
-
-
-def short(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def configured(environ: Mapping[str, str] = os.environ) -> Iterator[Row]:
@@ -217,7 +191,7 @@ async def stored(store: str, tenant: str, *, mounts: Path = _MOUNTS) -> list[Row
         rows = await _server(address, tenant)
     elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
         path = Path(address.removeprefix(_SQLITE))
-        file = _unusable(path) or await _failure(store) or _usable(path)
+        file = _unusable(path) or _locked(path) or await _failure(store) or _usable(path)
         rows = [file, _room(path), _place(path, mounts)]
         if not path.is_file():  # noqa: ASYNC240 - nothing else runs meanwhile
             return rows
@@ -249,6 +223,25 @@ def _unusable(path: Path) -> Row | None:
     if closed:
         names = ", ".join(map(short, closed))
         return problem("store", f"{names} cannot be written", _permission_fix(closed))
+    return None
+
+
+def _locked(path: Path) -> Row | None:
+    """That another process keeps others from writing; None if it does not.
+
+    Opening the store would say so too, but waits as long for it as a conversation would.
+    """
+    if not path.is_file():
+        return None
+    with closing(sqlite3.connect(path, timeout=_LOCK_WAIT, isolation_level=None)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                return None  # opening it as a store tells more
+            who = f"Close the program that holds it; this lists them: fuser -v {quote(str(path))}"
+            return problem("store", f"{short(path)} is locked by another process", who)
+        db.execute("ROLLBACK")
     return None
 
 
@@ -445,18 +438,35 @@ def _completion(environ: Mapping[str, str]) -> Row:
 
 def doctor(
     *,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Check a coding agent instead: claude, codex, opencode, copilot, qwen or pi.",
+            show_default=False,
+        ),
+    ] = None,
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     """Check that everything works, and say what to do where it does not.
 
+    With --agent, a coding agent is started once behind a gateway on this machine. Its request is
+    answered there with an error, so no provider is asked and nothing is billed.
+
     The exit code is 1 when there is a problem; warnings are none. Of keys only the names are shown.
 
     Example: refold doctor
     """
     with exit_on_error():
-        rows = [*installed(), *asyncio.run(stored(store, tenant)), *configured(), *terminal()]
+        if agent is not None:
+            from refold.cli.agent_doctor import checked  # noqa: PLC0415 - needs an extra
+
+            rows = [*checked(agent, store, tenant)]
+        else:
+            rows = [*installed(), *asyncio.run(stored(store, tenant)), *configured(), *terminal()]
         if as_json:
             typer.echo(json.dumps([row._asdict() for row in rows], ensure_ascii=False, indent=2))
         else:

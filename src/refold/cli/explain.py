@@ -1,9 +1,11 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from refold.cli.options import (
     STORE,
@@ -17,9 +19,15 @@ from refold.cli.options import (
     profiles,
 )
 from refold.cli.outcome import exit_on_error
-from refold.cli.output import in_colors, print_colored
-from refold.log import DEFAULT_TENANT
+from refold.cli.output import Line, in_colors, print_colored, print_lines
+from refold.fold.compactor import Preview
+from refold.log import DEFAULT_TENANT, Log
+from refold.models import ModelSettings
+from refold.models.experience import Setup
+from refold.session.compaction import preview_of
 from refold.session.explain import explanation
+from refold.settings import load_settings
+from refold.terminal_text import Piece, counted
 from refold.view.explain import NARROWEST, Explanation, pieces
 from refold.view.profiles import PROFILES
 
@@ -48,9 +56,7 @@ def explain(  # noqa: PLR0913 - an option each
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(
-            "--window", metavar="TOKENS", min=1, help="The model's window, if you know better."
-        ),
+        typer.Option("--window", metavar="TOKENS", min=1, help="Override the model's window."),
     ] = None,
     target_tokens: Annotated[
         int | None,
@@ -58,15 +64,21 @@ def explain(  # noqa: PLR0913 - an option each
             "--target-tokens",
             metavar="TOKENS",
             min=1,
-            help="Rewrite the past above this many tokens.",
+            help="Rewrite older messages above this many tokens.",
         ),
     ] = None,
+    fold: Annotated[
+        bool, typer.Option("--fold", help="Also show what a fold now would do, and its price.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show every part, ungrouped.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     width: Annotated[
         int | None,
         typer.Option(
-            "--width", metavar="COLUMNS", min=NARROWEST, help="Columns; else the terminal's."
+            "--width",
+            metavar="COLUMNS",
+            min=NARROWEST,
+            help="Width in columns; default: the terminal's.",
         ),
     ] = None,
     store: StoreOption = STORE,
@@ -80,23 +92,62 @@ def explain(  # noqa: PLR0913 - an option each
     Example: refold explain support-42 --model anthropic:claude-sonnet-4-5
     """
 
-    async def run() -> Explanation:
+    async def run() -> tuple[Explanation, Preview | None]:
         async with log_to_read(store, tenant, gone="There is nothing left to explain.") as log:
-            return await explanation(
+            name = await chosen(log, session)
+            found = await explanation(
                 log,
-                await chosen(log, session),
+                name,
                 profile=profile,
                 model=model,
                 window=window,
                 target_tokens=target_tokens,
             )
+            return found, await _preview(log, name, found, window) if fold else None
 
     with exit_on_error():
-        found = asyncio.run(run())
+        found, folded = asyncio.run(run())
         columns = width or shutil.get_terminal_size().columns
         if as_json:
-            typer.echo(json.dumps(found.as_json(), ensure_ascii=False))
-        elif in_colors():
+            more = {"fold": _as_json(folded)} if folded else {}
+            typer.echo(json.dumps(found.as_json() | more, ensure_ascii=False))
+            return
+        if in_colors():
             print_colored(pieces(found, columns, every=every))
         else:
             typer.echo(found.as_text(columns, every=every), nl=False)
+        if folded:
+            print_lines([*_fold_lines(folded)])
+
+
+async def _preview(log: Log, name: str, found: Explanation, window: int | None) -> Preview:
+    settings, model = load_settings(found.profile), found.model or ""
+    models = {**settings.models}
+    if window:
+        models[model] = (models.get(model) or ModelSettings()).model_copy(update={"window": window})
+    return await preview_of(log, name, Setup.of(model, settings.profile, models=models))
+
+
+def _as_json(fold: Preview) -> dict[str, JsonValue]:
+    return {
+        "messages": fold.messages,
+        "kept": fold.kept,
+        "request_before": fold.request_before,
+        "request_after": fold.request_after,
+        "cost_before": fold.cost_before,
+        "cost_after": fold.cost_after,
+        "price": fold.price,
+        "saves": fold.saves,
+        "pays_after": fold.pays_after,
+    }
+
+
+def _fold_lines(fold: Preview) -> Iterator[Line]:
+    yield []
+    yield [Piece("A fold now", "strong")]
+    goes = f"{counted(fold.messages, 'message')} would become a summary"
+    yield [Piece(f"  {goes}, {fold.kept:,} would stay.")]
+    sizes = f"{fold.request_before:,} to about {fold.request_after:,} tokens"
+    yield [Piece(f"  The next request would go from {sizes}.")]
+    price = fold.price_text or "unknown, because no price is known for this model"
+    yield [Piece(f"  Price: {price}.")]

@@ -17,7 +17,7 @@ from refold.exports.moments import day_and_time
 from refold.log import DEFAULT_TENANT, Span, Store
 
 if TYPE_CHECKING:
-    from refold.service.keys import IssuedKey, Key, Keyring, Role
+    from refold.service.keys import IssuedKey, Key, Keyring, Quota, Role
     from refold.service.vault import Vault
 
 _Result = TypeVar("_Result")
@@ -25,26 +25,31 @@ _HOUR, _DAY = 60 * 60, 24 * 60 * 60 * 1_000  # seconds, milliseconds
 
 keys = typer.Typer(
     name="keys",
-    help="Say who may use the service, and keep the providers' keys that it uses.",
+    help="Manage who may use the service, and store providers' keys.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 upstream = typer.Typer(
     name="upstream",
-    help="Keep the keys of providers, encrypted under REFOLD_MASTER_KEY.",
+    help="Store providers' keys, encrypted with REFOLD_MASTER_KEY.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 keys.add_typer(upstream)
 NameArgument = Annotated[
-    str, typer.Argument(metavar="UPSTREAM", help="As serve.upstreams names it.")
+    str, typer.Argument(metavar="UPSTREAM", help="The upstream's name in serve.upstreams.")
 ]
 KeyOwnerOption = Annotated[
-    str, typer.Option("--tenant", metavar="NAME", help="Whose key it is; * is all tenants.")
+    str,
+    typer.Option(
+        "--tenant", metavar="NAME", help="The tenant that owns the key; * is all tenants."
+    ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose key it is.")]
+TenantOption = Annotated[
+    str, typer.Option("--tenant", metavar="NAME", help="The tenant that owns the key.")
+]
 TenantFilter = Annotated[
-    str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's.")
+    str | None, typer.Option("--tenant", metavar="NAME", help="Only this tenant's keys.")
 ]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The key's id.")]
 
@@ -133,7 +138,7 @@ def remove(
 
 @upstream.command("reseal")
 def reseal(*, store: StoreOption = STORE, as_json: JsonOption = False) -> None:
-    """Encrypt every key anew that is not under the newest master key.
+    """Encrypt every key again that is not under the newest master key.
 
     Example: refold keys upstream reseal
     """
@@ -156,11 +161,13 @@ def create(  # noqa: PLR0913 - an option each
         typer.Option(
             "--role",
             metavar="NAME",
-            help="What it is good for: use (the gateway), read, write, admin.",
+            help="What the key may do: use (the gateway), read, write, admin.",
             show_default="use, read, write",
         ),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="A name, for people.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="A name to recognize it by.")
+    ] = "",
     days: Annotated[
         float | None,
         typer.Option("--days", metavar="N", min=0.001, help="How long it is valid."),
@@ -267,9 +274,11 @@ def hand_over(
 
 
 @keys.command("quota")
-def quota(
+def quota(  # noqa: PLR0913 - its options
     *,
-    tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose quota it is.")],
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="The tenant that has the quota.")
+    ],
     tokens: Annotated[
         int | None,
         typer.Option("--tokens", metavar="N", min=0, help="Tokens per day; 0 is no limit."),
@@ -278,24 +287,48 @@ def quota(
         float | None,
         typer.Option("--cost", metavar="DOLLARS", min=0, help="Dollars per day; 0 is no limit."),
     ] = None,
+    default: Annotated[
+        bool, typer.Option("--default", help="Drop the tenant's own limits: settings decide.")
+    ] = False,
     store: StoreOption = STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how much a tenant may use in a day (UTC); what is left out is as the settings say.
+    """Show or set a tenant's daily quota (UTC).
+
+    Only the limits that you name are changed. Where a tenant has none of its own, settings decide.
 
     Example: refold keys quota --tenant acme --tokens 2000000 --cost 20
     """
+    changes = default or tokens is not None or cost is not None
 
-    async def set_quota(keyring: "Keyring", _: Store) -> None:
+    async def change_quota(keyring: "Keyring", _: Store) -> tuple["Quota", "Quota"]:
         from refold.service.keys import Quota  # noqa: PLC0415 - optional
 
-        await keyring.set_quota(tenant, Quota(tokens, cost))
+        before = keyring.quota(tenant)
+        old = Quota() if default else before
+        new = Quota(old.tokens if tokens is None else tokens, old.cost if cost is None else cost)
+        if changes:
+            await keyring.set_quota(tenant, new)
+        return before, new if changes else before
 
-    _with_keyring(store, set_quota, create=True)
+    before, after = _with_keyring(store, change_quota, create=changes)
     if as_json:
-        typer.echo(json.dumps({"tenant": tenant, "tokens": tokens, "cost": cost}))
+        typer.echo(json.dumps({"tenant": tenant, "tokens": after.tokens, "cost": after.cost}))
     else:
-        typer.echo(f"Tenant {tenant} has another quota.")
+        was = f" (before: {_of_quota(before)})" if changes else ""
+        typer.echo(f"Tenant {tenant}, a day: {_of_quota(after)}{was}.")
+
+
+def _of_quota(quota: "Quota") -> str:
+    tokens, cost = quota.tokens, quota.cost
+    of_tokens = "no limit of tokens" if tokens == 0 else f"{tokens or 0:,} tokens"
+    of_cost = "no limit of cost" if cost == 0 else f"${cost or 0:,.2f}"
+    return ", ".join(
+        [
+            "tokens as in the settings" if tokens is None else of_tokens,
+            "cost as in the settings" if cost is None else of_cost,
+        ]
+    )
 
 
 @keys.command("master-key")

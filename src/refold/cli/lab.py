@@ -147,7 +147,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
         typer.Option(
             min=_MIN_TOKENS,
             metavar="N",
-            help="Tokens that a request may have, whatever the model.",
+            help="Maximum tokens of a request, for every model.",
         ),
     ] = None,
     threshold: Annotated[
@@ -155,26 +155,26 @@ def lab(  # noqa: PLR0913 - the choices that there are
         typer.Option(
             min=_MIN_TOKENS,
             metavar="N",
-            help="Act at this many tokens: rules of others, balanced, cowagent.  [default: 100000]",
+            help="Tokens at which baselines, balanced and cowagent act.  [default: 100000]",
         ),
     ] = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only these profiles; may be given again.",
+            help="Only these profiles; repeatable.",
             callback=known_profile,
         ),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only rules of others with this in their name."),
+        typer.Option(metavar="NAME", help="Only baselines whose name contains this."),
     ] = None,
     prices: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL|IN,OUT,READ,WRITE",
-            help="Prices of this model, or dollars for a million tokens.",
+            help="Prices of this model, or dollars per million tokens.",
         ),
     ] = None,
     fixed: Annotated[
@@ -187,13 +187,11 @@ def lab(  # noqa: PLR0913 - the choices that there are
     ] = "0",
     lifetime: Annotated[
         Lifetime,
-        typer.Option(help="How long the provider's cache keeps what it read, after each request."),
+        typer.Option(help="How long the provider's cache lasts after each request."),
     ] = "none",
     bound: Annotated[
         bool,
-        typer.Option(
-            "--bound", help="Show how far each row is from the best fold times, known afterwards."
-        ),
+        typer.Option("--bound", help="Show how far each row is from the best fold times."),
     ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
@@ -202,8 +200,9 @@ def lab(  # noqa: PLR0913 - the choices that there are
 ) -> None:
     """Show what your recorded sessions would have cost, and lost, under each policy.
 
-    Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI and pi, OpenAI chats, and what
-    `refold export` wrote; finds the format by itself. Nothing is sent anywhere, no model is asked.
+    Reads sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, opencode, pi and Qwen Code,
+    OpenAI chats, and what `refold export` wrote; finds the format by itself. Nothing is sent
+    anywhere, no model is asked.
 
     Example: refold lab ~/.claude/projects
     """
@@ -212,12 +211,12 @@ def lab(  # noqa: PLR0913 - the choices that there are
         with wrong_usage():
             rules = _rules(policy, timed=bound)
             options = CaseOptions(
-                window, threshold, _prices(prices), _fixed(fixed), LIFETIMES[lifetime]
+                window, threshold, prices_given(prices), fixed_given(fixed), LIFETIMES[lifetime]
             )
-        session_files, cases, unread = _read(files, options, everything=everything)
+        session_files, cases, unread = read_cases(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []
-        with _progress() as progress:
+        with progress_bar() as progress:
             task = progress.add_task("Replaying", total=sum(len(job.policies) for job in jobs))
             for job, measured in each_measured(jobs):
                 outcomes += measured
@@ -231,14 +230,14 @@ def lab(  # noqa: PLR0913 - the choices that there are
         show(made, console)
 
 
-def _read(
+def read_cases(
     paths: Sequence[str], options: CaseOptions, *, everything: bool
 ) -> tuple[list[SessionFile], list[Case], int]:
     """The files, the sessions to replay, and how many more sessions there are."""
     files: list[SessionFile] = []
     cases: list[Case] = []
     messages = unread = 0
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task("Reading", total=None)
         for file in recordings(map(Path, paths)):
             progress.advance(task)
@@ -273,7 +272,7 @@ def _rules(filters: Sequence[str] | None, *, timed: bool = False) -> list[str]:
     return chosen
 
 
-def _fixed(text: str) -> int | None:
+def fixed_given(text: str) -> int | None:
     if text == "recorded":
         return None
     if not text.isdecimal() or int(text) > _MAX_FIXED:
@@ -282,7 +281,7 @@ def _fixed(text: str) -> int | None:
     return int(text)
 
 
-def _prices(text: str | None) -> Prices | None:
+def prices_given(text: str | None) -> Prices | None:
     if text is None:
         return None
     fix = "Give a model (anthropic:claude-sonnet-4-5), or four dollar amounts: 3,15,0.30,3.75."
@@ -300,7 +299,7 @@ def _prices(text: str | None) -> Prices | None:
     return Prices(*amounts)
 
 
-def _progress() -> Progress:
+def progress_bar() -> Progress:
     """A bar on standard error while it lasts, if that is a terminal."""
     console = Console(stderr=True)
     return Progress(

@@ -48,7 +48,7 @@ def models(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Only models with this in their name; provider:model is one.",
+            help="Only models whose name contains this.",
             autocompletion=known_names,
         ),
     ] = None,
@@ -94,7 +94,7 @@ def _matching(name: str, overrides: Overrides) -> list[str]:
     found = exact or [model for model in models if lower in model.lower()]
     if not found:
         raise InvalidInput(
-            f"No model that is known here has {name!r} in its name.",
+            f"No known model has {name!r} in its name.",
             f'Describe it in refold.toml: [models."{name}"] with a line window = 128000.',
         )
     return found

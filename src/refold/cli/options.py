@@ -40,12 +40,12 @@ StoreOption = Annotated[
         "--store",
         metavar="ADDRESS",
         envvar="REFOLD_STORE",
-        help="Where the sessions are kept: sqlite:///FILE, or postgresql://USER@HOST/NAME.",
+        help="Where sessions are stored: sqlite:///FILE, or postgresql://USER@HOST/NAME.",
         show_default=f"your {HERE} in this folder, else your own",
     ),
 ]
 TenantOption = Annotated[
-    str, typer.Option("--tenant", metavar="NAME", help="Whose sessions they are.")
+    str, typer.Option("--tenant", metavar="NAME", help="The tenant that owns the sessions.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -186,6 +186,12 @@ def setting_values(ctx: typer.Context, incomplete: str) -> list[str]:
     return _matches((value for value in values if isinstance(value, str)), incomplete)
 
 
+def programs(incomplete: str) -> list[str]:
+    from refold.transcripts.programs import PROGRAMS  # noqa: PLC0415 - slow
+
+    return _matches((*PROGRAMS, "all"), incomplete)
+
+
 def forms(incomplete: str) -> list[str]:
     return _matches(_FORMS, incomplete)
 
@@ -207,7 +213,7 @@ SessionChoice = Annotated[
     str | None,
     typer.Argument(
         metavar="[SESSION]",
-        help="The session's name; else the one used last.",
+        help="The session's name; default: the one used last.",
         show_default=False,
         autocompletion=session_names,
     ),

@@ -4,7 +4,8 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
@@ -111,3 +112,36 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
 
 def terminal_width() -> int:
     return shutil.get_terminal_size().columns
+
+
+# What `refold doctor` finds.
+
+Verdict = Literal["ok", "warning", "problem"]
+"""A warning costs something; with a problem, something does not work."""
+
+
+class Row(NamedTuple):
+    """A finding, and what to do about it."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+    """A command or a sentence; empty when all is well."""
+
+
+def ok(name: str, found: str) -> Row:
+    return Row(name, "ok", found)
+
+
+def warning(name: str, found: str, remedy: str) -> Row:
+    return Row(name, "warning", found, remedy)
+
+
+def problem(name: str, found: str, remedy: str) -> Row:
+    return Row(name, "problem", found, remedy)
+
+
+def short(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _MAX_PORT: Final = 65_535
 MetricsOption = Annotated[
     str | None,
-    typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus there."),
+    typer.Option(
+        "--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at this address."
+    ),
 ]
 
 
@@ -43,7 +45,7 @@ def metrics_at(where: str | None) -> Generator[str | None]:
     host, colon, digits = where.rpartition(":")
     with wrong_usage():
         if not (colon and host and digits.isdecimal() and int(digits) <= _MAX_PORT):
-            raise InvalidInput(f"{where!r} is no HOST:PORT.", "Use one like 127.0.0.1:9464.")
+            raise InvalidInput(f"{where!r} is not HOST:PORT.", "Use one like 127.0.0.1:9464.")
     host, port = host.strip("[]"), int(digits)
     provider = export_to_prometheus()
     from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - optional
@@ -69,7 +71,9 @@ def serve(  # noqa: PLR0913 - an option each
     store: StoreOption = STORE,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Listen there.", show_default="serve.host"),
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Listen on this address.", show_default="serve.host"
+        ),
     ] = None,
     port: Annotated[
         int | None,
@@ -87,7 +91,7 @@ def serve(  # noqa: PLR0913 - an option each
         typer.Option(
             "--upstream",
             metavar="URL",
-            help="Ask all models at this server, in whichever format: http://127.0.0.1:8080/v1.",
+            help="Send all requests to this server, in any format: http://127.0.0.1:8080/v1.",
             show_default="serve.upstreams",
         ),
     ] = None,
@@ -104,7 +108,7 @@ def serve(  # noqa: PLR0913 - an option each
     ] = None,
     worker: Annotated[
         bool,
-        typer.Option("--worker/--no-worker", help="Make folds here too, for a store on a server."),
+        typer.Option("--worker/--no-worker", help="Also make folds here, for a store on a server."),
     ] = True,
     metrics: MetricsOption = None,
     fail_open: Annotated[
@@ -174,7 +178,11 @@ def _upstream(address: str, key: str | None) -> "UpstreamSettings":
 async def _serve(  # noqa: PLR0913 - made in one place
     settings: "Settings", address: str, host: str, port: int, *, worker: bool, as_json: bool
 ) -> None:
-    from refold.service import app as service  # noqa: PLC0415 - optional
+    from refold.console.access import HOME, Access  # noqa: PLC0415 - optional
+    from refold.console.app import add_console, open_address  # noqa: PLC0415 - optional
+    from refold.service import server as service  # noqa: PLC0415 - optional
+    from refold.service.app import app as application  # noqa: PLC0415 - optional
+    from refold.service.keys import TENANT as SERVICE  # noqa: PLC0415 - optional
 
     service.log_to_standard_error(json_access_log=settings.serve.access_log == "json")
     service.raise_file_limit()
@@ -183,14 +191,24 @@ async def _serve(  # noqa: PLR0913 - made in one place
         keys = await service.check_keys(store_at(address, create=True), sock)
         local = service.is_local(sock)
         store = store_at(address, create=True, connect=settings.serve.times.store)
-        app = service.app(settings, store=store, address=address, local=local, worker=worker)
+        app = application(settings, store=store, address=address, local=local, worker=worker)
         where = service.address_of(sock)
+        access = Access(
+            app.state.service,
+            sessions=store.log(SERVICE),
+            token_used=lambda: _offer_another(console()),
+        )
+        add_console(app, access)
+
+        def console() -> str:
+            return f"{where}{HOME}" if access.by_key else open_address(where, access.new_token())
 
         def on_start() -> None:
             if as_json:
-                typer.echo(json.dumps({"address": where, "keys": keys}))
+                about = {"address": where, "keys": keys, "console": console()}
+                typer.echo(json.dumps(about))
             else:
-                typer.echo(_greeting(where, keys=keys), err=True)
+                typer.echo(_greeting(where, console(), keys=keys), err=True)
                 if days := settings.profile.retention.days:
                     typer.echo(
                         f"Sessions of the profile {settings.profile.name} that nobody uses for "
@@ -204,7 +222,11 @@ async def _serve(  # noqa: PLR0913 - made in one place
         sock.close()
 
 
-def _greeting(where: str, *, keys: bool) -> str:
+def _offer_another(console: str) -> None:
+    typer.echo(f"The console was opened. For another browser: {console}", err=True)
+
+
+def _greeting(where: str, console: str, *, keys: bool) -> str:
     needed = (
         "Every request needs a key (refold keys list)."
         if keys
@@ -214,6 +236,7 @@ def _greeting(where: str, *, keys: bool) -> str:
         f"Refold answers at {where}. {needed}\n"
         f"  export OPENAI_BASE_URL={where}/v1\n"
         f"  export ANTHROPIC_BASE_URL={where}\n"
+        f"Console: {console}\n"
         f"API: {where}/api/v1/openapi.json. Stop with Ctrl+C."
     )
 
@@ -227,7 +250,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--at-once",
             metavar="N",
             min=1,
-            help="How many folds each model makes at once while nobody waits, over all workers.",
+            help="Background folds per model at once, over all workers.",
         ),
     ] = 8,
     waiting: Annotated[
@@ -236,14 +259,12 @@ def worker(  # noqa: PLR0913 - an option each
             "--waiting",
             metavar="N",
             min=1,
-            help="How many more that somebody waits for.",
+            help="Additional folds that a request waits for.",
         ),
     ] = 8,
     per_tenant: Annotated[
         int,
-        typer.Option(
-            "--per-tenant", metavar="N", min=1, help="How many of either may be one tenant's."
-        ),
+        typer.Option("--per-tenant", metavar="N", min=1, help="Maximum of either kind per tenant."),
     ] = 4,
     per_minute: Annotated[
         int | None,
@@ -251,7 +272,7 @@ def worker(  # noqa: PLR0913 - an option each
             "--per-minute",
             metavar="N",
             min=2,
-            help="How many folds each model begins in a minute, over all workers.",
+            help="Folds that each model starts per minute, over all workers.",
             show_default="no limit",
         ),
     ] = None,
@@ -265,7 +286,7 @@ def worker(  # noqa: PLR0913 - an option each
         ),
     ] = 30.0,
     pool: Annotated[
-        str, typer.Option("--pool", metavar="NAME", help="Which engines' folds it makes.")
+        str, typer.Option("--pool", metavar="NAME", help="Make the folds of these engines.")
     ] = "default",
     metrics: MetricsOption = None,
     profile: ProfileChoice = None,

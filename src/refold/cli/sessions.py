@@ -3,11 +3,12 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Annotated, Final, NamedTuple
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, Protocol
 
 import typer
 
@@ -30,7 +31,17 @@ from refold.errors import RefoldError, SessionForgotten, SessionNotFound
 from refold.exports.as_json import session_json
 from refold.exports.moments import MessageMoment, Moment, day_and_time, moments
 from refold.fold.checkpoints import checkpoints
-from refold.log import CODEC, DEFAULT_TENANT, Log, Message, Requested, SessionInfo, Span
+from refold.log import (
+    CODEC,
+    DEFAULT_TENANT,
+    Log,
+    Message,
+    Origin,
+    Requested,
+    SessionInfo,
+    SessionPage,
+    Span,
+)
 from refold.log.entry import check_name
 from refold.log.text import placed_words
 from refold.memory.board import conversations
@@ -40,6 +51,8 @@ from refold.session.explain import explanation
 from refold.terminal_text import Piece, columns, counted, first_words, padded, wrapped
 
 _MAX_NAME, _MAX_TITLE, _MIN_TITLE = 28, 44, 12  # columns
+_MAX_INDENT = 12
+_PAGE = 200
 _FIRST_ENTRIES = 6  # that are searched for the opening
 _PREVIEW = 200
 _EXCERPT_LINES = 3
@@ -58,6 +71,25 @@ class Listed:
     profile: str | None = None
     opening: str = ""
     """The first prompt, where the session has no title."""
+    depth: int = 0
+    """How many sessions it lies beneath, in a tree."""
+
+    @property
+    def relation(self) -> str:
+        """What it is to the session above it in a tree; empty if nothing is."""
+        if self.info.forked_from:
+            return "fork"
+        origin = self.info.origin
+        if origin is None or origin.parent is None:
+            return ""
+        # Other programs' sessions that were imported do not say which of the two they are.
+        return "child" if origin.id else "sub-agent"
+
+
+class _List(Protocol):
+    """Lists sessions, a page at a time."""
+
+    async def __call__(self, *, limit: int, page: str | None = None) -> SessionPage: ...
 
 
 class _Column(NamedTuple):
@@ -71,14 +103,29 @@ def sessions(  # noqa: PLR0913 - an option each
     search: Annotated[
         str | None,
         typer.Option(
-            "--search", "-s", metavar="TEXT", help="Only those with these words, or so named."
+            "--search",
+            "-s",
+            metavar="TEXT",
+            help="Only sessions with these words, in text or name.",
+        ),
+    ] = None,
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            metavar="DIR",
+            help="Only sessions that worked in or below this folder, in any program.",
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 20,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="Forks and sub-agents beneath the session that began them."),
+    ] = False,
     internal: Annotated[
-        bool, typer.Option("--all", "-a", help="Also sessions of Refold's own, such as boards.")
+        bool, typer.Option("--all", "-a", help="Also Refold's internal sessions, such as boards.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -92,31 +139,122 @@ def sessions(  # noqa: PLR0913 - an option each
     with instructions, tools and the newest answer. Folds are those that `/unfold` can open. Model
     and profile are those of the last request.
 
+    With --cwd, the program and the branch are shown, too: of sessions from `refold chat` and
+    `refold wrap`, and of those that `refold import --from` brought.
+
     Example: refold sessions --search parcel
+
+    With --tree, a session that lies beneath another is a fork of it, or a sub-agent's that a call
+    there began.
+
+    Example: refold sessions --cwd . --tree
     """
+    folder = cwd and cwd.resolve()
 
     async def list_() -> tuple[list[Listed], bool]:
         try:
             async with log_to_read(store, tenant, gone="It is gone for good.") as log:
                 listed = log.sessions if internal else partial(conversations, log)
-                page = await listed(search=search, limit=limit)
-                found = [await _listed(log, info) for info in page.sessions]
+                listed = partial(listed, search=search)
+                page = await (_within(folder, listed, limit) if folder else listed(limit=limit))
+                infos = page.sessions
+                if tree:
+                    infos = await _with_ancestors(log, infos)
+                found = [await _listed(log, info) for info in infos]
         except SessionNotFound:  # your own store is not there yet
             return [], False
-        return [session for session in found if session is not None], page.next is not None
+        existing = [session for session in found if session is not None]
+        return _as_tree(existing) if tree else existing, page.next is not None
 
     with exit_on_error():
         found, more = asyncio.run(list_())
         if as_json:
-            _print_json([_session_json(session) for session in found])
+            _print_json([_session_json(session, tree=tree) for session in found])
         elif not found:
-            typer.echo(f"No session has {search!r} in it." if search else "No sessions yet.")
-            if not search and tenant == DEFAULT_TENANT:
+            typer.echo(_nothing(search, cwd))
+            if not search and cwd is None and tenant == DEFAULT_TENANT:
                 typer.echo(BEGIN, err=True)
         else:
-            print_lines(table(found, terminal_width(), int(time.time() * 1000)))
+            now = int(time.time() * 1000)
+            lines = table(found, terminal_width(), now, origins=cwd is not None, relations=tree)
+            print_lines(lines)
             if more:
                 typer.echo(f"\nThere are more: refold sessions --limit {2 * limit}", err=True)
+
+
+def _nothing(search: str | None, cwd: Path | None) -> str:
+    what = f" has {search!r} in it" if search else ""
+    if cwd is None:
+        return f"No session{what}." if what else "No sessions yet."
+    where = f"No session that worked in {str(cwd.resolve())!r}"
+    return f"{where}{what}." if what else f"{where} is known."
+
+
+async def _within(folder: Path, listed: _List, limit: int) -> SessionPage:
+    """The newest sessions that worked in the folder or below it."""
+    found: list[SessionInfo] = []
+    page: str | None = None
+    while True:
+        each = await listed(limit=_PAGE, page=page)
+        for info in each.sessions:
+            worked = info.origin.folder if info.origin else None
+            if worked and Path(worked).is_absolute() and _is_in(Path(worked), folder):
+                found.append(info)
+        page = each.next
+        if page is None or len(found) > limit:
+            return SessionPage(
+                tuple(found[:limit]), page or (str(limit) if found[limit:] else None)
+            )
+
+
+async def _with_ancestors(log: Log, infos: Sequence[SessionInfo]) -> Sequence[SessionInfo]:
+    """The sessions, and those that they were begun from."""
+    found = {info.session: info for info in infos}
+    waiting = [*infos]
+    while waiting:
+        parent = _parent(waiting.pop(), found)
+        if parent is not None and parent not in found:
+            with suppress(SessionNotFound, SessionForgotten):
+                found[parent] = await log.info(parent)
+                waiting.append(found[parent])
+    return [*found.values()]
+
+
+def _parent(info: SessionInfo, known: Mapping[str, SessionInfo]) -> str | None:
+    """The session that this one was begun from; imported ones name it as their program does."""
+    origin = info.origin
+    if info.forked_from or origin is None or origin.parent is None:
+        return info.forked_from
+    names = (
+        other.session
+        for other in known.values()
+        if other.origin
+        and (other.origin.program, other.origin.id) == (origin.program, origin.parent)
+    )
+    return next(names, None) if origin.id else origin.parent
+
+
+def _as_tree(sessions: Sequence[Listed]) -> list[Listed]:
+    """Each session before those beneath it; the tree that was used last comes first."""
+    known = {session.info.session: session.info for session in sessions}
+    children: dict[str | None, list[Listed]] = {}
+    for session in sessions:
+        parent = _parent(session.info, known)
+        children.setdefault(parent if parent in known else None, []).append(session)
+
+    def beneath(name: str | None, depth: int) -> Iterator[list[Listed]]:
+        for session in children.pop(name, ()):
+            below = beneath(session.info.session, depth + 1)
+            yield [replace(session, depth=depth), *(each for branch in below for each in branch)]
+
+    trees = [*beneath(None, 0)]
+    trees.sort(key=lambda tree: -max(session.info.updated_at for session in tree))
+    return [session for tree in trees for session in tree]
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    """Whether a folder, which may be gone by now or a link, is the other or lies below it."""
+    return path.is_relative_to(folder) or path.resolve().is_relative_to(folder)
 
 
 def _print_json(value: object) -> None:
@@ -170,17 +308,30 @@ _COLUMNS: Final = (
     _Column("model", 28),
     _Column("profile", 8),
 )
-_DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens")
+_ORIGINS: Final = (_Column("program", 8), _Column("branch", 24))
+_RELATION: Final = _Column("relation", 9)
+_DROPPED_FIRST: Final = ("profile", "model", "folds", "tokens", "branch")
 
 
-def table(found: Sequence[Listed], width: int, now: int) -> list[list[Piece]]:
+def table(
+    found: Sequence[Listed],
+    width: int,
+    now: int,
+    *,
+    origins: bool = False,
+    relations: bool = False,
+) -> list[list[Piece]]:
     """The sessions as lines with columns, as many as there is room for."""
     rows = [_cells(session, now) for session in found]
     widest = {name: max(columns(row[name]) for row in rows) for name in rows[0]}
-    name = _Column("session", max(7, min(_MAX_NAME, widest["session"])))
+    name = _Column("session", max(7, min(_MAX_NAME + _MAX_INDENT, widest["session"])))
     shown = [
         column._replace(width=max(len(column.head), min(column.width, widest[column.head])))
-        for column in _COLUMNS
+        for column in (
+            *((_RELATION,) if relations else ()),
+            *(_ORIGINS if origins else ()),
+            *_COLUMNS,
+        )
     ]
     for dropped in _DROPPED_FIRST:
         if _room(width, [name, *shown]) >= min(widest["title"], _MIN_TITLE):
@@ -209,8 +360,13 @@ def _line(shown: Sequence[_Column], row: dict[str, str]) -> str:
 
 def _cells(session: Listed, now: int) -> dict[str, str]:
     info, model = session.info, session.model or NOTHING
+    origin = info.origin or Origin(NOTHING)
+    indent = "  " * (session.depth - 1) + "└ " if session.depth else ""
     return {
-        "session": first_words(info.session, _MAX_NAME),
+        "relation": session.relation,
+        "program": first_words(origin.program or NOTHING, 8),
+        "branch": first_words(origin.branch or NOTHING, 24),
+        "session": indent + first_words(info.session, _MAX_NAME),
         "title": first_words(info.title or session.opening, _MAX_TITLE),
         "last used": ago(info.updated_at, now),
         "messages": f"{info.messages:,}",
@@ -221,12 +377,13 @@ def _cells(session: Listed, now: int) -> dict[str, str]:
     }
 
 
-def _session_json(session: Listed) -> dict[str, object]:
+def _session_json(session: Listed, *, tree: bool) -> dict[str, object]:
     fields = session_json(session.info)
     profile = fields.pop("profile")
     last = {"model": session.model, "profile": session.profile or profile}
     counts = {"tokens": session.tokens, "folds": session.folds}
-    return fields | {"opened_with": profile, **counts, "last_request": last}
+    above = {"depth": session.depth, "relation": session.relation or None} if tree else {}
+    return fields | {"opened_with": profile, **counts, "last_request": last, **above}
 
 
 def search_(  # noqa: PLR0913 - an option each
@@ -244,7 +401,7 @@ def search_(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="How many at most.")
+        int, typer.Option("--limit", "-n", metavar="NUMBER", min=1, help="Maximum number to show.")
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
     store: StoreOption = STORE,
@@ -314,7 +471,7 @@ def show(  # noqa: PLR0913 - an option each
     ] = None,
     every: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also the messages under folds, and what was rewound."),
+        typer.Option("--all", "-a", help="Also messages under folds, and rewound ones."),
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = STORE,
@@ -359,11 +516,18 @@ def _transcript(
     lines: list[Line] = [
         [Piece(first_words(info.title or info.session, width), "strong")],
         [Piece(first_words(" · ".join(facts), width), "faint")],
-        [],
     ]
+    if info.origin is not None:
+        lines.append([Piece(first_words(_origin(info.origin), width), "faint")])
+    lines.append([])
     if not complete:
         messages = counted(sum(isinstance(one, MessageMoment) for one in found), "message")
         notice = f"… earlier ones are left out; there are {messages} in all"
         lines += [[Piece(notice, "faint")], []]
     lines += lines_of(shown, found, width, lambda at: ago(at, now))
     return lines
+
+
+def _origin(origin: Origin) -> str:
+    branch = origin.branch and f"branch {origin.branch}"
+    return " · ".join(filter(None, (f"from {origin.program}", origin.folder, branch)))

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 store = typer.Typer(
     name="store",
-    help="Make a store on a PostgreSQL server ready, and look after stores.",
+    help="Prepare a store on a PostgreSQL server, and maintain stores.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -81,25 +81,23 @@ def migrate_(
             metavar="N",
             min=1,
             max=1024,
-            help="How many parts the large tables of a new store have.",
+            help="Partitions of the large tables of a new store.",
         ),
     ] = _PARTITIONS,
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", metavar="NAME", help="Give this role what a store needs."),
+        typer.Option("--role", metavar="NAME", help="Grant this role what a store needs."),
     ] = None,
     bind: Annotated[
         str | None,
-        typer.Option(
-            "--bind", metavar="TENANT", help="Bind the roles to one tenant, whatever they say."
-        ),
+        typer.Option("--bind", metavar="TENANT", help="Bind the roles to one tenant permanently."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make the tables of a store, or bring them to the newest schema.
 
     Run it as the owner of the database, before the programs of a new version are started. Those
-    that run may go on meanwhile. Running it again changes nothing.
+    that run may continue meanwhile. Running it again changes nothing.
 
     Example: refold store migrate --store postgresql://owner@db/refold --role app
     """
@@ -163,9 +161,7 @@ def scrub_(
     address: StoreOption = STORE,
     tables_only: Annotated[
         bool,
-        typer.Option(
-            "--tables-only", help="Leave the write-ahead log alone; the next scrub takes it up."
-        ),
+        typer.Option("--tables-only", help="Skip the write-ahead log; the next scrub covers it."),
     ] = False,
     wait: Annotated[
         float,
@@ -224,7 +220,7 @@ def forgotten_(
         ),
     ] = STANDARD,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace the file if it is there.")
+        bool, typer.Option("--force", "-f", help="Overwrite an existing file.")
     ] = False,
 ) -> None:
     """List what was forgotten, to forget it again in a restored backup.
@@ -402,7 +398,7 @@ def _parse_span(text: str | None) -> Span | None:
         return None
     match = _SPAN.fullmatch(text.strip())
     if not match or int(match[2] or match[1]) < int(match[1]):
-        raise InvalidInput(f"{text!r} is no span.", "Write it like 12 or 12-14.")
+        raise InvalidInput(f"{text!r} is not a span.", "Write it like 12 or 12-14.")
     return Span(int(match[1]), int(match[2] or match[1]))
 
 
@@ -429,7 +425,7 @@ def can_ask() -> bool:
 def _confirm(preview: str) -> bool:
     if not can_ask():
         raise InvalidInput(
-            "There is no terminal to ask on, and this cannot be undone.",
+            "There is no terminal to ask for confirmation, and this cannot be undone.",
             "Add --yes if you are sure.",
         )
     typer.echo(f"This would be erased for good:\n  {preview}", err=True)

@@ -15,7 +15,7 @@ from typing import Annotated, BinaryIO, NoReturn, Protocol
 
 import typer
 
-from refold.cli.chat.clean import Cleaner, escaped_in_json
+from refold.cli.chat.clean import Cleaner, cleaned, escaped_in_json
 from refold.cli.options import (
     STORE,
     JsonOption,
@@ -24,10 +24,11 @@ from refold.cli.options import (
     TenantOption,
     forms,
     log_to_read,
+    programs,
     store_at,
     where_to_look,
 )
-from refold.cli.outcome import exit_on_error, wrong_usage
+from refold.cli.outcome import FAILED, exit_on_error, wrong_usage
 from refold.errors import (
     InvalidInput,
     SessionExists,
@@ -179,7 +180,7 @@ def export(  # noqa: PLR0913 - an option each
         ),
     ] = STANDARD,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Replace the file if it is there.")
+        bool, typer.Option("--force", "-f", help="Overwrite an existing file.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="With a file: print what was written as JSON.")
@@ -249,12 +250,29 @@ class Imported:
     """How many of the entries are new."""
 
 
-def import_(
+def import_(  # noqa: PLR0913 - an option each
     source: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="The file; - is standard input.", show_default=False),
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="The file; - is standard input. With --from: a file or folder, if not the "
+            "program's own.",
+            show_default=False,
+        ),
+    ] = None,
     *,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="Read the sessions of this program instead, such as claude or codex; or of all.",
+            autocompletion=programs,
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="With --from: import without asking.")
+    ] = False,
     name: Annotated[
         str | None,
         typer.Option("--as", metavar="NAME", help="Give the session this name instead of its own."),
@@ -263,19 +281,62 @@ def import_(
     store: StoreOption = STORE,
     tenant: TenantOption = DEFAULT_TENANT,
 ) -> None:
-    """Read a session that `refold export` wrote.
+    """Read a session that `refold export` wrote, or the sessions of other programs.
 
     The whole file is checked before anything is written. The store is made if it is missing.
     Importing a file again changes nothing, and completes an import that was interrupted.
 
+    With --from, the sessions of a coding agent are read from where it keeps them; its files stay as
+    they are. The next import adds only what is new.
+
     Example: refold import parcel.jsonl --as "support-42 (copy)"
+
+    Example: refold import --from claude
     """
     with exit_on_error():
+        with wrong_usage():
+            _check_import(source, name, program, yes=yes)
+        if program is not None:
+            _import_from(program, source, store, tenant, yes=yes, as_json=as_json)
+            return
+        assert source is not None  # noqa: S101 - checked above
         with reading(source) as file:
             with _interruptible_reads():
                 contents = asyncio.run(check_lines(lines_of(file), name=name))
             imported = asyncio.run(_import(file, contents, name, store, tenant))
         typer.echo(json.dumps(asdict(imported)) if as_json else _sentence(imported))
+
+
+def _check_import(source: str | None, name: str | None, program: str | None, *, yes: bool) -> None:
+    if program is None and source is None:
+        fix = "Name the file, or a program: refold import --from claude"
+        raise InvalidInput("There is nothing to import.", fix)
+    if program is None and yes:
+        raise InvalidInput("--yes is for --from.", "Leave it out.")
+    if program is not None and name is not None:
+        raise InvalidInput("--as is for a single session.", "Leave it out with --from.")
+
+
+def _import_from(  # noqa: PLR0913 - an option each
+    program: str, path: str | None, store: str, tenant: str, *, yes: bool, as_json: bool
+) -> None:
+    from refold.cli import import_sessions as other  # noqa: PLC0415 - slow
+
+    found = other.sources(program, path)
+    if not other.confirmed(found, store, yes=yes):
+        typer.echo("Nothing was imported.", err=True)
+        raise typer.Exit(FAILED)
+    reports = asyncio.run(other.import_all(found, store, tenant))
+    if path is not None and not any(report.sessions or report.active for report in reports):
+        raise other.nothing_in(path, reports[0])
+    if as_json:
+        typer.echo(json.dumps(other.report_json(reports), ensure_ascii=False))
+        return
+    for report in reports:
+        for sentence in other.sentences(report):
+            typer.echo(sentence)
+        for problem in other.problems(report):
+            typer.echo(cleaned(problem), err=True)
 
 
 @contextmanager

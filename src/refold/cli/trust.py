@@ -45,9 +45,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 def grant(
     context: typer.Context,
     *,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Trust them without a question.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Trust them without asking.")] = False,
 ) -> None:
     """Show what the project files here set, and trust them if you say so.
 
@@ -74,7 +72,8 @@ def grant(
             return
         if not yes and not sys.stdin.isatty():
             raise InvalidInput(
-                "There is no terminal to ask on.", "Read what is listed, then add --yes."
+                "There is no terminal to ask for confirmation.",
+                "Read what is listed, then add --yes.",
             )
         if not yes and not typer.confirm("Trust this?", default=False):
             typer.echo("Nothing was trusted.")

@@ -41,7 +41,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a fold ended."""
+    """How a fold ended: its summary is in the log, or why it is not."""
 
     fold: UUID
     seq: int

@@ -235,10 +235,11 @@ class LoggedSteps:
 
     def _draft(self, name: str, result: JsonValue) -> Draft:
         try:
-            draft = self._author.draft(FoldStepped(self._job.fold, name, result))
+            spent = result.get("spent") if isinstance(result, dict) else None
+            draft = self._author.draft(FoldStepped(self._job.fold, name, result, spent))
         except PydanticSerializationError as error:
             raise InvalidInput(
-                f"What step {name!r} gave is no JSON.", "Return JSON values and sound text."
+                f"What step {name!r} gave is not JSON.", "Return JSON values and sound text."
             ) from error
         start = self._inputs.start
         start_span = () if start is None else (Span(start, start),)
@@ -254,7 +255,9 @@ class LoggedSteps:
         forgotten = await retry_shielded(
             lambda: forgotten_since(self._log, self._job, self._inputs, seen.revision)
         )
-        return FoldCancelled(f"In vain: {FORGOTTEN_MEANWHILE}.") if forgotten else None
+        return (
+            FoldCancelled(f"The fold was given up: {FORGOTTEN_MEANWHILE}.") if forgotten else None
+        )
 
 
 async def erase_steps(log: Log, session: str, fold: Running) -> None:

@@ -245,7 +245,7 @@ class SessionNotFound(LogError):
 
 
 class SessionExists(LogError):
-    """A session of that name is there already."""
+    """A session with that name exists already."""
 
     code = "session-exists"
     usual_fix = "Choose another session name."

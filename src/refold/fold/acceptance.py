@@ -10,7 +10,7 @@ from typing import Final
 from refold.errors import FoldNotMade
 from refold.fold.facts import CHANGED, EARLIER, OPEN, RESULTS
 from refold.fold.ground import Grounded, ground
-from refold.fold.identifiers import identifiers
+from refold.fold.identifiers import names
 from refold.fold.material import Material
 from refold.fold.replace import render_summary
 from refold.fold.secrets import redact
@@ -65,17 +65,17 @@ def accept_draft(  # noqa: PLR0913 - all that it depends on
     shown, own_shown = (render_summary(one, values, counter) for one in (summary, own))
     objection = _objection(shown, own_shown, material, counter, values)
     if objection is not None:
-        raise FoldNotMade(f"The summary was not believed: {objection}.")
+        raise FoldNotMade(f"The summary was rejected: {objection}.")
     report = summary.report or Report()
     claims = (claim.text for section in summary.sections for claim in section.claims)
-    said = {*identifiers("\n".join((summary.words, *claims)))}
+    said = {*names("\n".join((summary.words, *claims)))}
     return replace(
         summary,
         report=replace(
             report,
             findings=report.findings[:_MAX_FINDINGS],
             coverage=_coverage(shown, own_shown),
-            added=len({*identifiers(shown.text)} - said),
+            added=len({*names(shown.text)} - said),
         ),
     )
 
@@ -162,9 +162,9 @@ def _coverage(summary: Summary, own: Summary) -> float:
     return round(_weight_in(own.ledger, summary.text) / best, 3) if best else 1.0
 
 
-def _weight_in(names: Iterable[Name], text: str) -> float:
-    present = {*identifiers(text)}
-    weightiest = sorted(names, key=lambda name: -name.weight)[:_MAX_NAMES]
+def _weight_in(ledger: Iterable[Name], text: str) -> float:
+    present = {*names(text)}
+    weightiest = sorted(ledger, key=lambda name: -name.weight)[:_MAX_NAMES]
     return sum(name.weight for name in weightiest if name.name in present)
 
 

@@ -42,8 +42,6 @@ _MAX_SKILLS = 20
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One fold, for people."""
-
     number: int
     """Its position among the session's current checkpoints, from 1."""
     title: str

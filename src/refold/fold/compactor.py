@@ -2,15 +2,16 @@
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from math import ceil
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue, ValidationError
 
 from refold.errors import FoldNotMade
 from refold.fold.extractive import extractive_summary, with_results
-from refold.fold.identifiers import identifiers
+from refold.fold.identifiers import all_names, names
 from refold.fold.job import Job, Steps
 from refold.fold.material import (
     Boundary,
@@ -18,6 +19,7 @@ from refold.fold.material import (
     Passage,
     beside,
     gather,
+    kept,
     needed,
     passage_of,
     top_level,
@@ -25,8 +27,9 @@ from refold.fold.material import (
 from refold.fold.replace import render_summary
 from refold.fold.summary import Offer, Summary, shown_tokens
 from refold.log import CODEC, Entry, Log, Message, Span
+from refold.terminal_text import counted
 from refold.view import Counter, Fold
-from refold.wire import wire_for
+from refold.wire import Wire, wire_for
 
 Write = Callable[[Material, Job, Steps], Awaitable[Summary]]
 Remember = Callable[[Summary, Job], Awaitable[None]]
@@ -114,6 +117,7 @@ class Compactor:
             dropped=material.shown,
             manual=job.trigger == MANUAL,
             host=context.host,
+            kept=await asyncio.to_thread(all_names, material.kept),
         )
 
     async def offers(self, job: Job) -> tuple[Offer, ...]:
@@ -133,15 +137,24 @@ class Compactor:
             entries += await self._log.read(job.session, span)
         wire = wire_for(visible.info.format)
         material = await asyncio.to_thread(gather, entries, job.spans, visible.outline, wire)
-        evidence: list[Passage] = []
-        for span in beside(material, job.spans, visible.outline):
+        evidence = beside(material, job.spans, visible.outline)
+        staying = kept(job.spans, job.head, visible.outline)
+        return replace(
+            material,
+            beside=await self._passages(job, evidence, wire),
+            kept=await self._passages(job, staying, wire),
+        )
+
+    async def _passages(self, job: Job, spans: Iterable[Span], wire: Wire) -> tuple[Passage, ...]:
+        found: list[Passage] = []
+        for span in spans:
             for entry in await self._log.read(job.session, span):
                 value = CODEC.decode(entry)
-                passage = (
-                    passage_of(entry, value.payload, wire) if isinstance(value, Message) else None
-                )
-                evidence += [passage] if passage else []
-        return replace(material, beside=tuple(evidence))
+                if isinstance(value, Message) and (
+                    passage := passage_of(entry, value.payload, wire)
+                ):
+                    found.append(passage)
+        return tuple(found)
 
 
 class Context(NamedTuple):
@@ -248,6 +261,8 @@ class Preview(NamedTuple):
     """The same after the fold, from its second request on."""
     cost_once: float | None = None
     """Dollars of the first request after the fold, whose prefix is not cached yet."""
+    price: float | None = None
+    """Dollars that folding now adds to the next request, with its summary; negative if it saves."""
     offers: tuple[Offer, ...] = ()
     """Who could write the summary, and for how much, the cheapest first."""
     by_log: bool = False
@@ -271,12 +286,38 @@ class Preview(NamedTuple):
     def freed(self) -> int:
         return self.before - self.after
 
+    @property
+    def saves(self) -> float | None:
+        """Dollars that each later request costs less."""
+        if self.cost_before is None or self.cost_after is None:
+            return None
+        return self.cost_before - self.cost_after
+
+    @property
+    def pays_after(self) -> int | None:
+        """Requests until the fold has saved its price; None if it never does, or none is known."""
+        if self.price is None or not self.saves or self.saves <= 0:
+            return None
+        return max(0, ceil(self.price / self.saves))
+
+    @property
+    def price_text(self) -> str:
+        """The price in words, and when it is paid back; empty if no price is known."""
+        if self.price is None:
+            return ""
+        if self.price <= 0:
+            return f"nothing: the next request is {_dollars(-self.price)} cheaper at once"
+        once = f"{_dollars(self.price)} once, with the summary"
+        if self.pays_after is None:
+            return f"{once}; later requests cost no less"
+        return f"{once}; paid back after {counted(self.pays_after, 'request')}"
+
 
 def preview(
     boundary: Boundary, summary: Summary, tokens: int, messages: int, counter: Counter
 ) -> Preview:
     """Preview folding this boundary to that summary, in a view of so many tokens and messages."""
-    shown_names = {*identifiers(summary.text)}
+    shown_names = {*names(summary.text)}
     lost = [name.name for name in summary.ledger if name.name not in shown_names]
     return Preview(
         boundary.spans,
@@ -289,6 +330,10 @@ def preview(
         tuple(lost[:MAX_NAMES]),
         folded=folded_before(boundary, summary),
     )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.1 else f"${amount:.4f}"  # noqa: PLR2004 - 10 cents
 
 
 def folded_before(boundary: Boundary, summary: Summary) -> int:

@@ -13,6 +13,7 @@ from refold.fold import facts
 from refold.fold.facts import CallResult, call_results
 from refold.fold.identifiers import ledger
 from refold.fold.material import Earlier, Material, Passage
+from refold.fold.regions import regions
 from refold.fold.summary import HAND, Claim, Section, Summary, Value, clipped, one_line
 from refold.fold.threads import thread_quotes
 from refold.fold.user_words import directives, storable
@@ -45,6 +46,7 @@ def extractive_summary(material: Material) -> Summary:
         omitted=sum(fold.summary.omitted for fold in material.earlier) + len(said) - len(quoted),
         ledger=ledger(passages, material.earlier),
         values=values,
+        regions=regions(material),
         messages=material.messages,
     )
 

@@ -6,7 +6,6 @@ a fold stores many of them and shows as many as fit.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from math import sqrt
 
 from pydantic import JsonValue
@@ -20,14 +19,14 @@ from refold.wire.fingerprint import users_words
 Find = Callable[[str], list[str]]
 """Finds the identifiers of a text, each as often as it occurs."""
 
-MAX_NAMES = 1_000
+MAX_NAMES = 2_000
 """How many names a fold stores; far fewer are shown."""
 MAX_NAME = 120
 """Characters of a name. A tool could return a longer one that is a text without spaces."""
 _MIN_NAME = 4
 _HALF_LIFE = 300  # messages
 _FADED = 10 * _HALF_LIFE
-_SAID_WEIGHT, _RETURNED_WEIGHT = 4.0, 1.0
+_SAID_WEIGHT, _RETURNED_WEIGHT, _OPAQUE_WEIGHT = 4.0, 1.0, 0.2
 
 # Which words count as identifiers was chosen so that LR-UIR reproduces the shares that were
 # measured earlier for the comparison policies. Use it to compare policies; its absolute value
@@ -54,6 +53,26 @@ def identifiers(text: str) -> list[str]:
     return [name for kind in _IDENTIFIERS for name in kind.findall(text) if len(name) >= _MIN_NAME]
 
 
+# What a person could not guess either, and would have to look up. Written down without regard to
+# how the lab counts: see `refold.lab.content`.
+_WIDER = (
+    re.compile(r"(?<![\w-])--[A-Za-z][\w-]*\w"),  # --no-verify
+    re.compile(r"(?<![\w.])v?\d+(?:\.\d+)+(?:[-+]\w[\w.]*)?"),  # 1.26.0-rc.1
+    re.compile(r"(?<![\w@$.-])[@$]?[A-Za-z_]\w*(?:[.@+#~-]+\w+)+"),  # os.path, step-7, main.go
+)
+_COMPOUND = re.compile(r"[a-z]+-[a-z]+")
+"""A word of prose, mostly: well-known."""
+_OPAQUE = re.compile(r"v?\d+(?:\.\d+)*\S*|[0-9a-f]{7,40}|[\w.]+(?:-[\w.]+)+")
+"""Numbers, versions, hashes and ids. Results are full of them, and few are ever named again."""
+
+
+def names(text: str) -> list[str]:
+    """The identifiers, and flags, versions and words that a sign joins, each as often as it is."""
+    wider = (name for kind in _WIDER for name in kind.findall(text))
+    found = [x for x in wider if len(x) >= _MIN_NAME and not _COMPOUND.fullmatch(x)]
+    return [*identifiers(text), *found]
+
+
 def strings(value: JsonValue, *, keys: bool = True) -> Iterator[str]:
     """The texts of a JSON value, such as a call's arguments."""
     if isinstance(value, list):
@@ -75,15 +94,15 @@ def ledger(passages: Sequence[Passage], earlier: Sequence[Earlier] = ()) -> tupl
     wrote it rather than a tool. The weights of earlier folds fade as messages go by, so merging a
     fold is the same as reading its messages again.
     """
-    names: dict[str, Name] = {}
+    found: dict[str, Name] = {}
 
     def add(name: str, weight: float, last: int, *, by_tools: bool) -> None:
-        before = names.get(name)
+        before = found.get(name)
         if before is not None:
             weight += before.weight
             last = max(last, before.last)
             by_tools = by_tools and before.by_tools
-        names[name] = Name(name, weight, last, by_tools)
+        found[name] = Name(name, weight, last, by_tools)
 
     def fade(newer: int, seq: int) -> float:
         folded = sum(fold.summary.messages for fold in earlier if fold.last > seq)
@@ -94,39 +113,68 @@ def ledger(passages: Sequence[Passage], earlier: Sequence[Earlier] = ()) -> tupl
         for name, weight, last, by_tools in fold.summary.ledger:
             add(name, weight * factor, last, by_tools=by_tools)
     for newer, passage in enumerate(reversed(passages)):
-        if newer >= _FADED and len(names) >= MAX_NAMES:
+        if newer >= _FADED and len(found) >= MAX_NAMES:
             break  # older names weigh next to nothing
         factor = fade(newer, passage.seq)
         for name, weight in _weights(passage).items():
-            add(name, weight * factor, passage.seq, by_tools=weight == _RETURNED_WEIGHT)
-    rounded = (name._replace(weight=round(name.weight, 4)) for name in names.values())
+            add(name, weight * factor, passage.seq, by_tools=weight < _SAID_WEIGHT)
+    rounded = (name._replace(weight=round(name.weight, 4)) for name in found.values())
     return tuple(sorted(rounded, key=lambda name: (-name.weight, name.name))[:MAX_NAMES])
 
 
 def _weights(passage: Passage) -> dict[str, float]:
     weights: dict[str, float] = {}
+
+    def add(text: str, *, said: bool) -> None:
+        own = said and not passage.delegated
+        for name in names(text):
+            if len(name) <= MAX_NAME:
+                returned = _OPAQUE_WEIGHT if _OPAQUE.fullmatch(name) else _RETURNED_WEIGHT
+                weight = _SAID_WEIGHT if own else returned
+                weights[name] = max(weight, weights.get(name, 0))
+
     for shape in passage.shapes:
         text = shape.text
-        if shape.kind == "prompt":
-            text = users_words(text)
-        elif shape.kind == "call":  # only the values: the tool chose the arguments' names
-            with suppress(ValueError):
-                text = "\n".join(strings(from_json(text), keys=False))
-        said = shape.kind in ("prompt", "text", "call", "thought") and not passage.delegated
-        weight = _SAID_WEIGHT if said else _RETURNED_WEIGHT
-        for name in identifiers(text):
-            if len(name) <= MAX_NAME:
-                weights[name] = max(weight, weights.get(name, 0))
+        match shape.kind:
+            case "prompt":
+                own = users_words(text)
+                add(own, said=True)
+                if own != text.strip():  # reminders and files, which a harness put there
+                    add(text, said=False)
+            case "call":
+                add(f"{shape.tool}\n{_call_text(text)}", said=True)
+            case "text" | "thought":
+                add(text, said=True)
+            case _:
+                add(text, said=False)
     return weights
 
 
-def fitting(names: Iterable[Name], counter: Counter, tokens: int, text: str = "") -> list[Name]:
-    """As many of the names as fit, without those that are in the text already.
+def all_names(passages: Iterable[Passage]) -> frozenset[str]:
+    """Every name that these messages show."""
+    return frozenset(name for passage in passages for name in _weights(passage))
+
+
+def _call_text(arguments: str) -> str:
+    """The values of a call's arguments, with the names of the arguments themselves.
+
+    Those deeper down are left out: a tool chose them, and there may be thousands.
+    """
+    try:
+        value: JsonValue = from_json(arguments)
+    except ValueError:
+        return arguments
+    keys = [*value] if isinstance(value, dict) else []
+    return "\n".join((*keys, *strings(value, keys=False)))
+
+
+def fitting(ledger: Iterable[Name], counter: Counter, tokens: int, text: str = "") -> list[Name]:
+    """As many names of the ledger as fit, without those that are in the text already.
 
     Of two names that are as likely to be needed, the shorter one leaves more room for others.
     """
-    present = {*identifiers(text)}
-    costs = {name: counter.text(f"{name.name}\n") for name in names if name.name not in present}
+    present = {*names(text)}
+    costs = {name: counter.text(f" {name.name}") for name in ledger if name.name not in present}
     chosen: set[Name] = set()
     for name in sorted(costs, key=lambda name: -name.weight / sqrt(costs[name])):
         if costs[name] <= tokens:

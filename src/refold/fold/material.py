@@ -48,6 +48,8 @@ class Material:
     beside: tuple[Passage, ...] = ()
     """What was said before the fold and is not folded by it, or lies under an earlier fold that
     quotes it: evidence too."""
+    kept: tuple[Passage, ...] = ()
+    """What requests go on showing beside the fold: the head before it, and what came after."""
     result_chars: int = 2_500
     """How many characters of a tool result a summarizer reads, from both ends."""
 
@@ -133,6 +135,12 @@ def beside(material: Material, spans: tuple[Span, ...], outline: Outline) -> tup
     kept = subtract(before, (*spans, *folded))
     cited = entries_behind(material.earlier)
     return union((*kept, *(Span(seq, seq) for seq in cited)))
+
+
+def kept(spans: tuple[Span, ...], head: int | None, outline: Outline) -> tuple[Span, ...]:
+    """What a view at this head shows besides a fold of these spans."""
+    line = outline.on_line(head or (spans[-1].last if spans else 0))
+    return subtract(line, (*spans, *(span for fold in outline.folds for span in fold.spans)))
 
 
 def entries_behind(earlier: Iterable[Earlier]) -> set[int]:

@@ -6,13 +6,14 @@ words, the facts of the log, the model's account and the names in use: what one 
 others get.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 from pydantic import JsonValue
 
 from refold.fold.facts import EARLIER
-from refold.fold.identifiers import fitting
+from refold.fold.identifiers import fitting, names
 from refold.fold.lines import (
     account_lines,
     block,
@@ -21,6 +22,7 @@ from refold.fold.lines import (
     result_block,
     total_tokens,
 )
+from refold.fold.regions import region_block
 from refold.fold.summary import Summary, SummaryMessage, clipped, fair_clip, quoted, sound
 from refold.fold.user_words import UserLines
 from refold.view import Counter, Fold
@@ -52,7 +54,7 @@ Channel = Literal["user", "facts", "account", "names"]
 _SHARES: Final[dict[Channel, int]] = {"user": 4, "facts": 2, "account": 2, "names": 9}
 """How tokens are shared out where there are too few. Measured on recorded sessions: more for words
 and facts would lose names that are used again."""
-_FIRST = 200  # tokens for each, before names get any
+_FIRST = 300  # tokens for each, before names get any
 _PASSES, _MAX_PASSES = 3, 8
 
 
@@ -64,16 +66,23 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
     dropped: int | None = None,
     manual: bool = False,
     host: Mapping[str, JsonValue] | None = None,
+    kept: Container[str] = (),
     marker: str = MARKER,
 ) -> Summary:
     """The summary, with the messages that show it as the profile says.
 
     `dropped` is how many messages it takes out of the next request, including earlier summaries;
-    by default, all that it replaces. `marker` is for a summary in a message of its own.
+    by default, all that it replaces. `marker` is for a summary in a message of its own. The names
+    in `kept` are shown elsewhere in requests.
     """
+    regions = region_block(summary.regions, counter, values.region_tokens)
+    elsewhere = {*names(regions)}
+    listed = (one for one in summary.ledger if not (one.name in kept or one.name in elsewhere))
+    new = replace(summary, ledger=tuple(listed))
     if values.placement == "replacement":
         opening = _OPENING.format(count=summary.messages, hint=_recall_hint(host or {}))
-        blocks = [opening, *_blocks(summary, values, counter, opening, host or {})]
+        blocks = [opening, *_blocks(new, values, counter, opening, host or {})]
+        blocks += [regions] if regions else []
         return summary.showing(SummaryMessage("prompt", plain("\n\n".join(blocks))))
     paired = manual and values.placement == "message"
     form = COMPACTED if paired else marker
@@ -86,7 +95,8 @@ def render_summary(  # noqa: PLR0913 - all that it depends on
         blocks = _within([summary.words, *results], counter, room)
         blocks += [hint.strip()] if hint else []
     else:
-        blocks = [_RECORD + hint, *_blocks(summary, values, counter, f"{opening}{_RECORD}", {})]
+        blocks = [_RECORD + hint, *_blocks(new, values, counter, f"{opening}{_RECORD}", {})]
+    blocks += [regions] if regions else []
     text = plain(form.format(count=count, text="\n\n".join(blocks)))
     prompt = SummaryMessage("prompt", text)
     if paired:
@@ -144,7 +154,7 @@ class _BlockMaker:
             "user": user + self._heading if user else 0,
             "facts": total_tokens(self._facts),
             "account": total_tokens(self._account) + _count(self._texts, counter),
-            "names": counter.text("\n".join(name.name for name in self._ledger)),
+            "names": counter.text(" ".join(name.name for name in self._ledger)),
         }
         self.complete = False
         """Whether the last blocks left nothing out."""
@@ -165,12 +175,12 @@ class _BlockMaker:
         blocks[:0] = block(_USER, lines)
         text = "\n\n".join([self._opening, *blocks])
         left = min(self._values.ledger_tokens, limit - counter.text(text) - _SPARE)
-        names = fitting(self._ledger, counter, left, text)
+        listed = fitting(self._ledger, counter, left, text)
         self.complete = sum(given.values()) == sum(wants.values())
-        wants["names"] = counter.text("\n".join(name.name for name in names)) if names else 0
-        # A name has no space and no line break: see `identifiers`.
+        wants["names"] = counter.text(" ".join(name.name for name in listed)) if listed else 0
+        # A name has no space and no line break: see `identifiers.names`.
         for heading, by_tools in ((_NAMES, False), (_TOOL_NAMES, True)):
-            blocks += block(heading, [", ".join(n.name for n in names if n.by_tools is by_tools)])
+            blocks += block(heading, [" ".join(n.name for n in listed if n.by_tools is by_tools)])
         return blocks
 
 

@@ -115,6 +115,22 @@ class Read(NamedTuple):
     """How many folds have come after the one that stands for it."""
 
 
+class Region(NamedTuple):
+    """Lines of a file that is being worked on, as they were read or written last."""
+
+    path: str
+    start: int
+    """Where it stands among the lines that are known of the file."""
+    text: str
+    source: PartRef
+    """The newest part that shows it, or changed it."""
+    age: int = 0
+    """How many folds ago the file was last read or changed."""
+    edited: bool = False
+    whole: bool = True
+    """Whether all of the file was read or written."""
+
+
 Verdict = Literal["no source", "masked", "marked", "left out"]
 """What was found about a claim: it quotes nothing that bears it out; a name that the log does not
 have was masked; the log disagrees; it says what is allowed, and was taken out."""
@@ -203,6 +219,8 @@ class Summary:
     """More names than are shown: the next fold chooses among them again."""
     values: tuple[Value, ...] = ()
     """More than are shown: a name with one value so far may have changed by the next fold."""
+    regions: tuple[Region, ...] = ()
+    """Of files, the likeliest to be needed by an edit first: more than are shown."""
     reads: tuple[Read, ...] = ()
     """What was read and has not changed since, so that rereads are noticed."""
     messages: int = 0
@@ -217,6 +235,8 @@ class Summary:
     """The result of the check, if a model was asked for the summary."""
     usage: dict[str, int] = field(default_factory=dict[str, int])
     """Tokens that writing it used, as its provider counts them, and the number of calls."""
+    cost: float | None = None
+    """Dollars that writing it cost, if a model was asked and its prices were known."""
     request: str = ""
     """The provider's id of the newest answer that it was written with."""
     shown: tuple[SummaryMessage, ...] = ()

@@ -7,6 +7,7 @@ instructions and tools are too large by themselves: it would be started again at
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from refold.fold.economics import Worth
 from refold.view import Fold, Profile, Thresholds, Trigger, Window
 from refold.view.budget import GAIN
 from refold.view.profiles import STATIC_MARKER
@@ -47,6 +48,7 @@ class Why(NamedTuple):
         "messages",
         "turns",
         "tokens",
+        "savings",
         "forced",  # for folding
         "too few messages",
         "floor",
@@ -65,6 +67,8 @@ class Decision(NamedTuple):
 
     act: Act
     why: tuple[Why, ...] = ()
+    worth: Worth | None = None
+    """What a fold would cost and save, where the profile looks at that."""
 
     @property
     def forced(self) -> bool:
@@ -86,6 +90,7 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
     running: bool = False,
     inline: bool = False,
     forced: bool = False,
+    worth: Worth | None = None,
 ) -> Decision:
     """Decide what to do.
 
@@ -97,14 +102,15 @@ def decide(  # noqa: PLR0913 - all that a decision depends on
         running: Whether a fold is under way.
         inline: Whether requests wait for every fold.
         forced: Whether the provider refused the last request for its length.
+        worth: What a fold would cost and save; None: that counts for nothing.
     """
-    reached = tuple(_reached(trigger, marks, pressure, forced=forced))
+    reached = tuple(_reached(trigger, marks, pressure, worth, forced=forced))
     if not reached:
         return Decision("continue")
     if pressure.whole < pressure.again:  # even if forced: it would fail again
         under_way = (Why("under way"),) if running else ()
         return Decision("continue", (*reached, *under_way, Why("failed before", *pressure[-2:])))
-    urgent = any(_is_urgent(reason, limits) for reason in reached)
+    urgent = any(_is_urgent(reason, limits, worth) for reason in reached)
     if running:
         act: Act = "wait" if urgent else "continue"
         return Decision(act, (*reached, Why("under way")))
@@ -130,7 +136,9 @@ def decide_for_left_out(pressure: Pressure, reached: Decision, *, running: bool)
     return Decision("start", why)
 
 
-def _is_urgent(reason: Why, limits: Window) -> bool:
+def _is_urgent(reason: Why, limits: Window, worth: Worth | None) -> bool:
+    if reason.what == "savings":  # after this request, the cache is warm again
+        return worth is not None and worth.finding == "not dearer"
     fixed = {
         "messages": limits.max_messages,
         "turns": limits.max_turns,
@@ -141,7 +149,7 @@ def _is_urgent(reason: Why, limits: Window) -> bool:
 
 
 def _reached(
-    trigger: Trigger, marks: Thresholds, pressure: Pressure, *, forced: bool
+    trigger: Trigger, marks: Thresholds, pressure: Pressure, worth: Worth | None, *, forced: bool
 ) -> Iterator[Why]:
     if forced:
         yield Why("forced", pressure.tokens, marks.limit)
@@ -155,13 +163,15 @@ def _reached(
         yield Why("messages", pressure.messages, trigger.messages)
     if trigger.turns and pressure.turns > trigger.turns:
         yield Why("turns", pressure.turns, trigger.turns)
+    if worth is not None and worth.due:
+        yield Why("savings", worth.before, worth.after)
 
 
 def _against(trigger: Trigger, pressure: Pressure, reached: tuple[Why, ...]) -> Iterator[Why]:
     if pressure.messages < trigger.min_messages or not pressure.foldable:
         yield Why("too few messages", pressure.foldable, trigger.min_messages)
-    if any(reason.what in ("messages", "turns", "forced") for reason in reached):
-        return  # whatever is folded makes room
+    if any(reason.what in ("messages", "turns", "savings", "forced") for reason in reached):
+        return  # whatever is folded makes room; of savings, how much was looked at already
     # A fold cannot get below a mark under the floor; `tokens` are counted without the floor.
     marks = [why.mark for why in reached if why.what == "tokens" or pressure.floor < why.mark]
     if not marks:
@@ -189,6 +199,7 @@ def sized(profile: Profile, room: int) -> Fold:
             "keep": keep,
             "max_tokens": max(_MIN_TOKENS, int(values.max_tokens * share)),
             "ledger_tokens": int(values.ledger_tokens * share),
+            "region_tokens": int(values.region_tokens * share * share),  # words come first
             "user_chars": int(values.user_chars * share),
         }
     )
@@ -204,7 +215,9 @@ def smaller_than(values: Fold, replaced: int) -> Fold:
     if values.ground == "report" or replaced <= 0:
         return values
     most = max(_MIN_TOKENS, int(_MAX_SHOWN * replaced))
-    return values.model_copy(update={"max_tokens": min(values.max_tokens, most)})
+    shown = min(values.max_tokens, most)
+    regions = min(values.region_tokens, most - min(shown, most // 3))
+    return values.model_copy(update={"max_tokens": shown, "region_tokens": regions})
 
 
 def while_folding(profile: Profile) -> Profile:

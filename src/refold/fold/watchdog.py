@@ -28,7 +28,7 @@ CHANGING = re.compile(
     r"write|edit|creat|patch|replace|insert|delet|remov|renam|move|append", re.IGNORECASE
 )
 """The names of tools that change something."""
-PATH_ARGUMENTS = ("path", "file_path", "file", "filename", "filepath", "target")
+PATH_ARGUMENTS = ("path", "file_path", "file", "filename", "filepath", "filePath", "target")
 SUBJECT_ARGUMENTS = ("command", "query", "pattern", "url")
 """Arguments that say what a call does or looks for."""
 

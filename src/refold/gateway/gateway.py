@@ -24,6 +24,7 @@ from starlette.routing import Match, Route
 from refold.errors import RefoldError, StoreError, StoreUnavailable, UpstreamUnreachable
 from refold.gateway.dialects import DIALECTS
 from refold.gateway.dialects.dialect import BOUNDS, Bounds, Dialect, ParsedRequest, Unreadable
+from refold.gateway.hidden_recall import HiddenRecall
 from refold.gateway.history import check_steps
 from refold.gateway.incoming import IncomingRequest, chain_of
 from refold.gateway.large_requests import (
@@ -37,7 +38,7 @@ from refold.gateway.managed_request import SESSION, GatewayContext, ManagedReque
 from refold.gateway.outcome import Outcome, upstream_failure
 from refold.gateway.recent_answers import Share
 from refold.gateway.session_resolver import SessionResolver
-from refold.gateway.sessions import GatewaySessions, Origin, SetupCache
+from refold.gateway.sessions import GatewaySessions, SessionStart, SetupCache
 from refold.gateway.unmanaged import OutagePolicy, Reason, UnmanagedTurns, not_managed
 from refold.gateway.upstream import (
     ProxiedRequest,
@@ -85,7 +86,7 @@ class Caller(Protocol):
 
 Charge = Callable[[Any, Usage, float | None], None]
 """Called with the caller, an answer's usage, and its cost in dollars, if that is known."""
-MayUse = Callable[[Any, Origin], Awaitable[bool]]
+MayUse = Callable[[Any, SessionStart], Awaitable[bool]]
 """Whether a caller may continue a session with this origin."""
 Refuse = Callable[[Exception, Dialect | None, Outcome], Response]
 """Makes an error response in the shape of the dialect's provider, and notes the failure."""
@@ -107,6 +108,8 @@ class Gateway:
         share: Share | None = None,
         bounds: Bounds = BOUNDS,
         summaries: Summaries = Summaries(),  # noqa: B008 - it is frozen
+        recall: bool = False,
+        receipts: bool = False,
     ) -> None:
         """Make one.
 
@@ -123,8 +126,12 @@ class Gateway:
             share: Called with what identifies an answer, for another process.
             bounds: How much a managed request may hold; others are passed on as they come.
             summaries: Who writes the summaries of folds.
+            recall: Whether models get recall's tools, and the gateway answers their calls.
+            receipts: Whether answers say what their session has saved so far.
         """
+        self._recall = recall
         self._summaries = summaries
+        self._receipts = receipts
         self._bounds = bounds
         self.sessions = sessions
         self._upstreams = upstreams
@@ -246,6 +253,10 @@ class Gateway:
         proxied: ProxiedRequest,
     ) -> Response:
         proxied.outcome.model = parsed_request.model
+        recall = HiddenRecall(dialect, self.sessions.log(caller.tenant)) if self._recall else None
+        if recall is not None:
+            offered = await self._offload(len(parsed_request.raw), recall.offer, parsed_request)
+            recall, parsed_request = (recall, offered) if offered else (None, parsed_request)
         upstream = self._upstreams.choose(parsed_request.model, dialect.name, proxied.prefix)
         if limit := self.sessions.profile.max_steps:
             await self._offload(
@@ -260,6 +271,7 @@ class Gateway:
             *(caller.tenant, dialect, parsed_request, chain, setup, named),
             key=caller.key,
             may_use=self._may_use and partial(self._may_use, caller),
+            recall=recall,
         )
         charge = partial(self._charge, caller)
 
@@ -331,6 +343,8 @@ class Gateway:
                 self._large,
                 self._until_recovered if self._outages.recovered else None,
                 self._summaries,
+                self.sessions.log,
+                self._receipts,
             )
         self._contexts[tenant] = context
         if len(self._contexts) > _MAX_TENANTS:
@@ -340,7 +354,7 @@ class Gateway:
     async def _until_recovered(self) -> None:
         """Wait until the store is back; not for many at once, and not while we stop."""
         if self._outages.recovered is None or self._waiting >= _MAX_WAITING:
-            raise StoreUnavailable("Too much waits for the store.")
+            raise StoreUnavailable("Too many requests are waiting for the store.")
         self._waiting += 1
         try:
             closing = asyncio.ensure_future(self._closing.wait())
@@ -349,7 +363,7 @@ class Gateway:
             closing.cancel()
             if not back.done():
                 back.cancel()
-                raise StoreUnavailable("The gateway stops.")
+                raise StoreUnavailable("The gateway is shutting down.")
         finally:
             self._waiting -= 1
 

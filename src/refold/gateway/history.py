@@ -5,23 +5,33 @@ marks, leave out thoughts. The gateway sends each message of a view in the clien
 not in the one that was logged when it first came. So each row of the view is paired with the
 client's message that it is. Both are known to be one conversation, and a view holds nothing that
 the history lacks, but for thoughts that the client leaves out.
+
+A record of the request keeps what the log does not have, so that the body can be made again: the
+client's own forms of messages, each record as a difference to the one before it. Most clients send
+an answer back in another form than it came in. Cache marks move with each request and are kept by
+themselves.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+from pydantic_core import from_json
 
 from refold.errors import InvalidMessage, TooManySteps
-from refold.gateway.dialects.cache_marks import restore_marks, without_marks
+from refold.gateway.dialects.cache_marks import marks_of, restore_marks, without_marks
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
 from refold.view import Request, ViewInput
 from refold.view.view import Edits, assemble
 from refold.view.view_input import Row
 from refold.wire import Kind, Wire, wire_for
-from refold.wire.fingerprint import Fingerprint, is_unique, similar_arguments
+from refold.wire.fingerprint import Fingerprint, is_unique, may_have_marks, similar_arguments
+from refold.wire.splice import array, compact_json
 
 _HARMLESS_REASONS: Final = frozenset(
     {
@@ -39,9 +49,55 @@ _HARMLESS_REASONS: Final = frozenset(
 takes, and what is off the line was never sent. A profile may say that orphans are not passed on."""
 _ORPHAN: Final = frozenset({"orphan"})
 
+KEPT_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-type",
+        "openai-beta",
+        "originator",
+        "user-agent",
+        "x-app",
+        "x-stainless-lang",
+        "x-stainless-package-version",
+        "x-stainless-runtime",
+        "x-stainless-runtime-version",
+    }
+)
+"""The headers that are kept: none of them is a credential, and none changes with each request."""
+_MAX_HEADER: Final = 1_000
+MAX_DEPTH: Final = 64
+"""Records that are a difference to one another; then one is whole."""
+_MAX_WHOLE: Final = 64 * 1024
+"""Bytes of forms that a whole record may have, if the process does not know the record before."""
+_MAX_INLINE: Final = 1_000
+AS_LOGGED: Final = -1
+NOT_LOGGED: Final = 0
+"""In the place of an entry: the log does not have the message."""
+
 
 class HistoryMismatch(Exception):
     """The view is not of what the client sent: others went on in the session meanwhile."""
+
+
+class RenderedMessage(NamedTuple):
+    """A message that is sent."""
+
+    payload: bytes
+    seq: int | None = None
+    """The entry that it is of; None if the log has none."""
+    client: bytes = b""
+    """The client's form of it, before it was edited."""
+
+
+class Rendered(NamedTuple):
+    """A request's body, and what it is made of."""
+
+    body: bytes
+    rewritten: set[int]
+    """The entries that the client sends in another form than logged."""
+    messages: Sequence[RenderedMessage]
 
 
 def render(
@@ -51,8 +107,8 @@ def render(
     request: Request,
     *,
     drop_orphans: bool = False,
-) -> tuple[bytes, set[int]]:
-    """The body of a request, and the entries that the client sends in another form than logged.
+) -> Rendered:
+    """The body of a request: as it came if nothing is to be changed.
 
     With `drop_orphans`, results without their call go even if nothing else is changed, unless
     nothing would be left to answer then.
@@ -79,8 +135,12 @@ def render(
         for index, message in enumerate(messages)
         if index not in paired
     )
+    seqs = {index: seq for seq, index in indexes.items()}
+    unchanged = [
+        RenderedMessage(message, seqs.get(index), message) for index, message in enumerate(messages)
+    ]
     if untouched and not (drop_orphans and reasons >= _ORPHAN):
-        return parsed_request.raw, rewritten
+        return Rendered(parsed_request.raw, rewritten, unchanged)
     edited = {ref.seq for ref in layout.changes}
     rows = [
         _in_clients_form(inputs.wire, row, messages[indexes[row.seq]], edited)
@@ -90,13 +150,20 @@ def render(
     edits: Edits = {}
     assembled = [*assemble(inputs.wire, rows, layout, edits)]
     if untouched and not (assembled and inputs.wire.describe(assembled[-1]).role != "assistant"):
-        return parsed_request.raw, rewritten
+        return Rendered(parsed_request.raw, rewritten, unchanged)
     sources: dict[int, int] = {}
     for row in rows:
         message = edits[row.seq].message if row.seq in edits else row.payload
         sources[id(message)] = indexes[row.seq]
     sent = [(sources.get(id(message)), message) for message in assembled]
-    return dialect.body(parsed_request, restore_marks(messages, sent)), rewritten
+    marked = restore_marks(messages, sent)
+    rendered = [
+        RenderedMessage(message)
+        if index is None
+        else RenderedMessage(message, seqs.get(index), messages[index])
+        for message, (index, _) in zip(marked, sent, strict=True)
+    ]
+    return Rendered(dialect.body(parsed_request, marked), rewritten, rendered)
 
 
 def match_rows(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -> dict[int, int]:
@@ -106,6 +173,13 @@ def match_rows(dialect: Dialect, messages: Sequence[bytes], inputs: ViewInput) -
         return {row.seq: index for index, row in enumerate(inputs.rows)}
     pairs = _RowMatcher(dialect, inputs.wire, messages, rows).pairs()
     return {inputs.rows[row].seq: index for row, index in pairs.items()}
+
+
+def match_payloads(
+    dialect: Dialect, messages: Sequence[bytes], payloads: Sequence[bytes]
+) -> dict[int, int]:
+    """The index of the client's message that each payload is, by the payload's index."""
+    return _RowMatcher(dialect, wire_for(dialect.name), messages, payloads).pairs()
 
 
 def check_history(
@@ -327,3 +401,122 @@ def _names_differ(first: Fingerprint, second: Fingerprint) -> bool:
     ours = dict(name.split(" ", 1) for name in first.names)
     theirs = dict(name.split(" ", 1) for name in second.names)
     return any(ours[key] != theirs[key] for key in ours.keys() & theirs.keys())
+
+
+# What a record keeps of the body.
+
+
+def extras_of(parsed: ParsedRequest, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, bytes]:
+    """What is kept of a request besides its messages, as JSON by name."""
+    kept = {
+        name: value[:_MAX_HEADER]
+        for raw, raw_value in headers
+        if (name := raw.decode("latin-1").lower()) in KEPT_HEADERS
+        for value in (raw_value.decode("latin-1"),)
+    }
+    fields: list[JsonValue] = [*parsed.body]
+    return {
+        **parsed.extras,
+        "fields": compact_json(fields),
+        "headers": compact_json({name: kept[name] for name in sorted(kept)}),
+    }
+
+
+@dataclass(slots=True)
+class SentForms:
+    """What the last request of a session was made of, as this process sent it."""
+
+    _record: int = 0
+    """Its record."""
+    _keys: list[int] = field(default_factory=list[int])
+    """A hash of each of its messages, without cache marks."""
+    _depth: int = 0
+    _skipped: int = 0
+    _next: tuple[list[int], int] | None = None
+    """The keys and the depth of the request that is about to be recorded."""
+
+    def forms_of(
+        self,
+        before: int,
+        messages: Sequence[RenderedMessage],
+        logged: Callable[[int], bytes],
+        *,
+        edited: bool,
+    ) -> dict[str, str | bytes]:
+        """What the record of a request keeps of the form of its messages, as JSON by name.
+
+        A short text is for the record itself, bytes are kept beside it.
+
+        Args:
+            before: The record before it; 0 if there is none.
+            messages: What is sent.
+            logged: The message of an entry, as the log has it.
+            edited: Whether the plan's edits were made.
+        """
+        keys = [hash(_unmarked(message.payload)) for message in messages]
+        known = before == self._record and before > 0 and self._depth < MAX_DEPTH
+        same = _common(self._keys, keys) if known else 0
+        order, forms = _difference(messages[same:], logged)
+        kept: dict[str, str | bytes] = {"marks": _marks(messages)}
+        size = sum(map(len, forms))
+        self._next = None
+        if not known and size > _MAX_WHOLE and self._skipped % MAX_DEPTH:
+            self._skipped += 1  # others send requests of this session, too: not all of them whole
+            return kept
+        self._skipped += not known
+        self._next = keys, self._depth + 1 if known else 1
+        about: dict[str, JsonValue] = {
+            "base": before if known else 0,
+            "same": same,
+            "edited": edited,
+            "then": order,
+        }
+        dumped = compact_json(about)
+        inline = len(dumped) <= _MAX_INLINE
+        return {**kept, "order": dumped.decode() if inline else dumped, "forms": array(forms)}
+
+    def recorded(self, record: int) -> None:
+        """Note that the request has this record now."""
+        if self._next is not None:
+            self._keys, self._depth = self._next
+            self._record, self._next = record, None
+
+
+def _common(before: Sequence[int], after: Sequence[int]) -> int:
+    same = 0
+    for first, second in zip(before, after, strict=False):
+        if first != second:
+            break
+        same += 1
+    return same
+
+
+def _difference(
+    messages: Sequence[RenderedMessage], logged: Callable[[int], bytes]
+) -> tuple[list[JsonValue], list[bytes]]:
+    """For each message its entry and which of the forms it has."""
+    order: list[JsonValue] = []
+    forms: list[bytes] = []
+    for message in messages:
+        seq = message.seq or NOT_LOGGED
+        if seq and _unmarked(message.client) == _unmarked(logged(seq)):
+            order.append([seq, AS_LOGGED])
+            continue
+        order.append([seq, len(forms)])
+        forms.append(_unmarked(message.payload))
+    return order, forms
+
+
+def _marks(messages: Sequence[RenderedMessage]) -> bytes:
+    """Where the messages have cache marks, and which, as JSON."""
+    marks: list[JsonValue] = [
+        [nth, [*mark.spot], from_json(mark.mark)]
+        for nth, message in enumerate(messages)
+        if may_have_marks(message.payload)
+        for mark in marks_of(message.payload)
+    ]
+    return compact_json(marks)
+
+
+def _unmarked(payload: bytes) -> bytes:
+    return without_marks(payload) if may_have_marks(payload) else payload

@@ -23,7 +23,8 @@ from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from refold.gateway.dialects.dialect import Dialect, ParsedRequest
-from refold.gateway.sessions import AgentIdentity, GatewaySession, Origin
+from refold.gateway.hidden_recall import HiddenRecall
+from refold.gateway.sessions import AgentIdentity, GatewaySession, SessionStart
 from refold.log import Mark, Marked, Title
 from refold.models.experience import Setup
 from refold.session import Session
@@ -50,7 +51,7 @@ mark is an append, and after an outage all conversations come at once."""
 
 Step = Literal["asked", "answered", "failed"]
 """What happened at a mark: a request ended there, the model answered, or it did not."""
-MayUse = Callable[[Origin], Awaitable[bool]]
+MayUse = Callable[[SessionStart], Awaitable[bool]]
 """Whether a caller may continue a session with this origin."""
 
 
@@ -278,6 +279,8 @@ class IncomingRequest:
     """The id of the caller's key; empty where none is needed."""
     may_use: MayUse | None = None
     """Whether the caller may continue a session that it names; None: any."""
+    recall: HiddenRecall | None = None
+    """Answers the model's calls to the tools that the gateway has added, if it has."""
 
     @property
     def messages(self) -> tuple[bytes, ...]:
@@ -362,6 +365,8 @@ class SessionLease:
             async with self.opened.turn:
                 if first is not None:
                     await first()
+                if self.incoming.recall is not None:
+                    messages = await self.incoming.recall.answer_open_calls(self.session, messages)
                 for turn, key in self._turns(messages):
                     await self._append(turn, key)
 

@@ -1,11 +1,21 @@
 """One managed request: from its session to an answer that is in the log."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from http import HTTPStatus
+from operator import add
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -16,8 +26,11 @@ from starlette.responses import Response
 from refold.errors import Conflict, RefoldError, StoreError, ViewTooLarge
 from refold.fold.compactor import AUTO
 from refold.gateway.client_keys import lending
-from refold.gateway.dialects.dialect import Answer
-from refold.gateway.history import HistoryMismatch, check_history, render
+from refold.gateway.dialects.dialect import Answer, ParsedRequest
+from refold.gateway.dialects.hidden_calls import HiddenCall
+from refold.gateway.dialects.hidden_streams import StreamRewriter
+from refold.gateway.hidden_recall import HINT, MAX_ROUNDS
+from refold.gateway.history import HistoryMismatch, check_history, extras_of, render
 from refold.gateway.incoming import IncomingRequest, SessionLease
 from refold.gateway.large_requests import LargeRequests, ThreadOffload, UnloggedAnswer, is_large
 from refold.gateway.session_resolver import SessionResolver
@@ -32,7 +45,7 @@ from refold.gateway.upstream import (
 )
 from refold.gateway.upstream_stream import UpstreamStream
 from refold.gateway.warm_summary import MAX_KEPT, SentRequest, offering, sendable_again, shapes_of
-from refold.log import Note
+from refold.log import Log, Note
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Experiences, Setup
 from refold.models.overflow import Overflow, overflow_of
@@ -81,6 +94,10 @@ class GatewayContext:
     recovered: Callable[[], Awaitable[None]] | None
     """Waits until the store is back; None where nothing is put off until then."""
     summaries: "Summaries"
+    log_of: Callable[[str], Log]
+    """The log of a tenant."""
+    receipts: bool = False
+    """Whether answers say what their session has saved so far."""
 
 
 class ManagedRequest:
@@ -104,6 +121,8 @@ class ManagedRequest:
         self._lease: SessionLease
         self._request: Request | None = None
         self._record = 0
+        self._receipt = ""
+        """What the session was billed before this request, as a header."""
         self._planned_in = ""
         """The name of the session that has the record."""
         self._body_sent = b""
@@ -116,6 +135,14 @@ class ManagedRequest:
         """The entries that the client sends back in another form than the log has."""
         self._compaction_signal = ""
         """What the stream said when the provider compacted its own context."""
+        self._rounds: list[Answer] = []
+        """The answers before the last one that only called hidden tools."""
+        self._bodies: list[bytes] = []
+        """Their responses, if they did not come as streams."""
+        self._used_before: Usage | None = None
+        """What the rounds used that are charged."""
+        self._rewriter: StreamRewriter | None = None
+        """Hides calls in streams."""
 
     async def answer(self) -> Response:
         """The response for the client.
@@ -149,7 +176,7 @@ class ManagedRequest:
                 if refused is not None:
                     break
                 # Nothing would fit: the client gets the provider's own refusal of what it sent.
-                body = self._incoming.parsed_request.raw
+                body = self._proxied.body
             sent = replace(self._proxied, body=body)
             response = await context.upstreams.send(self._upstream, sent)
             self._outcome.answered(self._upstream.name, response.status_code)
@@ -192,32 +219,71 @@ class ManagedRequest:
                     await session.switch(setup)
                 if forced:  # the refusal took a while
                     await session.catch_up()
-                    check_history(incoming.dialect, incoming.parsed_request, session.inputs)
+                    check_history(incoming.dialect, self._full_request(), session.inputs)
                 self._request = await session.request(
                     forced=forced,
-                    extras=incoming.parsed_request.extras,
+                    extras=extras_of(self._parsed_request, self._proxied.headers),
                     hashes=self._render,
                     caught_up=self._lease.has_appended and not forced,
                 )
             self._record, self._planned_in = session.record, session.name
+            self._lease.opened.sent.recorded(session.record)
+            if self._context.receipts:
+                self._receipt = await self._read_receipt()
         return self._body_sent
 
-    def _render(self, request: Request) -> Mapping[str, str]:
-        """Make the body; the record has its hash, and that of what the client sent."""
-        parsed_request, session = self._incoming.parsed_request, self._lease.session
-        self._body_sent, self._rewritten = render(
+    async def _read_receipt(self) -> str:
+        opened, tenant = self._lease.opened, self._incoming.tenant
+        try:
+            log = self._context.log_of(tenant)
+            receipt = await opened.accounts.read_on(log, opened.session.name)
+        except RefoldError:  # a figure for people is no reason to answer nothing
+            return ""
+        saved = receipt.whole - receipt.paid
+        amounts = {"paid": receipt.paid, "whole": receipt.whole, "saved": saved}
+        return ", ".join(f"{name}={amount:.6f}" for name, amount in amounts.items())
+
+    def _render(self, request: Request) -> Mapping[str, str | bytes]:
+        """Make the body; the record has its hash, that of what the client sent, and its marks."""
+        parsed_request, session = self._full_request(), self._lease.session
+        rendered = render(
             self._incoming.dialect,
             parsed_request,
             session.inputs,
             request,
             drop_orphans=session.setup.profile.fit.orphans == "drop",
         )
-        client = sha256(parsed_request.raw).hexdigest()
-        unchanged = self._body_sent is parsed_request.raw
+        self._body_sent, self._rewritten = rendered.body, rendered.rewritten
+        client = sha256(self._proxied.body).hexdigest()
+        unchanged = self._body_sent is self._proxied.body
+        inputs = session.inputs
+        forms = self._lease.opened.sent.forms_of(
+            session.record,
+            rendered.messages,
+            lambda seq: inputs.rows[inputs.at(seq)].payload,
+            edited=self._body_sent is not parsed_request.raw,
+        )
         return {
             "client": client,
             "sent": client if unchanged else sha256(self._body_sent).hexdigest(),
+            **forms,
         }
+
+    @property
+    def _parsed_request(self) -> ParsedRequest:
+        """What the client asks, as this round asks it."""
+        parsed_request, recall = self._incoming.parsed_request, self._incoming.recall
+        if recall is None or len(self._rounds) < MAX_ROUNDS:
+            return parsed_request
+        return recall.without_choice(parsed_request)
+
+    def _full_request(self) -> ParsedRequest:
+        """The same, with what the client does not see of its conversation."""
+        recall = self._incoming.recall
+        if recall is None:
+            return self._parsed_request
+        rows = [row.payload for row in self._lease.session.inputs.rows]
+        return recall.full(self._parsed_request, rows)
 
     async def _receive(self, response: httpx2.Response) -> "Response | _TooLong":
         status, kind = response.status_code, response.headers.get("content-type", "")
@@ -237,12 +303,54 @@ class ManagedRequest:
             answer = await self._context.offload(len(content), read, content)
             if answer is None:
                 await self._shield(self._fail(f"The upstream answered {status}."))
+            elif calls := self._hidden_calls(answer):
+                self._bodies.append(content)
+                await self._shield(self._log_round(answer, calls))
+                return await self._send_until_it_fits()
             else:
                 await self._shield(self._log(answer))
+                content = self._merged(content)
         return self._with_headers(Response(content, status), response)
 
+    # Rounds in which the model reads back.
+
+    def _hidden_calls(self, answer: Answer) -> list[HiddenCall]:
+        """The calls of an answer that only calls hidden tools, if another round may follow."""
+        recall = self._incoming.recall
+        if recall is None or not answer.complete or len(self._rounds) >= MAX_ROUNDS:
+            return []
+        return recall.only_hidden(answer.payloads)
+
+    async def _log_round(self, answer: Answer, calls: Sequence[HiddenCall]) -> None:
+        """Log an answer that the client does not see as one, and the results of its calls."""
+        recall, session = self._incoming.recall, self._lease.session
+        assert recall is not None  # noqa: S101 - it has offered the tools
+        self._charge_for(answer.usage, sum(map(len, answer.payloads)))
+        self._rounds.append(answer)
+        async with self._lease.opened.turn:
+            await session.answer(*answer.payloads, usage=answer.usage)
+            await session.say(*await recall.run(session.name, calls))
+
+    def _merged(self, content: bytes) -> bytes:
+        """The response to the client: that of all rounds, without hidden calls."""
+        recall = self._incoming.recall
+        if recall is None or not (self._bodies or HINT in content):
+            return content
+        is_last = len(self._rounds) >= MAX_ROUNDS
+        return recall.form.response([*self._bodies, content], is_last=is_last)
+
+    def _shown(self, answer: Answer) -> tuple[bytes, ...]:
+        """What the client has of the answer and the rounds before it."""
+        recall = self._incoming.recall
+        if recall is None:
+            return answer.payloads
+        return recall.shown([*self._rounds, answer])
+
     async def _receive_stream(self, response: httpx2.Response) -> "Response | _TooLong":
-        stream = UpstreamStream(self._incoming.dialect, response)
+        recall = self._incoming.recall
+        if recall is not None and self._rewriter is None:
+            self._rewriter = recall.form.rewriter()
+        stream = UpstreamStream(self._incoming.dialect, response, self._rewriter)
         await stream.begin()
         overflow = None
         if stream.error is not None:
@@ -255,30 +363,77 @@ class ManagedRequest:
             refusal = self._with_headers(Response(await stream.read_refusal(), _OK), response)
             await response.aclose()
             return _TooLong(overflow, refusal)
+        if self._rounds:
+            return _NextRound(stream)
         proxied = ProxiedStream(self._relay(stream), _OK)
         proxied.on_close = partial(self._leave, stream)
         return self._with_headers(proxied, response)
 
     async def _relay(self, stream: UpstreamStream) -> AsyncGenerator[bytes]:
         """Pass the stream on. Its end is sent when the log has the answer."""
+        current: UpstreamStream | None = stream
         try:
-            async for chunk in stream.chunks():
-                yield chunk
-            answer = stream.assembler.answer()
-            self._stream_ended = True
-            self._compaction_signal = stream.compaction_signal
-            if stream.assembler.failed:
-                self._outcome.fail_in_stream()
-            if stream.assembler.failed or not answer.complete:
-                await self._shield(self._log_interrupted(answer))
-            else:
-                await self._shield(self._log(answer))
-            if ending := stream.ending:
-                if not self._is_logged:  # the headers could not say so
-                    yield f": refold-managed: {NOT_LOGGED}\n\n".encode()
-                yield ending
+            while current is not None:
+                async for chunk in current.chunks():
+                    yield chunk
+                answer = current.assembler.answer()
+                calls = [] if current.assembler.failed else self._hidden_calls(answer)
+                if not calls:
+                    async for chunk in self._end(current, answer):
+                        yield chunk
+                    return
+                ended, current = current, None
+                self._context.run_later(ended.close())
+                current, refusal = await self._next_round(answer, calls)
+                if refusal:
+                    self._stream_ended = True
+                    yield refusal
         finally:
-            self._leave(stream)
+            if current is not None:
+                self._leave(current)
+            elif not self._stream_ended:
+                self._stream_ended = True
+                self._context.run_later(self._fail("The client left between two rounds."))
+
+    async def _end(self, stream: UpstreamStream, answer: Answer) -> AsyncGenerator[bytes]:
+        self._stream_ended = True
+        self._compaction_signal = stream.compaction_signal
+        if stream.assembler.failed:
+            self._outcome.fail_in_stream()
+        if stream.assembler.failed or not answer.complete:
+            await self._shield(self._log_interrupted(answer))
+        else:
+            await self._shield(self._log(answer))
+        if ending := stream.ending:
+            if not self._is_logged:  # the headers could not say so
+                yield f": refold-managed: {NOT_LOGGED}\n\n".encode()
+            yield ending
+
+    async def _next_round(
+        self, answer: Answer, calls: Sequence[HiddenCall]
+    ) -> "tuple[UpstreamStream | None, bytes]":
+        """The stream that continues an answer; or the error that ends it."""
+        recall, rewriter = self._incoming.recall, self._rewriter
+        assert recall is not None  # noqa: S101 - it has offered the tools
+        assert rewriter is not None  # noqa: S101 - as above
+        rewriter.next_round(recall.shown([answer]))
+        reason = "the model's server did not answer"
+        try:
+            await self._shield(self._log_round(answer, calls))
+            rewriter.is_last = len(self._rounds) >= MAX_ROUNDS
+            response = await self._send_until_it_fits()
+            if isinstance(response, _NextRound):
+                return response.stream, b""
+            reason = f"the model's server answered {response.status_code}"
+        except httpx2.TransportError as error:
+            self._outcome.fail_upstream(error)
+            await self._shield(self._fail("The model's server did not answer."))
+        except RefoldError as error:
+            reason = error.what
+            await self._shield(self._fail("Refold could not continue the answer."))
+        what = f"The model read back, and then {reason}. Send the request again."
+        refusal = self._incoming.dialect.refusal(HTTPStatus.BAD_GATEWAY, "recall-broke-off", what)
+        return None, rewriter.error(refusal)
 
     def _leave(self, stream: UpstreamStream) -> None:
         """Nobody listens anymore. Nothing here may wait: a canceled task may not."""
@@ -306,7 +461,7 @@ class ManagedRequest:
             await self._append(answer, note)
         except StoreError:
             # The client gets what was paid for; it is logged when the client sends it again.
-            mark = self._lease.answer_mark(answer.payloads)
+            mark = self._lease.answer_mark(self._shown(answer))
             self._context.unmanaged.not_logged(
                 self._incoming.tenant, self._incoming.chain, mark.key
             )
@@ -316,6 +471,8 @@ class ManagedRequest:
 
     def _is_large(self, raw: bytes) -> bool:
         """Whether another process is to read and log it, because it would keep others waiting."""
+        if self._incoming.recall is not None and (self._rounds or HINT in raw):
+            return False  # its calls are answered here
         return self._context.large is not None and is_large(raw)
 
     async def _log_elsewhere(
@@ -356,6 +513,7 @@ class ManagedRequest:
             experiences.record_accepted(model, self._sent_tokens)
         used = self._used(usage, size)
         self._charge(used, cost_of(used, self._incoming.setup.prices))
+        self._used_before = self._outcome.usage
 
     def _used(self, usage: Usage | None, size: int) -> Usage:
         """What the answer used; an estimate where the provider did not report it."""
@@ -363,12 +521,14 @@ class ManagedRequest:
         estimated = usage is None or not used.output
         if not used.output:  # not reported, or the stream broke off before it was
             used = used._replace(output=size // _BYTES_PER_TOKEN)
-        self._outcome.usage, self._outcome.estimated = used, estimated
+        before, self._outcome.estimated = self._used_before, estimated
+        self._outcome.usage = Usage(*map(add, before, used)) if before else used
         return used
 
     async def _append(self, answer: Answer, note: Note | None) -> None:
         lease, opened = self._lease, self._lease.opened
-        mark = lease.answer_mark(answer.payloads)
+        mark = lease.answer_mark(self._shown(answer))
+        mark = mark._replace(nth=len(answer.payloads) - 1)
         differing = sorted(self._rewritten - opened.noted)
         if note is None and (signal := self._compaction_signal):
             words = "The provider compacted its own context. What is kept here is unchanged."
@@ -463,7 +623,9 @@ class ManagedRequest:
         name = self._outcome.session = self._logged_in or self._lease.session.name
         request = f"{self._planned_in or name}:{self._record}"
         managed = MANAGED if self._is_logged else NOT_LOGGED
-        return with_headers(made, response, session=name, request=request, managed=managed)
+        more = {"receipt": self._receipt} if self._receipt else {}
+        ours = {"session": name, "request": request, "managed": managed, **more}
+        return with_headers(made, response, **ours)
 
 
 class _TooLong(NamedTuple):
@@ -471,3 +633,11 @@ class _TooLong(NamedTuple):
 
     overflow: Overflow
     response: Response
+
+
+class _NextRound(Response):
+    """A stream that continues the one that the client already receives."""
+
+    def __init__(self, stream: UpstreamStream) -> None:
+        super().__init__()
+        self.stream = stream

@@ -40,6 +40,7 @@ from refold.gateway.incoming import (
 from refold.gateway.large_requests import LoggedAnswer, UnloggedAnswer
 from refold.gateway.recent_answers import (
     AnswerCache,
+    Delegation,
     History,
     RecentAnswer,
     RecentAnswers,
@@ -290,8 +291,9 @@ class SessionResolver:
     ) -> SessionLease:
         match location:
             case New():
-                lease = await self._begin(incoming, resources)
-                await self._note_delegation(lease)
+                delegation = self.recent.delegated(_history(incoming))
+                lease = await self._begin(incoming, resources, delegation)
+                await self._note_delegation(lease, delegation)
             case Rewritten(name):
                 lease = await self._open(incoming, name, resources)
                 session = lease.session
@@ -371,9 +373,8 @@ class SessionResolver:
         if opened.origin is None or not await incoming.may_use(opened.origin):
             raise SessionOwned("The session that the request names belongs to another key.")
 
-    async def _note_delegation(self, lease: SessionLease) -> None:
+    async def _note_delegation(self, lease: SessionLease, delegation: Delegation | None) -> None:
         """Note in a new session which call of another session began it, if one did."""
-        delegation = self.recent.delegated(_history(lease.incoming))
         if delegation is None:
             return
         session, call, tool = delegation
@@ -391,9 +392,15 @@ class SessionResolver:
         await self._sessions.log(incoming.tenant).fork(source, name, at=seq)
         return await self._open(incoming, name, resources)
 
-    async def _begin(self, incoming: IncomingRequest, resources: AsyncExitStack) -> SessionLease:
+    async def _begin(
+        self,
+        incoming: IncomingRequest,
+        resources: AsyncExitStack,
+        delegation: Delegation | None = None,
+    ) -> SessionLease:
         name = self._new_name()
-        lease = await self._open(incoming, name, resources, new=True)
+        parent = delegation.session if delegation else None
+        lease = await self._open(incoming, name, resources, new=True, parent=parent)
         try:
             await lease.append_all()
         except BaseException:
@@ -401,7 +408,7 @@ class SessionResolver:
             raise
         return lease
 
-    async def _open(
+    async def _open(  # noqa: PLR0913 - the last two have a default
         self,
         incoming: IncomingRequest,
         name: str,
@@ -409,6 +416,7 @@ class SessionResolver:
         tip: int = 0,
         *,
         new: bool = False,
+        parent: str | None = None,
     ) -> SessionLease:
         # A session that was located is there: it is not begun again where it was forgotten.
         may_begin = new or incoming.session is not None
@@ -418,6 +426,7 @@ class SessionResolver:
             lambda: incoming.sourced_title,
             new,
             incoming.key or None,
+            parent,
         )
         opened = await resources.enter_async_context(
             self._sessions.lease(incoming.tenant, name, opening)
@@ -437,6 +446,8 @@ async def _is_confirmed(incoming: IncomingRequest, opened: GatewaySession, new: 
         return True
     await opened.session.catch_up()  # another process may have changed what it shows
     inputs = opened.session.inputs
+    if incoming.recall is not None:
+        messages = incoming.recall.put_back(messages, [row.payload for row in inputs.rows])
     indexes = match_rows(dialect, messages, inputs)
     if not _holds(dialect, inputs, _vague_opening(incoming)):
         return False

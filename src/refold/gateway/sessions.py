@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,15 +16,17 @@ from refold.engine import Engine
 from refold.errors import Conflict, SessionForgotten, SessionNotFound
 from refold.fold.replace import RECALL
 from refold.gateway.dialects.dialect import ParsedRequest
-from refold.log import CODEC, Author, Log, Opened, Span, Store, Title
+from refold.gateway.history import SentForms
+from refold.log import CODEC, Author, Log, Opened, Origin, Span, Store, Title
 from refold.log.kinds import Forgotten
 from refold.memory import daily_notes
 from refold.models.catalog import ModelSettings, Overrides
-from refold.models.experience import Experiences, Setup
+from refold.models.experience import Experiences, Setup, recall_names
 from refold.recall.text import model_of
 from refold.session import Session
 from refold.session.live_view import check_format, opening_entry
 from refold.session.pool import SessionKey, SessionPool
+from refold.session.receipt import Accounts
 from refold.view import Profile
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class GatewaySession:
     """The agent of the last request, as far as this process knows."""
     last: "SentRequest | None" = field(default=None, repr=False)
     """The last request that was answered, where its model may be asked for summaries."""
-    origin: "Origin | None" = None
+    origin: "SessionStart | None" = None
     """How its log began, once looked up."""
     parent: str | None = None
     """The session of the conversation that this one reads along with, or was branched from."""
@@ -92,6 +94,10 @@ class GatewaySession:
     summary of what came before their newest answer."""
     noted: set[int] = field(default_factory=set[int])
     """Entries that the client sends back in another form, and of which the log has a note."""
+    sent: SentForms = field(default_factory=SentForms, repr=False)
+    accounts: Accounts = field(default_factory=Accounts, repr=False)
+    """What was billed and what sending everything would have cost, as far as it was read."""
+    """What the last request was made of, to keep what the next one adds."""
 
     # Folds are made by the tenant's engine, which outlives its sessions, and nobody watches the
     # session: there is nothing to wait for, and nothing to close.
@@ -105,7 +111,7 @@ class GatewaySession:
     async def close(self) -> None: ...
 
 
-class Origin(NamedTuple):
+class SessionStart(NamedTuple):
     """How a session's log began."""
 
     first_entry: UUID
@@ -126,6 +132,8 @@ class Opening(NamedTuple):
     """No session has that name, and the first message begins it."""
     owner: str | None = None
     """The id of the key that begins it, if it is begun now."""
+    parent: str | None = None
+    """The session whose agent began it as a sub-agent's, if it is begun now."""
 
 
 _MUST_EXIST: Final = Opening()
@@ -134,7 +142,7 @@ _MUST_EXIST: Final = Opening()
 class GatewaySessions:
     """The sessions of all tenants in one store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last three have a default
         self,
         store: Store,
         profile: Profile,
@@ -142,11 +150,14 @@ class GatewaySessions:
         *,
         max_idle: int = MAX_IDLE,
         author: Author | None = None,
+        origin: Origin | None = None,
     ) -> None:
+        """`origin` is kept with new sessions, where one program begins them all."""
         self._store = store
         self.profile = profile
         self._new_engine = engine
         self._author = author or Author()
+        self._origin = origin
         self.pool: SessionPool[GatewaySession] = SessionPool(max_idle=max_idle)
 
     def log(self, tenant: str) -> Log:
@@ -204,7 +215,11 @@ class GatewaySessions:
 
         def host() -> dict[str, JsonValue]:
             """How the client shows its model recall's tools, if it has them."""
-            names = (opened.session.setup if opened else setup).recall
+            names = [*(opened.session.setup if opened else setup).recall]
+            if not names and opened is not None:  # Codex defines tools in messages for some models
+                rows = opened.session.inputs.rows
+                fixed = (row.payload for row in rows if any(part.fixed for part in row.parts))
+                names = [name for payload in fixed for name in recall_names(payload.decode())]
             return {RECALL: list[JsonValue](names)} if names else {}
 
         opened: GatewaySession | None = None
@@ -219,6 +234,7 @@ class GatewaySessions:
             author=self._author,
             title=None if exists else opening.title(),
             owner=opening.owner,
+            origin=self._origin_of(opening),
             new=opening.new,
         )
         opened = GatewaySession(session)
@@ -226,18 +242,23 @@ class GatewaySessions:
             opened.first_entry = await self._first_entry(key)
         return opened
 
-    async def origin(self, tenant: str, name: str) -> Origin | None:
+    async def origin(self, tenant: str, name: str) -> SessionStart | None:
         """How a session's log began; None if there is none."""
         with suppress(SessionNotFound, SessionForgotten):
             for entry in await self.log(tenant).read(name, Span(1, 1), whole=False):
                 match CODEC.decode(entry):
                     case Opened(owner=owner):
-                        return Origin(entry.id, owner)
+                        return SessionStart(entry.id, owner)
                     case Forgotten(kept={"owner": str(owner)}):
-                        return Origin(entry.id, owner)
+                        return SessionStart(entry.id, owner)
                     case _:
-                        return Origin(entry.id, None)
+                        return SessionStart(entry.id, None)
         return None
+
+    def _origin_of(self, opening: Opening) -> Origin | None:
+        if opening.parent is None:
+            return self._origin
+        return replace(self._origin or Origin(""), parent=opening.parent)
 
     async def _first_entry(self, key: SessionKey) -> UUID | None:
         origin = await self.origin(key.tenant, key.session)
@@ -252,7 +273,13 @@ class GatewaySessions:
         except SessionForgotten:
             if opening.format is None:
                 raise
-            first = opening_entry(opening.format, self.profile.name, opening.title(), opening.owner)
+            first = opening_entry(
+                opening.format,
+                self.profile.name,
+                opening.title(),
+                opening.owner,
+                self._origin_of(opening),
+            )
             with suppress(Conflict):
                 await log.append(name, [self._author.draft(first)], expected=0)
         return True

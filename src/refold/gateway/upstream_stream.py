@@ -19,6 +19,7 @@ import httpx2
 
 from refold.gateway.dialects.dialect import AnswerAssembler, Dialect, read_object
 from refold.gateway.dialects.events import Event, Events, EventTooLarge
+from refold.gateway.dialects.hidden_streams import StreamRewriter
 
 _MAX_BUFFERED: Final = 1 << 18
 """Bytes that may wait to be read; then the sender has to."""
@@ -407,7 +408,11 @@ def compaction_signal(event: Event) -> str:
 class UpstreamStream:
     """An event stream that is passed on byte for byte, but for its end: that waits."""
 
-    def __init__(self, dialect: Dialect, response: httpx2.Response) -> None:
+    def __init__(
+        self, dialect: Dialect, response: httpx2.Response, rewriter: StreamRewriter | None = None
+    ) -> None:
+        """`rewriter` makes what the client is sent, where that is not what came."""
+        self._rewriter = rewriter
         self.assembler: AnswerAssembler = dialect.assembler()
         self.error: bytes | None = None
         """The data of the first error event."""
@@ -449,10 +454,15 @@ class UpstreamStream:
                 yield chunk
         elif rest := self._events.rest():
             # To some clients, an event whose blank line never came is one.
-            self._ending.append(rest)
+            events: list[Event] = []
             with suppress(EventTooLarge):
-                for event in self._events.feed(b"\n\n"):
-                    self._assemble(event)
+                events = self._events.feed(b"\n\n")
+            for event in events:
+                self._assemble(event)
+            if self._rewriter is not None and events:
+                self._ending += map(self._rewriter.show, events)
+            else:
+                self._ending.append(rest)
 
     async def read_refusal(self) -> bytes:
         """All of a stream that is a refusal; where it does not end, as much as came."""
@@ -485,7 +495,9 @@ class UpstreamStream:
         has_content = False
         for event in events:
             hold = self._assemble(event)
-            (self._ending if hold or self._ending else self._ready).append(event.raw)
+            raw = self._rewriter.show(event) if self._rewriter else event.raw
+            if raw or hold:
+                (self._ending if hold or self._ending else self._ready).append(raw)
             if event.data and event.name not in _PRELIMINARY_EVENTS:
                 has_content = True
         return has_content

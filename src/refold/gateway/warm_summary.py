@@ -84,13 +84,12 @@ class SentRequest:
             await response.aclose()
         shapes = shapes_of(self.dialect, answer)
         if any(shape.kind == "call" for shape in shapes):
-            raise FoldNotMade(CALLED_A_TOOL)
-        if not answer.complete:
-            raise FoldNotMade("The model's summary was cut off.")
+            failure = CALLED_A_TOOL
+        else:
+            failure = "" if answer.complete else "The model's summary was cut off."
         text = "".join(shape.text for shape in shapes if shape.kind == "text")
-        usage = answer.usage
-        names = ("input", "output", "cache_read")
-        return SummarizerAnswer(text, None, dict(zip(names, usage or (), strict=False)))
+        usage = answer.usage._asdict() if answer.usage else {}
+        return SummarizerAnswer(text, None, usage, failure=failure)
 
     def with_prompt(self, prompt: str) -> bytes:
         """What is sent: the request as it was, its answer unless that calls tools, the prompt."""

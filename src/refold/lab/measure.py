@@ -22,6 +22,7 @@ from refold.lab.policies import Settings, baselines, timed
 from refold.lab.replay import Mark, Policy, play
 from refold.lab.report import Case, Measure, Meter, Row, pooled_rows
 from refold.lab.session_policy import SessionPolicy, placeholder_summary
+from refold.lab.trace import Trace
 from refold.models import counter_for
 from refold.models.experience import Setup
 from refold.transcripts.recording import FORMAT
@@ -55,6 +56,8 @@ class Outcome:
     marks: tuple[Mark, ...] = ()
     """Where it folded."""
     error: str = ""
+    trace: Trace | None = None
+    """What it sent, if the job says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Job:
     rules: tuple[str, ...] = ()
     profile: Profile | None = None
     budget: Budget | None = None
+    traced: bool = False
+    """Whether the outcome says what was sent."""
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -98,7 +103,8 @@ def _outcome(job: Job, policy: str) -> Outcome:
     except Exception as error:  # noqa: BLE001 - whatever a file holds, the others are still measured
         return Outcome(job.session, policy, error=f"{type(error).__name__}: {error}")
     refused = sum(one.sent > case.window or one.orphans > 0 for one in played.requests)
-    return Outcome(job.session, policy, row, refused, played.marks)
+    trace = Trace.of(played, meter.reader) if job.traced else None
+    return Outcome(job.session, policy, row, refused, played.marks, trace=trace)
 
 
 def _as_counted(case: Case, reader: Reader) -> Settings:
@@ -129,9 +135,13 @@ def _policy(job: Job, policy: str, reader: Reader) -> Policy:
         terms = job.case.measure.terms
         price = terms.write / terms.read if terms.read else inf
         return (baselines(settings) | timed(settings, terms.fold, price))[policy](reader)
-    setup = Setup(job.case.model, counter_for(job.case.model), job.budget, job.profile)
+    counter, prices = counter_for(job.case.model), job.case.prices
+    setup = Setup(job.case.model, counter, job.budget, job.profile, prices)
+    times = [message.at for message in job.case.recording.messages]
     return SessionPolicy(
-        setup, write=placeholder_summary if job.profile.fold.writer == "model" else None
+        setup,
+        times=times,
+        write=placeholder_summary if job.profile.fold.writer == "model" else None,
     )
 
 
@@ -151,7 +161,7 @@ def each_measured(jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Outcome]]]:
                 yield running.pop(future), future.result()
         except BrokenProcessPool as error:
             raise InvalidInput(
-                "The system ended a replay, probably for want of memory.",
+                "The system ended a replay, probably because memory ran out.",
                 "Give fewer or shorter sessions.",
             ) from error
         finally:

@@ -278,9 +278,7 @@ def baselines(settings: Settings | None = None) -> dict[str, Factory]:
         "sliding window, pair-safe": lambda r: SlidingWindow(r, sizes.threshold, pair_safe=True),
         "mask, rolling": lambda r: RollingMask(r, sizes.keep),
         "mask, batched": lambda r: BatchedMask(r, sizes.threshold, sizes.batch_keep),
-        "head / empty summary / tail": lambda r: HeadTail(
-            r, sizes, lambda _: " the" * sizes.summary
-        ),
+        "head and tail only": lambda r: HeadTail(r, sizes, lambda _: " the" * sizes.summary),
         "head / ledger / tail": lambda r: HeadTail(
             r, sizes, ledger(r, sizes.summary, by_occurrence)
         ),

@@ -6,6 +6,7 @@ causes, and it underestimates absolute cost: compare replays with one another.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, NamedTuple, Protocol, runtime_checkable
@@ -157,6 +158,17 @@ def play(
     conditions: Conditions = NO_CONDITIONS,
 ) -> Replay:
     """Play the recording under the policy."""
+    with ExitStack() as resources:
+        if isinstance(policy, _Closable):
+            resources.callback(policy.close)
+        requests = _requests(recording, policy, reader, conditions)
+    marks = tuple(policy.marks) if isinstance(policy, _Marking) else ()
+    return Replay(recording, name or type(policy).__name__, requests, marks)
+
+
+def _requests(
+    recording: Recording, policy: Policy, reader: Reader, conditions: Conditions
+) -> tuple[Request, ...]:
     cold = dict(requests_of(recording, reader, conditions.lifetime))
     payloads = recording.payloads
     requests: list[Request] = []
@@ -188,10 +200,7 @@ def play(
                 )
             )
         answered.update(call for call, _ in message.returns)
-    if isinstance(policy, _Closable):
-        policy.close()
-    marks = tuple(policy.marks) if isinstance(policy, _Marking) else ()
-    return Replay(recording, name or type(policy).__name__, tuple(requests), marks)
+    return tuple(requests)
 
 
 def _shared_prefix(left: Sequence[bytes], right: Sequence[bytes]) -> int:

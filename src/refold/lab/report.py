@@ -316,6 +316,10 @@ class Case:
         What its folds keep and show shrinks with the threshold by itself.
         """
         trigger = profile.trigger
+        if trigger.savings:
+            seconds = {"cache_seconds": round(self.conditions.lifetime or 0)}
+            trigger = trigger.model_copy(update=seconds)
+            profile = profile.model_copy(update={"trigger": trigger})
         if not (self.set_by_user and trigger.tokens):
             return profile
         at_least = min(trigger.at_least, self.threshold)

@@ -4,27 +4,16 @@ The format is detected from a file's content. Broken lines are counted and skipp
 without a session, the reason is reported. Memory is bounded by the limits in `recording`.
 """
 
-import os
-import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from pydantic import JsonValue
-
-from refold.transcripts import (
-    claude_code,
-    codex,
-    copilot_cli,
-    exported,
-    gemini_cli,
-    openai_chat,
-    pi,
-)
+from refold.transcripts import opencode
 from refold.transcripts.messages import Json
+from refold.transcripts.programs import READERS, files_in, parse_value, reader_of, why_unreadable
 from refold.transcripts.recording import (
     MAX_LINE,
     Lines,
@@ -36,12 +25,12 @@ from refold.transcripts.recording import (
     whole,
 )
 
-_SAMPLE = 200  # records by which the format of a file is detected
 _MEGABYTE = 2**20
 FIX: Final = (
     "Give session files of Claude Code (~/.claude/projects), Codex (~/.codex/sessions), "
-    "Copilot CLI (~/.copilot/session-state), Gemini CLI (~/.gemini/tmp) or pi, a list of OpenAI "
-    "chat messages, or what `refold export` wrote."
+    "Copilot CLI (~/.copilot/session-state), Gemini CLI (~/.gemini/tmp), Qwen Code (~/.qwen), "
+    "opencode (its opencode.db) or pi, a list of OpenAI chat messages, or what `refold export` "
+    "wrote."
 )
 
 
@@ -67,22 +56,6 @@ class SessionFile:
         return sum(len(recording.messages) for recording in self.recordings)
 
 
-class _Importer(NamedTuple):
-    name: str
-    knows: Callable[[Json], bool]
-    parse: Callable[[Sequence[Json], str], Recording]
-
-
-_IMPORTERS = (
-    _Importer(exported.NAME, exported.knows, exported.parse_exported),
-    _Importer(claude_code.NAME, claude_code.knows, claude_code.parse_claude_code),
-    _Importer(codex.NAME, codex.knows, codex.parse_codex),
-    _Importer(copilot_cli.NAME, copilot_cli.knows, copilot_cli.parse_copilot_cli),
-    _Importer(pi.NAME, pi.knows, pi.parse_pi_records),
-    _Importer(gemini_cli.NAME, gemini_cli.knows, gemini_cli.parse_gemini),
-)
-
-
 def recordings(paths: Iterable[Path]) -> Iterator[SessionFile]:
     """Look into files and into all files in folders, those of a folder from the newest on.
 
@@ -91,7 +64,7 @@ def recordings(paths: Iterable[Path]) -> Iterator[SessionFile]:
     for path in paths:
         if path.is_dir():
             empty = True
-            for file in map(read_session_file, _files(path)):
+            for file in map(read_session_file, reversed(files_in([path]))):
                 if file.recordings or file.format:
                     empty = False
                     yield file
@@ -103,38 +76,23 @@ def recordings(paths: Iterable[Path]) -> Iterator[SessionFile]:
 
 def read_session_file(path: Path) -> SessionFile:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return SessionFile(str(path), why="it is no file")
-        start = beginning(path)
-        if not start:
-            return SessionFile(str(path), why="it is empty")
-        if start[:1] not in (b"{", b"["):
-            return SessionFile(str(path), why="it is no JSON")
-        return _as_one_value(path, start) or _as_lines(path)
+        if opencode.is_database(path):
+            found = tuple(recording for recording, _ in opencode.read_database(path))
+            return _replayable(SessionFile(str(path), opencode.NAME, found))
+        if why := why_unreadable(path):
+            return SessionFile(str(path), why=why)
+        return _as_one_value(path) or _as_lines(path)
     except OSError as error:
         return SessionFile(str(path), why=f"it cannot be read: {error.strerror or error}")
-    except ValueError as error:  # a path with a NUL in it
-        return SessionFile(str(path), why=f"it cannot be read: {error}")
+    except ValueError as error:
+        return SessionFile(str(path), why=str(error))
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files in a folder, however deep, newest first; links to folders are not followed."""
-    files = [Path(where, name) for where, _, names in os.walk(folder) for name in names]
-    return sorted(files, key=_modified, reverse=True)
-
-
-def _modified(path: Path) -> tuple[float, str]:
-    try:
-        return path.stat().st_mtime, str(path)
-    except OSError:
-        return 0, str(path)
-
-
-def _as_one_value(path: Path, start: bytes) -> SessionFile | None:
+def _as_one_value(path: Path) -> SessionFile | None:
     """A file that is one JSON value. None: it is another, or no value at all."""
     size = path.stat().st_size
     if size > MAX_LINE:
-        if start[:1] == b"[":
+        if beginning(path)[:1] == b"[":
             limit = f"{MAX_LINE // _MEGABYTE} MB"
             why = f"it is one list of {size:,} bytes: more than {limit}"
             return SessionFile(str(path), why=why)
@@ -144,36 +102,25 @@ def _as_one_value(path: Path, start: bytes) -> SessionFile | None:
         value = value_of(data) if data else None
     except ValueError:
         return None
-    parsed = _parse_value(value, path.stem)
+    parsed = parse_value(value, path.stem)
     if parsed is None:
-        if isinstance(value, dict) and any(importer.knows(value) for importer in _IMPORTERS):
+        if isinstance(value, dict) and any(reader.knows(value) for reader in READERS):
             return None  # JSON lines with a single line
         return SessionFile(str(path), why="it is JSON, but no session that is known here")
     return _replayable(SessionFile(str(path), *parsed))
 
 
-def _parse_value(value: JsonValue, name: str) -> tuple[str, tuple[Recording, ...]] | None:
-    if (messages := gemini_cli.messages_of(value)) is not None:
-        return gemini_cli.NAME, (gemini_cli.parse_gemini(messages, name),)
-    if (contents := gemini_cli.contents_of(value)) is not None:
-        return gemini_cli.NAME, (gemini_cli.parse_gemini_chat(contents, name),)
-    if (items := codex.items_of(value)) is not None:
-        return codex.NAME, (codex.parse_codex(items, name),)
-    chats = openai_chat.chats_of(value, name)
-    return (openai_chat.NAME, chats) if chats else None
-
-
 def _as_lines(path: Path) -> SessionFile:
     lines = newest_lines(path)
     records, broken = _records(lines)
-    importer = _importer(records)
-    if importer is None:
+    reader = reader_of(records)
+    if reader is None:
         why = "no line is a record of a session that is known here"
         if lines.long and not records:
             why = f"its lines are longer than {MAX_LINE // _MEGABYTE} MB"
         return SessionFile(str(path), broken=broken, older=lines.older, why=why)
-    recording = importer.parse(records, path.stem)
-    return _replayable(SessionFile(str(path), importer.name, (recording,), broken, lines.older))
+    recording = reader.parse(records, path.stem)
+    return _replayable(SessionFile(str(path), reader.name, (recording,), broken, lines.older))
 
 
 def _records(lines: Lines) -> tuple[list[Json], int]:
@@ -184,13 +131,6 @@ def _records(lines: Lines) -> tuple[list[Json], int]:
             if isinstance(value, dict):
                 records.append(value)
     return records, lines.long + len(lines.newest) - len(records)
-
-
-def _importer(records: Sequence[Json]) -> _Importer | None:
-    """The importer that recognizes most of the first records; the first of equals."""
-    sample = records[:_SAMPLE]
-    votes = [sum(map(importer.knows, sample)) for importer in _IMPORTERS]
-    return _IMPORTERS[votes.index(max(votes))] if any(votes) else None
 
 
 def _replayable(file: SessionFile) -> SessionFile:

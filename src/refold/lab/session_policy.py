@@ -7,6 +7,7 @@ length that says nothing takes their place, so the figures are a lower bound of 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from refold.fold.compactor import Write
 from refold.fold.events import CompactionComplete, FoldEvent
@@ -16,6 +17,7 @@ from refold.fold.job import Job, Steps
 from refold.fold.material import Material
 from refold.fold.summary import Summary
 from refold.lab.replay import Mark
+from refold.log import Author
 from refold.models import Usage
 from refold.models.experience import Setup
 from refold.session import Session
@@ -44,20 +46,39 @@ class SessionPolicy:
         format: str = "pydantic-ai",  # noqa: A002 - the glossary's word
         *,
         write: Write | None = None,
+        times: Sequence[int | None] = (),
     ) -> None:
-        """`write` writes the summaries where the profile has a model write them."""
+        """Open the session.
+
+        Args:
+            setup: The model and the profile to manage it for.
+            format: The format of its messages.
+            write: Writes the summaries where the profile has a model write them.
+            times: When each message was recorded, in milliseconds, where that is known.
+        """
         fold = setup.profile.fold.model_copy(update={"apply": "inline", "wait": _WAIT})
         self.setup = replace(setup, profile=setup.profile.model_copy(update={"fold": fold}))
         self.folds: list[CompactionComplete] = []
         self.store = MemoryStore()
         self._runner = asyncio.Runner()
+        self._times = times
+        self._time = datetime.now(UTC)
         self.marks: list[Mark] = []
         self._received = 0
         self._folds_before = 0
         log = self.store.log()
         self.session = self._runner.run(
-            Session.open(log, "replay", self.setup, format=format, watch=self._watch, write=write)
+            Session.open(
+                log,
+                "replay",
+                self.setup,
+                format=format,
+                watch=self._watch,
+                write=write,
+                author=Author(lambda: self._time),
+            )
         )
+        self.session.allow_folds(summarizer=write is not None)
 
     def view(self, messages: Sequence[bytes]) -> Messages:
         """What the session sends, given all messages so far."""
@@ -79,10 +100,11 @@ class SessionPolicy:
         self._runner.close()
 
     async def _request(self, messages: Sequence[bytes]) -> Messages:
-        new = messages[self._received :]
+        for index in range(self._received, len(messages)):
+            if index < len(self._times) and (time := self._times[index]):
+                self._time = datetime.fromtimestamp(time / 1000, UTC)
+            await self.session.say(messages[index])
         self._received = len(messages)
-        if new:
-            await self.session.say(*new)
         return (await self.session.request()).messages
 
     def _watch(self, event: Event | FoldEvent) -> None:

@@ -127,7 +127,7 @@ def _check_running(outline: Outline, fold: UUID) -> None:
 def _check_spans(outline: Outline, head: int, spans: tuple[Span, ...]) -> None:
     if not spans or subtract(spans, outline.on_line(head)):
         raise InvalidEntry(
-            "The fold would stand for entries that are not on the session's line.",
+            "The fold would replace entries that are not on the session's line.",
             "Read the session again and fold what its view holds now.",
         )
 

@@ -116,14 +116,18 @@ class Author:
         self._codec = codec
         self._last = (0, 0)
 
+    def now(self) -> int:
+        """The time, in milliseconds since 1970."""
+        now = self._clock()
+        if now.tzinfo is None:
+            raise InvalidInput("The clock tells no time zone.", "Return an aware datetime.")
+        return int(now.timestamp() * 1000)
+
     def draft(
         self, value: Value, *, scope: str = MAIN_SCOPE, artifacts: Iterable[Artifact] = ()
     ) -> Draft:
         """A draft of the value, ready to be appended."""
-        now = self._clock()
-        if now.tzinfo is None:
-            raise InvalidInput("The clock tells no time zone.", "Return an aware datetime.")
-        at = int(now.timestamp() * 1000)
+        at = self.now()
         return Draft(
             id=self._next_id(at),
             at=at,

@@ -227,9 +227,9 @@ def check_draft(draft: Draft) -> None:
 @lru_cache(256)
 def _check_names(kind: str, scope: str) -> None:
     if not _KIND.fullmatch(kind):
-        raise InvalidEntry(f"{kind!r} is no kind of entry.", "Use lower-case words and dots.")
+        raise InvalidEntry(f"{kind!r} is not a kind of entry.", "Use lower-case words and dots.")
     if not scope.startswith(MAIN_SCOPE) or any("\ud800" <= c <= "\udfff" for c in scope):
-        raise InvalidEntry(f"Scope {scope!r} is no path.", "Start it with '/'.")
+        raise InvalidEntry(f"Scope {scope!r} is not a path.", "Start it with '/'.")
 
 
 def check_json(body: bytes) -> None:

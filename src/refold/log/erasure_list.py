@@ -79,7 +79,7 @@ def parse(lines: Iterable[str]) -> Iterator[Forgotten]:
     numbered = enumerate(lines, 1)
     _, first = next(numbered, (0, ""))
     if first.strip() != dump_header():
-        raise InvalidInput("The file is no list of what was forgotten.", _WRONG_FILE)
+        raise InvalidInput("The file is not a list of forgotten entries.", _WRONG_FILE)
     for number, line in numbered:
         try:
             item = _LINE.validate_json(line)

@@ -57,6 +57,22 @@ class Title(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The program that recorded a session, and where it worked."""
+
+    program: str
+    """Such as `claude` or `codex`."""
+    id: str = ""
+    """The program's own id of the session."""
+    folder: str | None = None
+    """Where the session began."""
+    branch: str | None = None
+    """The git branch that was checked out there."""
+    parent: str | None = None
+    """The program's id of the session that this one was begun by, as a sub-agent or a fork."""
+
+
+@dataclass(frozen=True, slots=True)
 class Opened(_Kind):
     """The first entry of a session: its message format, for life, and its profile."""
 
@@ -72,6 +88,7 @@ class Opened(_Kind):
     """The entry whose words the title is made of, a later one; 0: of none. It goes with that."""
     owner: str | None = None
     """The id of the key that began it, where it was begun through the service."""
+    origin: Origin | None = None
 
     def rests_on(self) -> tuple[Span, ...]:
         """Of all kinds, this one alone may rest on a later entry."""
@@ -139,12 +156,14 @@ class FoldStepped(_Kind):
     """
 
     KIND: ClassVar[str] = "fold.step"
-    KEPT: ClassVar[frozenset[str]] = frozenset({"fold"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"fold", "spent"})
 
     fold: UUID
     name: str
     """What the step is called, once in its fold."""
     result: JsonValue
+    spent: JsonValue = None
+    """What it used and cost, if it was a model's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +308,7 @@ class Used(_Kind):
     """What a request came to use and cost, as its provider told when it answered."""
 
     KIND: ClassVar[str] = "usage"
-    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged"})
+    KEPT: ClassVar[frozenset[str]] = frozenset({"request", "usage", "cost", "unmanaged", "basis"})
 
     request: int
     """The request record."""
@@ -298,6 +317,8 @@ class Used(_Kind):
     """Dollars; None where a price is unknown."""
     unmanaged: JsonValue = None
     """The same of a request that had sent everything."""
+    basis: JsonValue = None
+    """What a receipt needs to compare it with such a request: counts and prices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from refold.log.kinds import (
     FoldUndone,
     Forgotten,
     Opened,
+    Origin,
     Pinned,
     Requested,
     Rewound,
@@ -72,6 +73,7 @@ class Outline:
     """Which entries a view of the session is made of."""
 
     title: str | None = None
+    origin: Origin | None = None
     line: tuple[Span, ...] = ()
     """What a view may show of the entries before `since`."""
     since: int = 1
@@ -282,9 +284,11 @@ class _State(NamedTuple):
 def _apply(outline: Outline, seq: int, value: Value) -> Outline:  # noqa: PLR0911 - one case a kind
     match value:
         case Opened(title=title) | Titled(title):
-            return replace(outline, title=title)
+            origin = value.origin if isinstance(value, Opened) else outline.origin
+            return replace(outline, title=title, origin=origin)
         case Cleared():
-            return replace(Outline(outline.title, running=outline.running), since=seq + 1)
+            kept = Outline(outline.title, outline.origin, running=outline.running)
+            return replace(kept, since=seq + 1)
         case FoldStarted(fold):
             return replace(outline, running=(*outline.running, Running(seq, fold)))
         case FoldFailed(fold):

@@ -8,6 +8,7 @@ from uuid import UUID
 from refold.errors import InvalidInput
 from refold.log.artifact import Artifact
 from refold.log.entry import Draft, Entry, Mark, Marked, Span
+from refold.log.kinds import Origin
 from refold.log.outline import Outline
 from refold.log.text import Term
 
@@ -42,6 +43,8 @@ class SessionInfo:
     """How many of them are messages."""
     forked_from: str | None = None
     forked_at: int | None = None
+    origin: Origin | None = None
+    """Where the session is from, if its opening says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +327,9 @@ def parse_page(page: str | None) -> tuple[int, int]:
     try:
         return int(updated_at), int(key)
     except ValueError as error:
-        raise InvalidInput(f"{page!r} is no page of a list.", "Pass what `next` said.") from error
+        raise InvalidInput(
+            f"{page!r} is not a page of a list.", "Pass what `next` said."
+        ) from error
 
 
 class State(NamedTuple):
@@ -353,6 +358,7 @@ class State(NamedTuple):
             messages=self.messages,
             forked_from=forked_from,
             forked_at=forked_at,
+            origin=self.outline.origin,
         )
 
     def fork(self, at: int, messages: int, outline: Outline, now: int, not_before: int) -> "State":

@@ -10,6 +10,7 @@ from refold.memory.board import (
     ContextBoard,
     Fact,
     branch_of,
+    checked_out,
     is_internal,
 )
 from refold.memory.consolidation import Consolidated, Rem, consolidate
@@ -32,6 +33,7 @@ __all__ = [
     "Rem",
     "Remembered",
     "branch_of",
+    "checked_out",
     "consolidate",
     "daily_files",
     "daily_notes",

@@ -90,10 +90,15 @@ def branch_of(folder: Path) -> Branch:
     top = _git(folder, "rev-parse", "--show-toplevel")
     if not top:
         return Branch(_digest(str(folder.resolve())), folder.resolve().name or "this folder")
-    branch = _git(folder, "symbolic-ref", "--short", "HEAD") or "no branch"
+    branch = checked_out(folder) or "no branch"
     first = _git(folder, "rev-list", "--max-parents=0", "HEAD").split()
     repository = min(first)[:_DIGITS] if first else _digest(top)
     return Branch(f"{repository} {branch}", f"{Path(top).name}, {branch}")
+
+
+def checked_out(folder: Path) -> str:
+    """The name of the git branch that is checked out in a folder; empty if there is none."""
+    return _git(folder, "symbolic-ref", "--short", "HEAD")
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -85,7 +85,7 @@ async def consolidate(log: Log, session: str, board: Board, rem: Rem) -> Consoli
     lock = await log.locks(_PURPOSE).take(board.session)
     if lock is None:
         raise NotRemembered(
-            "Another process changes the board now.", "Wait a moment, and try again."
+            "Another process is changing the board.", "Wait a moment, and try again."
         )
     try:
         return await _consolidated(log, session, board, rem)

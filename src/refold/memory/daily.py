@@ -231,7 +231,7 @@ def appendable(folder: int, name: str) -> Generator[int]:
     """Open a file to append to, created if needed; only its owner may read it."""
     with _closing(os.open(name, _APPEND, 0o600, dir_fd=folder)) as file:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise NotRemembered(f"{name} is no file.", "Move it away.")
+            raise NotRemembered(f"{name} is not a file.", "Move it away.")
         yield file
 
 

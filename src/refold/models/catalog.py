@@ -142,7 +142,7 @@ def _window_of(model: str) -> int | None:
 
 
 def model_names(overrides: Overrides = NO_OVERRIDES) -> list[str]:
-    """Every known model, sorted."""
+    """Every model that the catalog or the settings know, sorted."""
     collection = _collection()
     providers = collection.providers if collection else []
     names = {f"{provider.id}:{model.id}" for provider in providers for model in provider.models}

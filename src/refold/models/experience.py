@@ -34,8 +34,14 @@ _LESS: Final = 0.9
 _MAX_MODELS: Final = 256  # their names come from clients
 
 
+_ADDED: Final = re.compile(r'\["(?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+"')
+"""How such a definition begins where it is the list that Pydantic AI's tools are counted as."""
 _RECALL: Final = re.compile(r'"name"\s*:\s*"((?:[\w.:/-]*[^A-Za-z0-9"])?recall_[a-z_]+)"')
-"""The name of one of recall's tools in its definition, as the model is shown it."""
+
+
+def recall_names(definitions: str) -> list[str]:
+    """The names of recall's tools among the definitions of tools, as the model is shown them."""
+    return _RECALL.findall(definitions)
 
 
 def budget_for(  # noqa: PLR0913 - all that a budget depends on
@@ -89,6 +95,8 @@ class Setup:
     """The model's instructions, as text."""
     recall: tuple[str, ...] = ()
     """The names of recall's tools, as the model is shown them."""
+    added: int = 0
+    """Tokens of the definitions of recall's tools, which the agent has because of Refold."""
 
     @classmethod
     def of(
@@ -117,8 +125,11 @@ class Setup:
             "settings": _hash(profile.model_dump_json()),
         }
         prices = facts_of(model, models).prices
-        recall = tuple(name for text in definitions for name in _RECALL.findall(text))
-        return cls(model, counter, budget, profile, prices, hashes, instructions, recall)
+        recall = tuple(name for text in definitions for name in recall_names(text))
+        own = [text for text in definitions if _RECALL.search(text) or _ADDED.match(text)]
+        marks = family_of(model).marks
+        added = tools_tokens(counter, own, marks) - (marks.tools if own else 0)
+        return cls(model, counter, budget, profile, prices, hashes, instructions, recall, added)
 
     def within(self, learned: int) -> "Setup":
         return replace(self, budget=self.budget._replace(learned=learned))

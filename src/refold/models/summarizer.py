@@ -35,13 +35,21 @@ from refold.fold.write.by_model import ByModel, Choice, SummarizerAnswer
 from refold.fold.write.draft import Form
 from refold.fold.write.transcript import GUARD
 from refold.memory.board import ContextBoard
-from refold.models.catalog import NO_OVERRIDES, Overrides, counter_for, facts_of
+from refold.models.catalog import (
+    NO_OVERRIDES,
+    Overrides,
+    Usage,
+    cost_of,
+    counter_for,
+    facts_of,
+)
 from refold.models.overflow_errors import overflow_in, words_of
 from refold.models.summarizer_choice import (
     CHEAPER,
     FindLast,
     WarmSummarizer,
     choose_cheapest,
+    figures_of,
     same_account,
     transcript_offer,
 )
@@ -131,17 +139,15 @@ class ModelSummarizer:
                 answers = [message for message in messages if isinstance(message, ModelResponse)]
                 if not answers or not answers[-1].text:
                     raise self._failure(error, prompt) from error
-                usage = answers[-1].usage
-                figures = {"input": usage.input_tokens, "output": usage.output_tokens}
-                figures["cache_read"] = 0
+                figures = figures_of(answers[-1].usage)
                 return SummarizerAnswer(answers[-1].text, None, figures, _id_of(answers[-1]))
             except Exception as error:
                 raise self._failure(error, prompt) from error
         output, request = result.output, _id_of(result.response)
         if isinstance(output, Form):
             text = output.model_dump_json()
-            return SummarizerAnswer(text, output, _figures(result.usage), request)
-        return SummarizerAnswer(str(output), None, _figures(result.usage), request)
+            return SummarizerAnswer(text, output, figures_of(result.usage), request)
+        return SummarizerAnswer(str(output), None, figures_of(result.usage), request)
 
     def settings(self, interaction: str = INTERACTION) -> Any:  # noqa: ANN401 - a typed dict of many
         """The model's own settings, with our header and a bounded answer."""
@@ -286,19 +292,16 @@ def by_model(
     last: FindLast = lambda _: None,
 ) -> ByModel:
     """A writer of summaries for `Session.open`, with the models that settings and folds name."""
-    return ByModel(Summarizers(resolve, models, last))
+
+    def price(name: str, usage: Mapping[str, int]) -> float | None:
+        counts = (usage.get(count, 0) for count in Usage._fields)
+        return cost_of(Usage(*counts), facts_of(name, models).prices)
+
+    return ByModel(Summarizers(resolve, models, last), price)
 
 
 def _id_of(response: ModelResponse) -> str:
     return (response.provider_response_id or "")[:_MAX_ID]
-
-
-def _figures(usage: RunUsage) -> Mapping[str, int]:
-    return {
-        "input": usage.input_tokens,
-        "output": usage.output_tokens,
-        "cache_read": usage.cache_read_tokens,
-    }
 
 
 class RemAgent:
@@ -354,4 +357,4 @@ class RemAgent:
                 usage_limits=UsageLimits(request_limit=_MAX_REQUESTS),
                 model_settings=self._summarizer.settings(REM_INTERACTION),
             )
-        return _figures(usage)
+        return figures_of(usage)

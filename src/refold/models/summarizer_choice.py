@@ -15,6 +15,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.usage import UsageBase
 
 from refold.errors import FoldNotMade, WindowExceeded
 from refold.fold.compactor import MANUAL, read_context
@@ -80,8 +81,8 @@ class LastRequest(Protocol):
     async def ask(self, prompt: str, headers: Mapping[str, str]) -> SummarizerAnswer:
         """The model's answer to a prompt below the request, with the same tools and settings.
 
-        Raises WindowExceeded if there was no room for it, FoldNotMade if the model called a tool,
-        or if its provider did not answer.
+        Raises WindowExceeded if there was no room for it, FoldNotMade if its
+        provider did not answer. The answer says why it is no summary, if it called a tool.
         """
         ...
 
@@ -132,15 +133,9 @@ class AgentRequest:
             if isinstance(error, ModelAPIError):
                 raise FoldNotMade(words_of(error, self.model.model_id)) from error
             raise
-        if answer.tool_calls:
-            raise FoldNotMade(CALLED_A_TOOL)
-        usage = answer.usage
-        figures = {
-            "input": usage.input_tokens,
-            "output": usage.output_tokens,
-            "cache_read": usage.cache_read_tokens,
-        }
-        return SummarizerAnswer(answer.text or "", None, figures, answer.provider_response_id or "")
+        failure = CALLED_A_TOOL if answer.tool_calls else ""
+        text, request = answer.text or "", answer.provider_response_id or ""
+        return SummarizerAnswer(text, None, figures_of(answer.usage), request, failure)
 
     def with_prompt(self, prompt: str) -> list[ModelMessage]:
         """What is sent: the last request as it was, its answer unless that calls tools, the prompt.
@@ -151,6 +146,13 @@ class AgentRequest:
         asked = ModelRequest([UserPromptPart(prompt)], instructions=newest.instructions)
         answer = [] if self.answer.tool_calls else [self.answer]
         return [*self.messages, *answer, asked]
+
+
+def figures_of(usage: UsageBase) -> Mapping[str, int]:
+    """What a provider reported, by the names that prices have."""
+    figures = {"input": usage.input_tokens, "output": usage.output_tokens}
+    figures["cache_read"] = usage.cache_read_tokens
+    return figures | ({"cache_write": n} if (n := usage.cache_write_tokens) else {})
 
 
 class WarmSummarizer:

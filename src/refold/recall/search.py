@@ -6,7 +6,7 @@ found.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -19,7 +19,7 @@ from refold.log.entry import Span
 from refold.log.excerpt import best_excerpt, holds_any
 from refold.log.text import Run, Term, text_of, words
 from refold.log.text import terms as runs_of
-from refold.recall.text import EntryText, Reader, entry_text, outline_of, whole, wire_of
+from refold.recall.text import Reader, entry_text, outline_of, shapes_of, whole, wire_of
 from refold.view.framing import is_recall_tool
 from refold.wire import Wire
 
@@ -292,7 +292,7 @@ class _HitResolver:
             return None
         entry = await whole(self._log, session, entries[here])
         text = entry_text(wire, entry)
-        if self.reader.scope is not None and _is_recall(text):
+        if self.reader.scope is not None and _is_recall(wire, entry, entries):
             return None
         near: dict[bool, str] = {}
         for neighbor in (*entries[max(0, here - 1) : here], *entries[here + 1 : here + 2]):
@@ -333,9 +333,15 @@ class _HitResolver:
         return best_excerpt(text, terms, self._width)
 
 
-def _is_recall(entry: EntryText) -> bool:
-    """Whether it is an earlier search, which repeats words and says nothing new."""
-    tools = [part.partition(" ")[2] for part in entry.parts if " " in part]
+def _is_recall(wire: Wire | None, entry: Entry, around: Sequence[Entry]) -> bool:
+    """Whether it is an earlier search, which repeats words and says nothing new.
+
+    In some formats a result names no tool, but the call that it answers: that is one of `around`.
+    """
+    before = [shape for other in around for shape in shapes_of(wire, other)[1]]
+    called = {shape.call: shape.tool for shape in before if shape.kind == "call"}
+    shapes = [shape for shape in shapes_of(wire, entry)[1] if shape.kind in ("call", "return")]
+    tools = [shape.tool or called.get(shape.call) for shape in shapes]
     return bool(tools) and all(map(is_recall_tool, tools))
 
 

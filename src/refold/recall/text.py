@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from refold.errors import InvalidInput, InvalidMessage, UnknownFormat, Unrebuildable
 from refold.log import CODEC, MAIN_SCOPE, Entry, Log, Message, Note, Outline, Requested, Span
 from refold.log.text import text_of
-from refold.view import Plan, Previous, hashes_of, planned, rebuild
+from refold.view import Plan, Previous, hashes_of, planned
 from refold.view import framing as frames
 from refold.view.framing import tool_name
+from refold.view.record import SentMessage, rebuild_with_sources
 from refold.view.view_input import visibility
 from refold.wire import Shape, Wire, wire_for
 
@@ -156,11 +157,16 @@ async def rebuilt(log: Log, session: str, seq: int) -> tuple[bytes, ...]:
 
     Raises Unrebuildable if something that they were made of is gone.
     """
+    return tuple(sent.payload for sent in await rebuilt_with_sources(log, session, seq))
+
+
+async def rebuilt_with_sources(log: Log, session: str, seq: int) -> tuple[SentMessage, ...]:
+    """The same, each message with the entry that it is of."""
     chain = await _chain(log, session, seq)
     entries: list[Entry] = []
     for span in chain[-1].spans:
         entries += await log.read(session, span)
-    return rebuild(chain, entries, await _texts(log, chain))
+    return rebuild_with_sources(chain, entries, await _texts(log, chain))
 
 
 async def _chain(log: Log, session: str, seq: int) -> list[Requested]:
@@ -179,7 +185,7 @@ async def _record(log: Log, session: str, seq: int) -> Requested:
                 raise Unrebuildable("What was sent then has been forgotten.")
             case _:
                 pass
-    raise InvalidInput(f"Entry {seq} is no request record.", "`refold explain` lists them.")
+    raise InvalidInput(f"Entry {seq} is not a request record.", "`refold explain` lists them.")
 
 
 async def _texts(log: Log, chain: list[Requested]) -> dict[str, str]:

@@ -81,7 +81,9 @@ class Answers:
             return await self._part(part_ref(at), start, session)
         found = _PLACE.fullmatch(at)
         if found is None:
-            raise InvalidInput("That is no place.", "Give a number, as 12, or a run, as 12-40.")
+            raise InvalidInput(
+                "That is not an entry number.", "Give a number, as 12, or a run, as 12-40."
+            )
         first = int(found[1])
         spans = (Span(first, int(found[2] or first)),)
         if found[2] is None and start == 0:

@@ -126,11 +126,11 @@ def _caller(request: HTTPConnection, key: Key | None, keyring: Keyring, *, local
         return Caller(key.tenant, key.id, key.roles)
     if keyring.any or not local:
         raise KeyNeeded("This needs a key of the service.")
-    _check_local(request)
+    check_local(request)
     return ANYBODY
 
 
-def _check_local(request: HTTPConnection) -> None:
+def check_local(request: HTTPConnection) -> None:
     """Refuse what a web page sends through a browser on this machine.
 
     A page may have its own name point to this machine: then the host is that name. A forwarded

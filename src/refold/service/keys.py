@@ -393,10 +393,11 @@ class Keyring:
 
     async def find(self, secret: str) -> Key | None:
         """The key that this is a valid secret of."""
-        if not is_secret(secret):
-            return None
+        return await self.find_by_hash(hash_of(secret)) if is_secret(secret) else None
+
+    async def find_by_hash(self, hashed: str) -> Key | None:
+        """The key with a valid secret of this hash."""
         await self.refresh_if_stale()
-        hashed = hash_of(secret)
         key = self._valid(hashed)
         if key is None:
             await self.refresh()  # another process may have made it a moment ago
@@ -569,7 +570,7 @@ def event_note(words: str, event: str, **data: JsonValue) -> Note:
 def check_tenant(tenant: str) -> None:
     check_name(tenant, "tenant")
     if tenant in (TENANT, EVERYBODY):
-        raise InvalidInput(f"{tenant!r} is no tenant's name.", "Use another name.")
+        raise InvalidInput(f"{tenant!r} is not a tenant's name.", "Use another name.")
 
 
 def _check(roles: Collection[Role], name: str, until: int | None, now: int) -> None:

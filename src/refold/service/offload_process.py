@@ -21,10 +21,10 @@ from refold.gateway.large_requests import UnloggedAnswer
 from refold.gateway.outcome import Outcome
 from refold.gateway.upstream import BrokenOff
 from refold.models.catalog import Usage
-from refold.service.app import calm_garbage_collection, log_to_standard_error
 from refold.service.callers import Caller
 from refold.service.offload import CALLER, MainProcess, Start, read_frame, write_body, write_frame
 from refold.service.problem import log_error, refused_at
+from refold.service.server import calm_garbage_collection, log_to_standard_error
 from refold.service.service import Service
 from refold.stores import open_store
 

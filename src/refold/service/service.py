@@ -15,10 +15,10 @@ from refold.gateway import upstream_stream
 from refold.gateway.client_keys import lending
 from refold.gateway.dialects.dialect import Bounds
 from refold.gateway.gateway import Gateway
-from refold.gateway.sessions import GatewaySessions, Origin
+from refold.gateway.sessions import GatewaySessions, SessionStart
 from refold.gateway.unmanaged import OutagePolicy
 from refold.gateway.upstream import CLIENT_KEY, NO_KEY, STORED_KEY, Headers, Upstream, Upstreams
-from refold.log import DEFAULT_TENANT, Store, wall_clock
+from refold.log import DEFAULT_TENANT, Origin, Store, wall_clock
 from refold.models.catalog import Usage
 from refold.service.callers import Caller, Limits, gateway_caller
 from refold.service.engines import (
@@ -100,6 +100,7 @@ class Service:
         worker: bool = True,
         client: httpx2.AsyncClient | None = None,
         offloaded: MainProcess | None = None,
+        origin: Origin | None = None,
     ) -> None:
         """Put it together; nothing is opened yet.
 
@@ -111,6 +112,7 @@ class Service:
             worker: Whether it makes folds itself if the store is on a server.
             client: Calls the upstreams; for tests.
             offloaded: Set in an offload process: the main process checks and charges callers.
+            origin: Kept with new sessions, if one program begins them all.
         """
         self.settings = settings
         self.store = store
@@ -166,6 +168,7 @@ class Service:
             settings.profile,
             lambda log: GuardedEngine(engine(log), self.guard),
             max_idle=settings.serve.open_sessions,
+            origin=origin,
         )
         self.gateway = Gateway(
             self.sessions,
@@ -187,6 +190,8 @@ class Service:
             share=offloaded.answer_given if offloaded else None,
             bounds=Bounds(settings.serve.sizes.items, settings.serve.sizes.objects),
             summaries=self.summaries,
+            recall=settings.serve.recall_tools,
+            receipts=settings.serve.receipt_header,
         )
         # Once for all processes of a service.
         self._watches_workers = offloaded is None and not makes_folds(address, settings)
@@ -266,7 +271,7 @@ class Service:
             days = profile.retention.days
             _LOGGER.info("%d sessions were forgotten: unused for %d days.", count, days)
 
-    async def _may_use(self, caller: Caller, origin: Origin) -> bool:
+    async def _may_use(self, caller: Caller, origin: SessionStart) -> bool:
         """Whether a session is the caller's own, or was handed over to it."""
         if not caller.key or caller.may("admin"):
             return True

@@ -62,8 +62,8 @@ class Sealing:
         if key_id not in self._ciphers:
             raise MasterKeyWrong(
                 f"The key was sealed under another master key than those in {VARIABLE}.",
-                f"Add the old one to {VARIABLE}, behind a comma, then run "
-                "`refold keys upstream reseal`; or set the upstream's key anew.",
+                f"Add the old one to {VARIABLE}, after a comma, then run "
+                "`refold keys upstream reseal`; or set the upstream's key again.",
             )
         try:
             raw, cipher = base64.b64decode(inside, validate=True), self._ciphers[key_id]
@@ -71,7 +71,7 @@ class Sealing:
         except (InvalidTag, ValueError) as error:
             raise MasterKeyWrong(
                 "A sealed key was changed, or moved to another tenant or upstream.",
-                "Set it anew: refold keys upstream set",
+                "Set it again: refold keys upstream set",
             ) from error
 
     def is_newest(self, sealed: str) -> bool:
@@ -89,7 +89,7 @@ def _master(text: str) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise MasterKeyWrong(
-            f"{VARIABLE} holds something that is no key of {_KEY_BYTES} bytes in base64.",
+            f"{VARIABLE} holds something that is not a key of {_KEY_BYTES} bytes in base64.",
             "Make one with `refold keys master-key`.",
         )
     return key
@@ -132,7 +132,7 @@ class Vault:
             check_tenant(tenant)
         check_name(upstream, "upstream")
         if not 0 < len(secret) <= _MAX_SECRET or not secret.isprintable() or " " in secret:
-            raise InvalidInput("That is no key of a provider.", "Give it as the provider shows it.")
+            raise InvalidInput("That is not a provider's key.", "Give it as the provider shows it.")
         notes = self._notes(tenant, upstream, secret, by)
         await self._keyring.write(lambda: notes)
         await self._tidy()

@@ -11,7 +11,8 @@ from refold.models.catalog import Usage
 from refold.models.experience import Setup
 from refold.session.compaction import Compacted
 from refold.session.events import AnyEvent, event_from_json
-from refold.session.explain import Filled, Forecast, SessionCost, session_cost
+from refold.session.explain import Filled, Forecast
+from refold.session.receipt import Receipt, receipt_of
 from refold.session.session import Session
 from refold.view import Truncation, UsageInfo
 
@@ -25,12 +26,12 @@ __all__ = [
     "Filled",
     "Forecast",
     "ReadAgain",
+    "Receipt",
     "Session",
-    "SessionCost",
     "Setup",
     "Truncation",
     "Usage",
     "UsageInfo",
     "event_from_json",
-    "session_cost",
+    "receipt_of",
 ]

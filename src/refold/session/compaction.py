@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from pydantic import JsonValue
 
-from refold.engine import Ended, Engine, LocalSteps
+from refold.engine import Ended, Engine, LocalEngine, LocalSteps
 from refold.engine.protocol import CANCELLED, reason_of
 from refold.errors import (
     FoldCancelled,
@@ -33,6 +33,7 @@ from refold.fold.compactor import (
     folded_before,
     preview,
 )
+from refold.fold.economics import Worth
 from refold.fold.events import CompactionWait
 from refold.fold.job import Job
 from refold.fold.material import Boundary, boundary, everything, left_out, needed, state_of
@@ -52,6 +53,7 @@ from refold.log import (
     FoldCompleted,
     FoldFailed,
     FoldStarted,
+    Log,
     Span,
     Value,
 )
@@ -60,11 +62,12 @@ from refold.memory import OVERFLOW, Leaving
 from refold.models.catalog import Usage, cost_of
 from refold.models.experience import Setup
 from refold.session.events import CompactionEvents
-from refold.session.explain import besides_messages
+from refold.session.explain import besides_messages, last_model
 from refold.session.guards import Guards, Recovery
 from refold.session.live_view import LiveView
+from refold.session.savings import price_of, worth_of
 from refold.telemetry import Instrumented
-from refold.view import Budget, Fold, Keep, Plan, Profile, ViewInput, Window
+from refold.view import Budget, Fold, Keep, Plan, Profile, Thresholds, ViewInput, Window
 from refold.view.budget import GAIN, PER_MESSAGE, effective_limit
 from refold.view.view_input import weight
 
@@ -197,7 +200,9 @@ class CompactionSchedule:
             inline=setup.profile.fold.apply == "inline",
             forced=forced,
         )
-        first = decided(pressure)
+        worth = self._worth(pressure.tokens, marks, budget) if not running else None
+        decided = partial(decided, worth=worth)
+        first = decided(pressure)._replace(worth=worth)
         if folds_what_is_left_out(setup.profile) and not (forced or first.by_share):
             messages = left_out(inputs, view.plan).messages
             return decide_for_left_out(pressure._replace(foldable=messages), first, running=running)
@@ -207,7 +212,20 @@ class CompactionSchedule:
         # Costly, so only when there is a reason to fold.
         where = automatic_boundary(live, values, forced=forced)
         sent = where.tokens - view.omitted(where.spans, setup.budget)
-        return decided(pressure._replace(gain=sent - values.max_tokens, foldable=where.messages))
+        pressure = pressure._replace(gain=sent - values.max_tokens, foldable=where.messages)
+        return decided(pressure)._replace(worth=worth)
+
+    def _worth(self, tokens: int, marks: Thresholds, budget: Budget | None) -> Worth | None:
+        """What a fold would cost and save; None where the profile does not look at that.
+
+        Nothing is known of the cache before a session's first request, which is sent as it is.
+        """
+        trigger, previous = self._live.setup.profile.trigger, self._live.previous
+        if not trigger.savings or not previous or tokens - marks.floor < trigger.at_least:
+            return None
+        values = fold_values(self._live.setup, budget)
+        where = automatic_boundary(self._live, values)
+        return worth_of(self._live, where, tokens, values) if where.messages else None
 
     def record_result(self, *, failed: bool) -> None:
         """After a failure, the profile's fixed limits apply until a fold is made."""
@@ -363,12 +381,16 @@ class Folds:
         result = preview(sent, summary, size, len(inputs.rows), setup.counter)
         result = result._replace(besides=besides_messages(live))
         before, after = result.request_before, result.request_after
+        by_log = self._compactor is not None and not offers
+        unknown = bool(offers) and offers[0].dollars is None
+        summary = 0.0 if by_log else offers[0].dollars if offers else None
         return result._replace(
+            price=None if unknown else price_of(live, sent, before, after, summary),
             cost_before=cost_of(Usage(before, cache_read=before), setup.prices),
             cost_after=cost_of(Usage(after, cache_read=after), setup.prices),
             cost_once=cost_of(Usage(after, cache_write=after), setup.prices),
             offers=offers,
-            by_log=self._compactor is not None and not offers,
+            by_log=by_log,
         )
 
     def _manual_boundary(self, cause: str) -> Boundary:
@@ -387,7 +409,7 @@ class Folds:
             everything_too=cause == MANUAL,
         )
         if not where.spans:
-            raise NothingToFold("There is nothing that a summary could stand for yet.")
+            raise NothingToFold("There is nothing to summarize yet.")
         return where
 
     async def settle(self) -> None:
@@ -540,6 +562,16 @@ class Folds:
             return None
         await live.catch_up()
         return fold
+
+
+async def preview_of(log: Log, session: str, setup: Setup) -> Preview:
+    """What a fold of a session would do now, read from its log; nothing is written."""
+    live = LiveView(log, session, setup, can_fold=True)
+    await live.open()
+    live.other_model = await last_model(log, session) != setup.model
+    compactor = Compactor(log, setup.counter)
+    events = CompactionEvents(live, lambda _: None, None)
+    return await Folds(live, LocalEngine(log, compactor), events).preview()
 
 
 def manual_boundary(

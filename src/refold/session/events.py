@@ -99,7 +99,7 @@ def event_from_json(payload: Mapping[str, Any]) -> AnyEvent:
             "Read it with the version of Refold that wrote it.",
         ) from error
     raise InvalidInput(
-        f"{payload.get('type')!r} is no event of a session.",
+        f"{payload.get('type')!r} is not an event of a session.",
         f"These are: {', '.join(_CLASSES)}.",
     )
 

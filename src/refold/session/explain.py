@@ -5,10 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
-
 from refold.errors import InvalidInput, InvalidSetting, ViewTooLarge
-from refold.fold.summary import parse
 from refold.fold.trigger import while_folding
 from refold.log import (
     CODEC,
@@ -18,6 +15,7 @@ from refold.log import (
     Folded,
     Log,
     Message,
+    Outline,
     Requested,
     Span,
     Used,
@@ -27,7 +25,7 @@ from refold.log.entry import placed, seqs, spans_of, subtract, union, up_to
 from refold.log.kinds import KINDS
 from refold.log.outline import replay
 from refold.models import ModelSettings, budget_for, counter_for
-from refold.models.catalog import NO_OVERRIDES, Overrides, Usage, cost_of, facts_of
+from refold.models.catalog import Usage
 from refold.recall.text import last_record, plan_of
 from refold.session.live_view import LiveView
 from refold.settings import load_settings
@@ -38,6 +36,7 @@ from refold.view.explanation import Line, Total, lines_of, totals
 from refold.view.profiles import PROFILES
 from refold.view.profiles import profile as shipped_profile
 from refold.view.project import project, unrewritten
+from refold.view.record import shown_spans
 from refold.view.tokens import corrected
 from refold.view.view_input import ViewInput, weight
 from refold.wire import wire_for
@@ -67,7 +66,7 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
         session: Its name.
         profile: The profile, by default the session's own.
         model: The model, by default that of the last request.
-        window: The model's window, if you know better.
+        window: Override the model's window.
         target_tokens: Above how many tokens the past is rewritten, instead of the profile's.
         every: Also cover the entries that the view does not need.
     """
@@ -112,10 +111,11 @@ async def explanation(  # noqa: PLR0913 - what to explain it for
     )
 
 
-async def explain_past(log: Log, session: str, seq: int) -> Explanation:
+async def explain_past(log: Log, session: str, seq: int, *, every: bool = True) -> Explanation:
     """Explain why each part of a session was in a past request or not, from its record.
 
-    The window and the counts of single parts are those known of the model today. Raises
+    The window and the counts of single parts are those known of the model today. Unless `every`,
+    what was not sent is not read, however much that is: it is `unlisted`, with its reasons. Raises
     Unrebuildable when something that the request was made of is gone.
     """
     plan = await plan_of(log, session, seq)
@@ -126,17 +126,26 @@ async def explain_past(log: Log, session: str, seq: int) -> Explanation:
     except InvalidSetting:  # it does not exist any more; nothing is planned by it here
         values = PROFILES["balanced"]
     entries: list[Entry] = []
-    for first in range(1, plan.head + 1, _PAGE):
-        entries += await log.read(session, Span(first, min(plan.head, first + _PAGE - 1)))
-    outline = replay(entry for entry in entries if entry.kind in _CONTROL)
-    needed = {*seqs(outline.needed(plan.head))}
-    visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
+    if every:
+        for first in range(1, plan.head + 1, _PAGE):
+            entries += await log.read(session, Span(first, min(plan.head, first + _PAGE - 1)))
+        outline = replay(entry for entry in entries if entry.kind in _CONTROL)
+        needed = {*seqs(outline.needed(plan.head))}
+        visible = Visible(info, outline, tuple(entry for entry in entries if entry.seq in needed))
+    else:
+        for span in shown_spans(plan):
+            entries += await log.read(session, span)
+        # The record says what was left out and why: no outline is needed.
+        visible = Visible(info, Outline(info.title), tuple(entries))
     counter = corrected(counter_for(model), plan.correction)
     isolated = values.delegates == "apart"
     wire = wire_for(info.format)
     inputs = ViewInput.of(visible, wire, counter, plan.scope, isolated=isolated)
     budget = budget_for(model, values, counter=counter)
-    return explain_request(inputs, plan, budget, info=info, model=model or None, entries=entries)
+    explained = explain_request(
+        inputs, plan, budget, info=info, model=model or None, entries=entries
+    )
+    return explained if every else replace(explained, unlisted=plan.layout.omissions)
 
 
 async def last_model(log: Log, session: str) -> str:
@@ -156,7 +165,7 @@ async def _model_at(log: Log, session: str, seq: int) -> str:
                 return model
             case _:
                 pass
-    raise InvalidInput(f"Entry {seq} is no request record.")
+    raise InvalidInput(f"Entry {seq} is not a request record.")
 
 
 class Needed(NamedTuple):
@@ -293,92 +302,3 @@ def _system_and_tools(live: LiveView) -> tuple[int, int]:
     # Before a program's first request, the newest one of another gives tools and instructions.
     system = max(inputs.system_tokens + instructions, 0 if budget.tools else last.system)
     return system, budget.tools or last.tools
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCost:
-    """What a session has used and cost, up to one of its entries."""
-
-    upto: int = 0
-    requests: int = 0
-    summaries: int = 0
-    """Those that a model wrote."""
-    tokens: Usage = _NO_TOKENS
-    """Of requests and of summaries; where a provider reported none, Refold's own count."""
-    cost: float | None = 0.0
-    """Dollars, of requests and of summaries; None: a price is unknown."""
-    unmanaged: float | None = 0.0
-    """What the requests would have cost if each had sent everything."""
-
-    @property
-    def saved(self) -> float | None:
-        """What Refold saved: the difference; None if a price is unknown."""
-        if self.cost is None or self.unmanaged is None:
-            return None
-        return self.unmanaged - self.cost
-
-
-async def session_cost(
-    log: Log, session: str, before: SessionCost | None = None, models: Overrides = NO_OVERRIDES
-) -> SessionCost:
-    """What a session has used and cost, reading on from an earlier result."""
-    so_far = before or SessionCost()
-    head = await log.head(session)
-    while so_far.upto < head:
-        span = Span(so_far.upto + 1, min(head, so_far.upto + _PAGE_WITHOUT_BODIES))
-        for entry in await log.read(session, span, whole=False):
-            if entry.kind in (FoldCompleted.KIND, Findings.KIND):
-                for fold in await log.read(session, Span(entry.seq, entry.seq)):
-                    so_far = _add_cost(so_far, fold, models)
-            else:
-                so_far = _add_cost(so_far, entry, models)
-        so_far = replace(so_far, upto=span.last)
-    return so_far
-
-
-def _add_cost(so_far: SessionCost, entry: Entry, models: Overrides) -> SessionCost:
-    match CODEC.decode(entry) if entry.kind in _COSTING else None:
-        case Used(usage=usage, cost=cost, unmanaged={"cost": instead}):
-            other = float(instead) if isinstance(instead, int | float) else None
-            return replace(
-                so_far,
-                requests=so_far.requests + 1,
-                tokens=_add_tokens(so_far.tokens, usage),
-                cost=_sum(so_far.cost, cost),
-                unmanaged=_sum(so_far.unmanaged, other),
-            )
-        case FoldCompleted(summary=summary) | Findings(summary=summary):
-            used = parse(summary).usage
-            return replace(
-                so_far,
-                summaries=so_far.summaries + bool(used),
-                tokens=_add_tokens(so_far.tokens, {**used}),
-                cost=_sum(so_far.cost, summary_cost(summary, models)),
-            )
-        case _:
-            return so_far
-
-
-def _add_tokens(so_far: Usage, usage: JsonValue) -> Usage:
-    reported = usage if isinstance(usage, dict) else {}
-    counts = (reported.get(name) for name in Usage._fields)
-    return Usage(
-        *(
-            total + (count if isinstance(count, int) else 0)
-            for total, count in zip(so_far, counts, strict=True)
-        )
-    )
-
-
-def summary_cost(body: JsonValue, models: Overrides) -> float | None:
-    """What a model took for a summary; 0 for an extractive one."""
-    summary = parse(body)
-    if not summary.usage:
-        return 0.0
-    usage = summary.usage
-    reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
-    return cost_of(reported, facts_of(summary.by, models).prices)
-
-
-def _sum(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right

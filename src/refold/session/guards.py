@@ -191,11 +191,14 @@ class RereadGuard:
         self._checked = 0
         """The newest entry that the watchdog has seen."""
 
-    async def check(self, span: Span) -> None:
-        """Look for rereads in new messages; an error here costs a pin, and no message."""
+    async def check(self, span: Span) -> set[PartRef]:
+        """Look for rereads in new messages; an error here costs a pin, and no message.
+
+        Returns the calls that were made before with the same result, and their results.
+        """
         live = self._live
         if not live.can_fold or not live.view.inputs.foldings:
-            return
+            return set()
         rereads: list[Reread] = []
         with suppress(RefoldError):
             rereads = [each for each in await self._rereads() if each.read.part.seq in span]
@@ -203,6 +206,8 @@ class RereadGuard:
                 await self._update_pins([each.read for each in rereads if each.same])
         for reread in rereads:
             self._watch(self._event(reread))
+        same = [reread.read for reread in rereads if reread.same]
+        return {part for read in same for part in (read.call, read.part)}
 
     async def unpin_after_fold(self) -> None:
         """After a fold, while the view changes anyway: unpin what is not needed any more."""

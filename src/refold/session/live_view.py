@@ -20,12 +20,15 @@ from refold.log import (
     Forgot,
     Log,
     Mark,
+    Message,
     Opened,
+    Origin,
     Requested,
     Running,
     SessionInfo,
     Span,
     Title,
+    Used,
     Value,
     Visible,
 )
@@ -42,6 +45,7 @@ from refold.wire import wire_for
 OnEntries = Callable[[Sequence[Entry]], Awaitable[None]]
 """Receives new entries, after the view has taken them in."""
 _TRACKED: Final = {FoldStarted.KIND, FoldFailed.KIND}
+_ANSWERING: Final = {Requested.KIND, Used.KIND}
 
 
 async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
@@ -52,6 +56,7 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
     author: Author,
     title: str | Title | None = None,
     owner: str | None = None,
+    origin: Origin | None = None,
 ) -> SessionInfo:
     """The session of that name; a new one where there is none and a format is given."""
     try:
@@ -61,7 +66,7 @@ async def begin(  # noqa: PLR0913, PLR0917 - the last has a default
             raise
         wire_for(format)  # a session has its format for life, so an unknown one is refused
         with suppress(Conflict):  # another process began it at this moment
-            entry = opening_entry(format, profile, title, owner)
+            entry = opening_entry(format, profile, title, owner, origin)
             await log.append(name, [author.draft(entry)], expected=0)
         info = await log.info(name)
     check_format(name, info.format, format)
@@ -73,12 +78,13 @@ def opening_entry(
     profile: str,
     title: str | Title | None,
     owner: str | None = None,
+    origin: Origin | None = None,
 ) -> Opened:
     match title:
         case Title(text, source):
-            return Opened(format, profile, text, source, owner)
+            return Opened(format, profile, text, source, owner, origin)
         case _:
-            return Opened(format, profile, title, owner=owner)
+            return Opened(format, profile, title, owner=owner, origin=origin)
 
 
 def check_format(name: str, actual: str, expected: str | None) -> None:
@@ -125,6 +131,10 @@ class LiveView:
         self.session_tokens = 0
         """Tokens of everything on the session's line, folded or not."""
         self.on_entries: OnEntries | None = None
+        self.other_model = False
+        """Whether another model answered last: what it has cached is no use to this one."""
+        self._said_at = self._answered_at = 0
+        """When the newest message came, and the newest answer or request, in milliseconds."""
         self._opening: Opened | None = None
         """The first entry of a session that does not exist yet."""
         self._taking_in = asyncio.Lock()
@@ -139,6 +149,16 @@ class LiveView:
         setup, instructions = self.setup, self.view.inputs.instructions
         spread = setup.counter.spread
         return thresholds(self.profile(), setup.budget, spread, instructions=instructions)
+
+    @property
+    def idle(self) -> float:
+        """Seconds between the newest answer, or request, and the newest message."""
+        return max(0, self._said_at - self._answered_at) / 1000 if self._answered_at else 0.0
+
+    @property
+    def idle_now(self) -> float:
+        """Seconds since the newest answer, or request."""
+        return max(0, self.author.now() - self._answered_at) / 1000 if self._answered_at else 0.0
 
     def profile(self) -> Profile:
         """The profile to plan by: with all of its fixed limits, or for a session that folds."""
@@ -184,6 +204,7 @@ class LiveView:
         # The newest record may be another reader's; then the next request is planned afresh.
         self.previous = previous if previous and previous.plan.scope == self.scope else None
         self.view = View(inputs, self.profile(), self.previous and self.previous.plan)
+        self._note_times(visible.entries)
 
     def begin(self, opening: Opened) -> None:
         """Follow a session that does not exist yet: the first append begins it."""
@@ -196,6 +217,7 @@ class LiveView:
     async def switch(self, setup: Setup) -> None:
         """Continue with another model, or the same with another budget."""
         before, self.setup = self.setup, setup
+        self.other_model |= before.model != setup.model
         if (before.counter, before.profile) == (setup.counter, setup.profile):
             return  # everything that was read and counted is still valid
         self._set_profiles()
@@ -260,7 +282,19 @@ class LiveView:
             self.session_tokens += sum(map(weight, self.view.inputs.rows[rows:]))
             for entry in entries:
                 self._track(entry)
+        self._note_times(entries)
         await self._notify(entries)
+
+    def _note_times(self, entries: Sequence[Entry]) -> None:
+        inputs = self.view.inputs
+        for entry in entries:
+            if entry.kind in _ANSWERING:
+                self._answered_at = entry.at
+            elif entry.kind == Message.KIND:
+                self._said_at = entry.at
+                index = inputs.at(entry.seq)
+                if index < len(inputs.rows) and inputs.rows[index].role == "assistant":
+                    self._answered_at = entry.at
 
     async def _since(self, seq: int) -> list[Entry]:
         return await self.log.read(self.name, Span(seq + 1, self.head)) if self.head > seq else []

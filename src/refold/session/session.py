@@ -25,7 +25,7 @@ from refold.errors import (
 from refold.fold.checkpoints import Workspace, workspace_of
 from refold.fold.compactor import Compactor, Preview, Remember, Write, from_the_log
 from refold.fold.trigger import Decision
-from refold.fold.undo import undo_fold, unfold_span
+from refold.fold.undo import edit_summary, undo_fold, unfold_span
 from refold.log import (
     MAIN_SCOPE,
     Artifact,
@@ -37,6 +37,7 @@ from refold.log import (
     Mark,
     Message,
     Note,
+    Origin,
     PartRef,
     Pinned,
     Rewound,
@@ -44,10 +45,9 @@ from refold.log import (
     Span,
     Title,
     Unpinned,
-    Used,
 )
 from refold.memory.memory import forget
-from refold.models.catalog import Usage, cost_of, usage_with_full_history
+from refold.models.catalog import Usage
 from refold.models.experience import Setup
 from refold.session.compaction import (
     LAST_REFUSAL,
@@ -63,10 +63,10 @@ from refold.session.findings import DelegateFindings
 from refold.session.guards import MemoryPressure, RereadGuard
 from refold.session.live_view import LiveView, begin, opening_entry
 from refold.session.permissions import grant
+from refold.session.spending import Spending
 from refold.view import Budget, Previous, Request, View, ViewInput, record, thresholds
 from refold.view import events as events_of
 from refold.view.project import check_prompt
-from refold.view.view_input import weight
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -107,8 +107,7 @@ class Session:
         self._requests = 0
         self._refusals = 0
         """How often in a row the provider refused the request for its length."""
-        self._earlier_head = 0
-        """The head that the request before the newest one was planned for."""
+        self._spending = Spending(live)
         self._sent: tuple[Request, ViewInput] | None = None
         """The newest request, and what it was planned over."""
         self.late_messages: LateMessages | None = None
@@ -137,6 +136,7 @@ class Session:
         author: Author | None = None,
         title: str | Title | None = None,
         owner: str | None = None,
+        origin: Origin | None = None,
         new: bool = False,
     ) -> Self:
         """Open a session, or begin one.
@@ -157,11 +157,12 @@ class Session:
             author: Makes the entries; tests give it a clock.
             title: What a new session is about; a `Title` is forgotten with its entry.
             owner: The id of the key that begins a new session.
+            origin: Which program begins a new session, and where it works.
             new: No session of that name exists yet: the first append begins it.
         """
         author = author or Author()
         if not new:
-            await begin(log, name, format, setup.profile.name, author, title, owner)
+            await begin(log, name, format, setup.profile.name, author, title, owner, origin)
         can_fold = engine is not None or write is not None or setup.profile.fold.breadcrumb
         compactor = Compactor(log, setup.counter, write or from_the_log, remember)
         own: LocalEngine | None = None
@@ -189,7 +190,7 @@ class Session:
             compactor=counted,
         )
         if new and format is not None:
-            live.begin(opening_entry(format, setup.profile.name, title, owner))
+            live.begin(opening_entry(format, setup.profile.name, title, owner, origin))
         else:
             try:
                 await folds.recover()
@@ -211,7 +212,7 @@ class Session:
         _check(payloads)
         appended = await self._live.append(*map(Message, payloads), mark=mark)
         span = Span(appended.first, appended.last)
-        await self._rereads.check(span)
+        self._spending.reread |= await self._rereads.check(span)
         return span
 
     async def request(
@@ -219,7 +220,7 @@ class Session:
         *,
         forced: bool = False,
         extras: Mapping[str, bytes] | None = None,
-        hashes: Callable[[Request], Mapping[str, str]] = lambda _: {},
+        hashes: Callable[[Request], Mapping[str, str | bytes]] = lambda _: {},
         caught_up: bool = False,
     ) -> Request:
         """What to send to the model now. Send it, then call `answer`.
@@ -231,7 +232,7 @@ class Session:
         Args:
             forced: The provider refused the previous request for its length.
             extras: What is sent besides the messages, by name; the record holds its hashes.
-            hashes: More hashes for the record, by name, computed from the request.
+            hashes: Makes more hashes for the record, by name; bytes are kept, too, like `extras`.
             caught_up: Skip reading what others appended, because `say` has just done so.
         """
         live = self._live
@@ -254,10 +255,13 @@ class Session:
             self._waited = False
             await self._say_late()
         await self._rereads.unpin_after_fold()
-        self._earlier_head = live.previous.plan.head if live.previous else 0
         request = await self._rereads.plan_or_unpin(lambda: live.view.request(budget))
         await self._emergencies.trimmed(request.plan)
-        await self._record(request, extras or {}, hashes(request))
+        self._spending.planned(request)
+        more = hashes(request)
+        kept = {name: value for name, value in more.items() if isinstance(value, bytes)}
+        named = {name: value for name, value in more.items() if isinstance(value, str)}
+        await self._record(request, {**(extras or {}), **kept}, named)
         self._sent, self.restore_turns = (request, live.view.inputs), 0
         first = self._requests == 0
         self._requests += 1
@@ -298,6 +302,7 @@ class Session:
         appended = await live.append(value, artifacts=(*artifacts, *new))
         self._stored_extras = {*named.values()}
         live.previous = Previous(appended.first, value.chain, request.plan)
+        live.other_model = False
 
     async def answer(
         self,
@@ -314,33 +319,12 @@ class Session:
         live = self._live
         _check(payloads)
         notes = [note] if note else []
-        used = [self._usage_entry(live.previous, usage, payloads)] if live.previous else []
+        used = [self._spending.used(live.previous, usage, payloads)] if live.previous else []
         appended = await live.append(*map(Message, payloads), *notes, *used, mark=mark)
         rows = live.view.inputs.rows
         if live.can_fold and rows and not rows[-1].has("call"):
             await self._folds.after_turn()
         return Span(appended.first, appended.last)
-
-    def _usage_entry(
-        self, request: Previous, reported: Usage | None, answer: Iterable[bytes]
-    ) -> Used:
-        """What the request cost, next to what it would have cost with the whole history."""
-        live, inputs, plan = self._live, self._live.view.inputs, request.plan
-        account, prices = plan.account, live.setup.prices
-        usage = reported or Usage(account.sent, sum(map(live.weight_of, answer)))
-        # Prompts that exceed the window could not have been sent by anybody.
-        oversized = {
-            ref.seq for ref, edit in plan.layout.changes.items() if edit.reason == "oversized"
-        }
-        unsendable = sum(weight(row) for row in inputs.rows if row.seq in oversized)
-        whole = live.session_tokens + account.sent - plan.tokens - unsendable
-        # A cache would hold all but what is new since the request before.
-        new = sum(map(weight, inputs.rows[inputs.at(self._earlier_head + 1) :]))
-        cached = whole - new if self._earlier_head else 0
-        instead = usage_with_full_history(usage, account.sent, whole, cached)
-        other = {**instead._asdict(), "cost": cost_of(instead, prices)}
-        estimated = {} if reported else {"estimated": True}
-        return Used(request.seq, {**usage._asdict(), **estimated}, cost_of(usage, prices), other)
 
     async def note(self, note: Note, *, mark: Mark | None = None) -> int:
         """Append a note that no model sees; returns its entry."""
@@ -530,6 +514,25 @@ class Session:
                 await live.catch_up()
         self._folds.hold()
         await self._events.sync_checkpoints()
+
+    async def edit_summary(self, fold: UUID, text: str) -> UUID:
+        """Replace a fold's summary by a person's words; returns the fold that supersedes it.
+
+        The model is shown them as the user's words. The old fold stays in the log.
+        """
+        live, made = self._live, uuid4()
+        await live.catch_up()
+        while True:
+            inputs = live.view.inputs
+            outline, head = inputs.outline, inputs.head
+            values = await edit_summary(live.log, live.name, outline, fold, text, lambda: made)
+            try:
+                await live.append(*values, expected=head)
+                break
+            except Conflict:
+                await live.catch_up()
+        await self._events.sync_checkpoints()
+        return made
 
     async def relieve(self) -> bool:
         """Under memory pressure: collect garbage and fold; whether a fold was made."""

@@ -63,7 +63,7 @@ def environment_values() -> Iterator[SettingValue]:
         if key not in ALL_KEYS and key != PROFILE:
             parts = ", ".join(map(variable_of, keys_in_table(key)[:2]))
             fix = f"Set one of its parts: {parts}." if parts else did_you_mean(key, ALL_KEYS)
-            raise InvalidSetting(f"{variable} sets {key}, which is no setting.", fix)
+            raise InvalidSetting(f"{variable} sets {key}, which is not a setting.", fix)
         yield SettingValue(key, value, Source("environment", variable))
     for key in keys_in_table(STORE):  # REFOLD_STORE is the store's address, and no table
         if value := os.environ.get(variable_of(key)):
@@ -79,7 +79,7 @@ def _read_variables() -> Mapping[str, Any]:
     except SettingsError as error:
         field = next((name for name in _VARIABLES.model_fields if f'"{name}"' in str(error)), "")
         raise InvalidSetting(
-            f"{variable_of(field)}, or a variable that begins so, is no JSON.",
+            f"{variable_of(field)}, or a variable that begins so, is not JSON.",
             "Write it as JSON, or set its parts one by one.",
         ) from error
 
@@ -115,4 +115,4 @@ def _check_names() -> None:
         match = closest(bare, names)
         if match or "__" in bare:
             fix = f"Did you mean {PREFIX}{match}?" if match else None
-            raise InvalidSetting(f"The environment variable {variable} is no setting.", fix)
+            raise InvalidSetting(f"The environment variable {variable} is not a setting.", fix)

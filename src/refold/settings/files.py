@@ -154,7 +154,7 @@ def _parse(path: Path, text: str) -> Table:
     except ValueError as error:
         kind = path.suffix.removeprefix(".").upper()
         raise InvalidSetting(
-            f"{printable(path)} is no {kind}: {printable(error)}.", "Correct the file."
+            f"{printable(path)} is not {kind}: {printable(error)}.", "Correct the file."
         ) from error
     if not isinstance(value, dict):
         raise InvalidSetting(
@@ -164,7 +164,7 @@ def _parse(path: Path, text: str) -> Table:
 
 
 def _unknown(name: str, source: Source) -> InvalidSetting:
-    what = f"{source.place} sets {printable(name)}, which is no setting."
+    what = f"{source.place} sets {printable(name)}, which is not a setting."
     inside = keys_in_table(name)
     if inside:
         return InvalidSetting(what, f"It is a table: set {', '.join(inside[:3])}.")

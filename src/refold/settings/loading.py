@@ -33,7 +33,7 @@ DEFAULT_PROFILE = "balanced"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that apply."""
+    """The settings that apply: of all files, the environment and the chosen profile."""
 
     profile: Profile
     models: Overrides
@@ -213,7 +213,7 @@ def _model(model: str, own: Mapping[str, SettingValue]) -> ModelSettings:
         if name in ModelSettings.model_fields:
             what = f"{name} of model {model} is {short_repr(value)} by {source}: {first['msg']}."
         else:
-            what = f"{source} sets {name} of model {model}, which is no setting."
+            what = f"{source} sets {name} of model {model}, which is not a setting."
             fix = did_you_mean(name, ModelSettings.model_fields) or fix
         raise InvalidSetting(what, fix) from error
 

@@ -181,6 +181,19 @@ class Serve(Values):
         "request, at the upstream that it is sent to: for `pass`, where the gateway has no key of "
         "its own. The key is used for folds that this request starts, and is never kept.",
     )
+    recall_tools: bool = Field(
+        default=False,
+        description="Whether models get the tools `recall_search`, `recall_read` and "
+        "`recall_history`, with which they read back what was folded. The gateway adds them to "
+        "requests that define none of these, and answers the calls itself; clients do not see "
+        "them.",
+    )
+    receipt_header: bool = Field(
+        default=False,
+        description="Whether answers say in `Refold-Receipt` what their session was billed up to "
+        "this request, and what sending everything would have cost. Each process reads a session's "
+        "log once for it, and then what is new.",
+    )
     open_sessions: int = Field(
         default=500,
         ge=1,

@@ -12,6 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from refold.log import Origin
 from refold.models import Usage
 from refold.transcripts import messages as make
 from refold.transcripts.messages import Json
@@ -20,6 +21,7 @@ from refold.transcripts.recording import RecordedMessage, Recording
 _MAX_TIME = 4_102_444_800_000  # the year 2100, in milliseconds
 _MAX_TOKENS = 10**9
 _MAX_NAME = 100
+_MAX_ORIGIN = 4_096
 _DOT: Final = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="  # a GIF of one pixel
 
 
@@ -48,8 +50,12 @@ class DraftMessage:
 
 @dataclass
 class TranscriptBuilder:
+    program: str
+    """The name of the program that recorded the session, in its origin."""
     messages: list[DraftMessage] = field(default_factory=list[DraftMessage])
     skipped: Counter[str] = field(default_factory=Counter[str])
+    title: str = ""
+    _origin: dict[str, str] = field(default_factory=dict[str, str])
     _open: dict[str, str] = field(default_factory=dict[str, str])
     _closed: set[str] = field(default_factory=set[str])
 
@@ -99,9 +105,26 @@ class TranscriptBuilder:
                 self._closed.discard(call)
                 self._open[call] = str(part["tool_name"])
 
+    def note_origin(
+        self,
+        *,
+        id: str = "",  # noqa: A002 - the field's name
+        folder: str = "",
+        branch: str = "",
+        parent: str = "",
+    ) -> None:
+        """Note what a record says about the session; what an earlier one said stays."""
+        origin = {"id": id, "folder": folder, "branch": branch, "parent": parent}
+        if branch == "HEAD":  # no branch is checked out
+            del origin["branch"]
+        for name, value in origin.items():
+            if value and value.isprintable() and len(value) <= _MAX_ORIGIN:
+                self._origin.setdefault(name, value)
+
     def recording(self, name: str) -> Recording:
         messages = tuple(message.recorded() for message in self.messages)
-        return Recording(name, messages, dict(self.skipped))
+        origin = Origin(self.program, **self._origin)
+        return Recording(name, messages, dict(self.skipped), origin, self.title)
 
     def _accept(self, part: Json) -> bool:
         """Whether a part of an answer is valid; a call then awaits its result."""

@@ -41,6 +41,7 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Claude Code"
+PROGRAM = "claude"
 
 _FIELDS = ("uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid")
 _TYPES = frozenset(
@@ -57,34 +58,51 @@ _ADDED = ("filename", "path", "content", "snippet", "addedLines", "addedBlocks")
 
 
 def knows(record: Json) -> bool:
-    return string(record, "type") in _TYPES and any(name in record for name in _FIELDS)
+    if string(record, "type") not in _TYPES or "systemPayload" in record:  # Qwen Code has those
+        return False
+    return any(name in record for name in _FIELDS) and "parts" not in child(record, "message")
 
 
 def parse_claude_code(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    records = list(records)
-    main = [record for record in records if not record.get("isSidechain")]
-    parser = _Parser()
-    if any(record.get("type") == "assistant" for record in main):
-        if len(main) < len(records):
-            parser.builder.skipped["side chain"] = len(records) - len(main)
-        records = main
+    main, everything = _Parser(), _Parser()
+    answered, side_chain = False, 0
     for record in records:
-        parser.take(record)
-    return parser.builder.recording(name)
+        beside = bool(record.get("isSidechain"))
+        answered = answered or (not beside and record.get("type") == "assistant")
+        if not answered:
+            everything.take(record)
+        if beside:
+            side_chain += 1
+        else:
+            main.take(record)
+    if not answered:
+        return everything.recording(name)
+    if side_chain:
+        main.builder.skipped["side chain"] = side_chain
+    return main.recording(name)
 
 
 class _Parser:
     def __init__(self) -> None:
-        self.builder = TranscriptBuilder()
+        self.builder = TranscriptBuilder(PROGRAM)
         self._seen: set[str] = set()
         self._answers: dict[str, DraftMessage] = {}
         self._prompts: dict[str, DraftMessage] = {}
         self._queue: list[str] = []
         self._added: list[tuple[JsonValue, int | None]] = []
         """What the next request has beside results."""
+        self._titles: dict[str, str] = {}
+        """A summary by the last message that it is of: some are of other sessions."""
+
+    def recording(self, name: str) -> Recording:
+        for leaf, title in self._titles.items():
+            if not self.builder.title and leaf in self._seen:
+                self.builder.title = title
+        return self.builder.recording(name)
 
     def take(self, record: Json) -> None:
+        self._note_session(record)
         skipped = self.builder.skipped
         kind, uuid = name_of(record, "type"), string(record, "uuid")
         message = child(record, "message")
@@ -107,6 +125,19 @@ class _Parser:
         else:
             self._assistant(record, message)
         self._seen.add(uuid)
+
+    def _note_session(self, record: Json) -> None:
+        session, agent = string(record, "sessionId"), string(record, "agentId")
+        folder, branch = string(record, "cwd"), string(record, "gitBranch")
+        if agent and record.get("isSidechain") is True:
+            self.builder.note_origin(id=agent, folder=folder, branch=branch, parent=session)
+        else:
+            parent = string(child(record, "forkedFrom"), "sessionId")
+            self.builder.note_origin(id=session, folder=folder, branch=branch, parent=parent)
+        if title := string(record, "customTitle"):
+            self.builder.title = title
+        elif title := string(record, "summary") or string(record, "aiTitle"):
+            self._titles[string(record, "leafUuid")] = title
 
     def _queue_operation(self, record: Json) -> None:
         text = string(record, "content")

@@ -34,6 +34,7 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Codex"
+PROGRAM = "codex"
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _ITEMS = frozenset(
@@ -71,7 +72,7 @@ def parse_codex(records: Iterable[Json], name: str) -> Recording:
 
 class _Parser:
     def __init__(self) -> None:
-        self.builder = TranscriptBuilder()
+        self.builder = TranscriptBuilder(PROGRAM)
         self._model = ""
         self._answer: DraftMessage | None = None
         self._last: DraftMessage | None = None
@@ -86,10 +87,22 @@ class _Parser:
                 self._event(payload)
             case "turn_context":
                 self._model = name_of(payload, "model") or self._model
+                self.builder.note_origin(folder=string(payload, "cwd"))
             case kind if kind in _ENVELOPES or not kind:
                 self.builder.skipped[kind or "unknown"] += 1
+                if kind != "compacted":
+                    self._note_session(payload or record)  # older files begin with it bare
             case _:
                 self._item(record, at)
+
+    def _note_session(self, meta: Json) -> None:
+        spawn = child(child(child(meta, "source"), "subagent"), "thread_spawn")
+        self.builder.note_origin(
+            id=string(meta, "id"),
+            folder=string(meta, "cwd"),
+            branch=string(child(meta, "git"), "branch"),
+            parent=string(spawn, "parent_thread_id") or string(meta, "forked_from_id"),
+        )
 
     def _item(self, item: Json, at: int | None) -> None:
         kind = name_of(item, "type")
@@ -120,6 +133,8 @@ class _Parser:
                 sent, out = tokens(usage, "input_tokens"), tokens(usage, "output_tokens")
                 if self._last is not None and sent:
                     self._last.usage = Usage(sent, out, tokens(usage, "cached_input_tokens"))
+            case "thread_name_updated":
+                self.builder.title = string(payload, "thread_name")
             case "thread_rolled_back":
                 self._take_back(tokens(payload, "num_turns"))
             case kind:

@@ -33,6 +33,7 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Copilot CLI"
+PROGRAM = "copilot"
 
 _KINDS = (
     "session.",
@@ -62,7 +63,7 @@ def parse_copilot_cli(records: Iterable[Json], name: str) -> Recording:
 
 class _Parser:
     def __init__(self) -> None:
-        self.builder = TranscriptBuilder()
+        self.builder = TranscriptBuilder(PROGRAM)
         self._model = ""
         self._answers: dict[str, DraftMessage] = {}
         self._last: DraftMessage | None = None
@@ -80,8 +81,7 @@ class _Parser:
             return
         match kind:
             case "session.start" | "session.model_change" | "session.resume":
-                named = (name_of(data, name) for name in ("newModel", "selectedModel"))
-                self._model = next(filter(None, named), self._model)
+                self._session(data)
             case "user.message":
                 self.builder.prompt(
                     string(data, "transformedContent") or string(data, "content"), at
@@ -98,6 +98,16 @@ class _Parser:
                 self._result(data, at)
             case _:
                 self.builder.skipped[kind or "unknown"] += 1
+
+    def _session(self, data: Json) -> None:
+        named = (name_of(data, name) for name in ("newModel", "selectedModel"))
+        self._model = next(filter(None, named), self._model)
+        context = child(data, "context")
+        self.builder.note_origin(
+            id=string(data, "sessionId"),
+            folder=string(context, "cwd"),
+            branch=string(context, "branch"),
+        )
 
     def _answer(self, data: Json, at: int | None) -> None:
         parts = list(_answer_parts(data))

@@ -22,6 +22,7 @@ from refold.transcripts.recording import FORMAT, RecordedMessage, Recording
 from refold.wire import Shape, Wire, wire_for
 
 NAME = "Refold"
+PROGRAM = "refold"
 _CLIENT_FORMATS = frozenset({"anthropic-messages", "openai-chat", "openai-responses"})
 
 
@@ -73,7 +74,7 @@ def _parse_native(records: Iterable[Json], name: str) -> Recording:
 class _ClientFormatParser:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._builder = TranscriptBuilder()
+        self._builder = TranscriptBuilder(PROGRAM)
         self._answer: DraftMessage | None = None
         self._starts: list[tuple[int, int]] = []
         """The seq of each message that was read, and how many there were before it."""

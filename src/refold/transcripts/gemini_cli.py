@@ -33,6 +33,7 @@ from refold.transcripts.messages import Json
 from refold.transcripts.recording import Recording
 
 NAME = "Gemini CLI"
+PROGRAM = "gemini"
 
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _ROLES = frozenset({"user", "model"})
@@ -63,7 +64,7 @@ def contents_of(value: JsonValue) -> list[Json] | None:
 
 def parse_gemini(records: Iterable[Json], name: str) -> Recording:
     """The session that the records of a file hold."""
-    builder = TranscriptBuilder()
+    builder = TranscriptBuilder(PROGRAM)
     for record in _latest(records, builder):
         _take(record, builder)
     return builder.recording(name)
@@ -71,7 +72,7 @@ def parse_gemini(records: Iterable[Json], name: str) -> Recording:
 
 def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
     """The session that a list of contents holds, as the API takes it and as older files have it."""
-    builder = TranscriptBuilder()
+    builder = TranscriptBuilder(PROGRAM)
     calls = _OpenCalls()
     for turn in contents:
         parts = [part for part in items(turn, "parts") if isinstance(part, dict)]
@@ -80,8 +81,8 @@ def parse_gemini_chat(contents: Sequence[Json], name: str) -> Recording:
             continue
         for part in parts:
             if response := child(part, "functionResponse"):
-                builder.tool_return(calls.close(response), _result(response), None)
-        prompt = content(_contents([part for part in parts if "functionResponse" not in part]))
+                builder.tool_return(calls.close(response), result_text(response), None)
+        prompt = content(part_contents([part for part in parts if "functionResponse" not in part]))
         if prompt or not parts:
             builder.prompt(prompt, None)
     return builder.recording(name)
@@ -107,6 +108,7 @@ def _latest(records: Iterable[Json], builder: TranscriptBuilder) -> list[Json]:
         elif "type" in record:
             messages[string(record, "id") or f"#{number}"] = record
         else:
+            builder.note_origin(id=string(record, "sessionId"))
             builder.skipped["metadata"] += 1
     return [*messages.values()]
 
@@ -115,7 +117,7 @@ def _take(record: Json, builder: TranscriptBuilder) -> None:
     at = moment(record.get("timestamp"))
     match record.get("type"):
         case "user":
-            builder.prompt(content(_contents(record.get("content"))), at)
+            builder.prompt(content(part_contents(record.get("content"))), at)
         case "gemini":
             _answer(record, builder, at)
         case _:
@@ -127,7 +129,7 @@ def _answer(record: Json, builder: TranscriptBuilder, at: int | None) -> None:
         make.thinking(f"{string(thought, 'subject')}\n{string(thought, 'description')}".strip())
         for thought in items(record, "thoughts")
     )
-    texts = (text for text in _contents(record.get("content")) if isinstance(text, str))
+    texts = (text for text in part_contents(record.get("content")) if isinstance(text, str))
     calls = [
         call
         for call in items(record, "toolCalls")
@@ -143,7 +145,7 @@ def _answer(record: Json, builder: TranscriptBuilder, at: int | None) -> None:
         answer.usage = _usage(child(record, "tokens"))
     for call in calls:
         if call.get("result") is not None:
-            result = content(_contents(call["result"]))
+            result = content(part_contents(call["result"]))
             failed = call.get("status") == "error"
             builder.tool_return(string(call, "id"), result, at, failed=failed)
 
@@ -173,13 +175,13 @@ class _OpenCalls:
         return id_
 
 
-def _contents(parts: JsonValue) -> Iterator[JsonValue]:
+def part_contents(parts: JsonValue) -> Iterator[JsonValue]:
     for part in parts if isinstance(parts, list) else [parts]:
         match part:
             case str(text) | {"text": str(text)}:
                 yield text
             case {"functionResponse": dict(response)}:
-                yield _result(response)
+                yield result_text(response)
             case {"inlineData": dict()}:
                 yield picture()
             case dict():
@@ -188,7 +190,7 @@ def _contents(parts: JsonValue) -> Iterator[JsonValue]:
                 pass
 
 
-def _result(response: Json) -> str:
+def result_text(response: Json) -> str:
     body = child(response, "response")
     text = string(body, "output") or string(body, "error")
     return text or make.dump(body).decode()

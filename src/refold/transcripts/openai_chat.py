@@ -60,7 +60,9 @@ def _conversations(value: JsonValue, name: str) -> Iterator[tuple[str, Sequence[
                     case {"traj": list(messages)} | {"messages": list(messages)}:
                         yield f"{name}-{number}", messages
                     case _:
-                        raise InvalidInput(f"Record {number} of {name} is no conversation.", _FIX)
+                        raise InvalidInput(
+                            f"Record {number} of {name} is not a conversation.", _FIX
+                        )
         case _:
             pass
 
@@ -103,7 +105,7 @@ def _payload(message: JsonValue, tools: dict[str, str]) -> bytes | None:
             )
             return make.response(parts) if parts else None
         case _:
-            raise InvalidInput(f"No chat message: {make.dump(message)[:80].decode()!r}.", _FIX)
+            raise InvalidInput(f"No chat message: {make.dump(message).decode()[:80]!r}.", _FIX)
 
 
 def _answer_parts(message: Json) -> list[Json]:
@@ -114,7 +116,7 @@ def _answer_parts(message: Json) -> list[Json]:
             case {"id": str(id_), "function": {"name": str(tool), "arguments": arguments}}:
                 parts.append(make.tool_call(tool, id_, arguments))
             case _:
-                raise InvalidInput(f"No tool call: {make.dump(call)[:80].decode()!r}.", _FIX)
+                raise InvalidInput(f"No tool call: {make.dump(call).decode()[:80]!r}.", _FIX)
     return parts
 
 

@@ -19,9 +19,17 @@ from pathlib import Path
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from refold.errors import InvalidInput
+from refold.log import Origin
 from refold.models import Usage
 from refold.transcripts import messages as make
-from refold.transcripts.builder import child, moment, string, tokens, usage_fields
+from refold.transcripts.builder import (
+    TranscriptBuilder,
+    child,
+    moment,
+    string,
+    tokens,
+    usage_fields,
+)
 from refold.transcripts.messages import Json
 from refold.transcripts.recording import RecordedMessage, Recording
 
@@ -31,6 +39,7 @@ _CUT_OFF = frozenset({"aborted", "error"})
 _FIX = "Give a session file of pi (JSONL)."
 
 NAME = "pi"
+PROGRAM = "pi"
 
 
 def knows(record: Json) -> bool:
@@ -56,15 +65,16 @@ def parse_pi(lines: Iterable[bytes], name: str) -> Recording:
             try:
                 records.append(_RECORD.validate_json(line))
             except ValidationError as error:
-                raise InvalidInput(f"Line {number} is no JSON object.", _FIX) from error
+                raise InvalidInput(f"Line {number} is not a JSON object.", _FIX) from error
     recording = parse_pi_records(records, name)
     if not recording.messages:
         raise InvalidInput(f"{name} holds no message of pi.", _FIX)
     return recording
 
 
-def parse_pi_records(records: Sequence[Json], name: str) -> Recording:
+def parse_pi_records(records: Iterable[Json], name: str) -> Recording:
     """The session that these records hold; what cannot be one of pi is left out."""
+    records = list(records)
     messages: list[RecordedMessage] = []
     skipped = Counter[str]()
     for record in _branch(records):
@@ -79,7 +89,29 @@ def parse_pi_records(records: Sequence[Json], name: str) -> Recording:
                     messages.append(recorded)
             case _:
                 skipped[str(record.get("type"))] += 1
-    return Recording(name, tuple(messages), dict(skipped))
+    origin, title = _origin(records)
+    return Recording(name, tuple(messages), dict(skipped), origin, title)
+
+
+def _origin(records: Sequence[Json]) -> tuple[Origin, str]:
+    """The session's origin, and what the user named it."""
+    draft = TranscriptBuilder(PROGRAM)
+    for record in records:
+        match record.get("type"):
+            case "session":
+                # A fork names the file of its parent, which ends with the parent's id.
+                parent = string(record, "parentSession") or string(record, "branchedFrom")
+                draft.note_origin(
+                    id=string(record, "id"),
+                    folder=string(record, "cwd"),
+                    parent=parent.rpartition("_")[2].removesuffix(".jsonl"),
+                )
+            case "session_info":
+                draft.title = string(record, "name")
+            case _:
+                pass
+    recording = draft.recording("")
+    return recording.origin or Origin(PROGRAM), recording.title
 
 
 def _branch(records: Sequence[Json]) -> Sequence[Json]:

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from refold.log import Author, Draft, Log, Message, Opened, wall_clock
+from refold.log import Author, Draft, Log, Message, Opened, Origin, wall_clock
 from refold.models import Usage
 from refold.transcripts import messages as make
 from refold.transcripts.messages import Json
@@ -59,6 +59,10 @@ class Recording:
     messages: tuple[RecordedMessage, ...]
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
     """What the importer left out because no model was shown it: how many of each kind."""
+    origin: Origin | None = None
+    """None where the file says nothing of it."""
+    title: str = ""
+    """What the program calls the session, if it does."""
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
@@ -94,8 +98,9 @@ def _moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-# Files are untrusted, so they are read in chunks. The newest lines that fit are returned; a line
-# that is too long is skipped without being held. UTF-16 and UTF-32 need a byte order mark.
+# Files are untrusted, so they are read in chunks, and a line that is too long is skipped without
+# being held. The lab reads the newest lines that fit, an import all of
+# them. UTF-16 and UTF-32 need a byte order mark.
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,12 @@ def newest_lines(path: Path, *, max_line: int = MAX_LINE, max_size: int = MAX_LI
                 size -= len(lines.popleft())
                 older += 1
     return Lines(tuple(lines), long, older)
+
+
+def all_lines(path: Path, *, max_line: int) -> Iterator[bytes | None]:
+    """The lines of a file that are not empty, in order; None for one that is too long."""
+    with path.open("rb") as file:
+        yield from _lines(_chunks(file), max_line)
 
 
 def beginning(path: Path) -> bytes:

@@ -164,6 +164,22 @@ class LeftOut(NamedTuple):
     """Messages that were put in the place of what was left out."""
 
 
+class Pace(NamedTuple):
+    """What has been sent since a fold; of a session without one, from its first request on."""
+
+    fold: int = 0
+    """The newest fold's entry; 0 if there is none."""
+    requests: int = 0
+    tokens: int = 0
+    """Of all these requests together."""
+
+    def after(self, fold: int, tokens: int) -> "Pace":
+        """With one more request, while this fold was the newest one."""
+        if fold != self.fold:
+            return Pace(fold, 1, tokens)
+        return Pace(fold, self.requests + 1, self.tokens + tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The decisions for one request, and where its tokens go."""
@@ -186,6 +202,8 @@ class Plan:
     left_out: LeftOut = field(default=LeftOut())
     correction: Correction | None = None
     """Of the counter that counted all this; None: as it is."""
+    pace: Pace = field(default=Pace())
+    """What was sent since the newest fold, with this request."""
     budget: Budget | None = field(default=None, compare=False, repr=False)
     closed: Closed | None = field(default=None, compare=False, repr=False)
 

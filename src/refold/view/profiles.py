@@ -62,6 +62,18 @@ class Trigger(Values):
     messages: Policy[int] = Field(default=0, ge=0, description="Fold when there are more messages.")
     turns: Policy[int] = Field(default=0, ge=0, description="Fold when there are more turns.")
     tokens: Policy[int] = Field(default=0, ge=0, description="Fold when there are more tokens.")
+    savings: Policy[float] = Field(
+        default=0,
+        ge=0,
+        description="Fold as soon as reading what a fold would leave out has cost this many times "
+        "what the fold costs, or at once where it costs nothing; the other values are ceilings "
+        "then. 0: they alone decide.",
+    )
+    cache_seconds: Policy[int] = Field(
+        default=300,
+        ge=0,
+        description="How long the provider keeps what it has cached, for `savings`; 0: for ever.",
+    )
     generation: Policy[tuple[tuple[int, float], ...]] = Field(
         default=(),
         description="For delegated agents, by window size (from this many tokens on, this share): "
@@ -189,6 +201,11 @@ class Fold(Values):
     max_tokens: Policy[int] = Field(default=8_000, ge=200, description="What a fold shows at most.")
     ledger_tokens: Policy[int] = Field(
         default=4_500, ge=0, description="Of that, for names of what was folded."
+    )
+    region_tokens: Policy[int] = Field(
+        default=0,
+        ge=0,
+        description="Beside that, for regions of files that are being worked on, letter by letter.",
     )
     user_chars: Policy[int] = Field(
         default=12_000,
@@ -563,15 +580,18 @@ STATIC_MARKER = (
 BALANCED = Profile(
     name="balanced",
     reserve=16_384,
-    trigger=Trigger(tokens=100_000, at_least=20_000),
+    trigger=Trigger(tokens=100_000, at_least=20_000, savings=1),
     fold=Fold(
-        keep=Keep(head="first run", head_tokens=4_000, unit="tokens", amount=15_000, snap="turn"),
+        keep=Keep(head="first run", head_tokens=4_000, unit="tokens", amount=8_000, snap="turn"),
         placement="replacement",
         breadcrumb=True,
         writer="log",
         ground="check",
         coverage=0.5,
         # Only `max_tokens` limits the user's words: what names and facts leave of it is theirs.
+        max_tokens=12_000,
+        ledger_tokens=8_000,
+        region_tokens=20_000,
         user_chars=40_000,
         user_messages=1_000,
         user_clip=40_000,

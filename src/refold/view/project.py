@@ -24,7 +24,7 @@ from typing import NamedTuple
 from refold.errors import InvalidMessage, PromptTooLarge, ViewTooLarge
 from refold.log import MAIN_SCOPE
 from refold.view.budget import Account, Budget, Thresholds, thresholds
-from refold.view.plan import LASTING, STICKY, Closed, Layout, LeftOut, Plan, Terms
+from refold.view.plan import LASTING, STICKY, Closed, Layout, LeftOut, Pace, Plan, Terms
 from refold.view.plan_builder import PlanBuilder, Proposal, finalize
 from refold.view.policies.fit import emergency, exceeds, fit, mark_fitted, oversized, withdraw_lost
 from refold.view.policies.folds import findings, folds, pins, scope
@@ -61,12 +61,15 @@ def project(  # noqa: PLR0913 - the last two are choices
     Raises ViewTooLarge when what must be kept alone exceeds the limit.
     """
     try:
-        return _plan(inputs, profile, budget, before, continued, prompt_follows=prompt_follows)
+        plan = _plan(inputs, profile, budget, before, continued, prompt_follows=prompt_follows)
     except ViewTooLarge:
         if budget.guessed is None:
             raise
         certain = budget._replace(guessed=None)
-        return _plan(inputs, profile, certain, before, prompt_follows=prompt_follows)
+        plan = _plan(inputs, profile, certain, before, prompt_follows=prompt_follows)
+    newest = max((fold.seq for fold in inputs.foldings), default=0)
+    pace = before.pace if before else Pace()
+    return replace(plan, pace=pace.after(newest, plan.account.sent))
 
 
 def _plan(  # noqa: PLR0913 - one is a choice

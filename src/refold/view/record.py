@@ -17,9 +17,9 @@ from refold.errors import Unrebuildable
 from refold.log import MAIN_SCOPE, Artifact, Entry, Message, PartRef, Requested
 from refold.log.entry import Span, seqs, spans_of, subtract, union, up_to
 from refold.view.budget import Account
-from refold.view.plan import Event, Layout, LeftOut, Omission, Plan, events
+from refold.view.plan import Event, Layout, LeftOut, Omission, Pace, Plan, events
 from refold.view.tokens import Correction
-from refold.view.view import Request, assemble
+from refold.view.view import Edits, Request, assemble
 from refold.view.view_input import Row
 from refold.wire import Drop, Insert, Part, Replace, Wire, wire_for
 
@@ -167,6 +167,7 @@ class Applied:
     """How many were sent; 0 in records of older versions."""
     left_out: LeftOut = field(default=LeftOut())
     correction: Correction | None = None
+    pace: Pace = field(default=Pace())
     version: int = RECORD_VERSION
 
 
@@ -214,6 +215,7 @@ def record(
         len(request.messages),
         plan.left_out,
         plan.correction,
+        plan.pace,
     )
     quoted = spans_of(ref.seq for insert in plan.layout.inserts for ref in insert.sources)
     value = Requested(
@@ -253,6 +255,14 @@ def correction_in(value: Requested) -> Correction | None:
     return None
 
 
+class SentMessage(NamedTuple):
+    """A message as it was sent."""
+
+    payload: bytes
+    seq: int | None
+    """The entry that it is of; None where it is not in the log, or joined with what is not."""
+
+
 def shown_spans(plan: Plan) -> tuple[Span, ...]:
     return subtract(up_to(plan.head), (omission.span for omission in plan.layout.omissions))
 
@@ -275,7 +285,13 @@ def planned(chain: Sequence[Requested], texts: Mapping[str, str]) -> Plan:
         last.tried,
         last.untold,
         correction=last.correction,
+        pace=last.pace,
     )
+
+
+def layout_after(before: Layout, value: Requested, texts: Mapping[str, str]) -> Layout:
+    """The layout that this record holds, from that of the record it is a difference to."""
+    return patched(before if value.chain else Layout(), _applied(value).layout, texts)
 
 
 def hashes_of(chain: Iterable[Requested]) -> set[str]:
@@ -290,6 +306,13 @@ def rebuild(
 
     Raises Unrebuildable when they are not what was sent.
     """
+    return tuple(sent.payload for sent in rebuild_with_sources(chain, entries, texts))
+
+
+def rebuild_with_sources(
+    chain: Sequence[Requested], entries: Iterable[Entry], texts: Mapping[str, str]
+) -> "tuple[SentMessage, ...]":
+    """The same, each message with the entry that it is of."""
     applied = _applied(chain[-1])
     wire = wire_for(applied.wire)
     if wire.version != applied.wire_version:
@@ -304,10 +327,20 @@ def rebuild(
         for entry in entries
         if entry.seq in visible and entry.kind == Message.KIND and not entry.forgotten
     ]
-    messages = tuple(assemble(wire, rows, plan.layout))
+    edits: Edits = {}
+    messages = tuple(assemble(wire, rows, plan.layout, edits))
     if sha256(b"[" + b",".join(messages) + b"]").hexdigest() != chain[-1].digest:
         raise Unrebuildable("What can be made of the log today is not what was sent then.")
-    return messages
+    # Assembling passes on the very objects that it was given, or those that editing made.
+    sources: dict[int, list[int]] = {}
+    for row in rows:
+        message = edits[row.seq].message if row.seq in edits else row.payload
+        sources.setdefault(id(message), []).append(row.seq)
+    found = (sources.get(id(message)) for message in messages)
+    return tuple(
+        SentMessage(message, seqs.pop(0) if seqs else None)
+        for message, seqs in zip(messages, found, strict=True)
+    )
 
 
 def _row(wire: Wire, entry: Entry) -> Row:

@@ -29,6 +29,7 @@ from refold.wire.splice import Object, json_value, objects, parsed
 
 MARK: Final = "cache_control"
 """The field of a cache mark."""
+_ESCAPE: Final = b"\\u00"
 _DIGEST_SIZE: Final = 16
 _CONTENT_SIZE: Final = 32
 _MAX_PARSED: Final = 1_000_000
@@ -245,6 +246,11 @@ def canonical(value: JsonValue) -> str:
 def _int_or_float(text: str) -> int | float:
     value = float(text)
     return int(value) if value.is_integer() else value
+
+
+def may_have_marks(payload: bytes) -> bool:
+    """Whether a message's JSON may have cache marks: a key may be written with escapes."""
+    return MARK.encode() in payload or _ESCAPE in payload
 
 
 def without_marks(value: JsonValue) -> JsonValue:

@@ -217,7 +217,7 @@ def _int_or_float(digits: str) -> int | float:
 
 
 def _refuse_constant(name: str) -> JsonValue:
-    raise ValueError(f"{name} is no JSON.")
+    raise ValueError(f"{name} is not JSON.")
 
 
 # Where values are, and how they are replaced.

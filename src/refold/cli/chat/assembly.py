@@ -40,8 +40,8 @@ from refold.cli.chat.tools.files import file_tools
 from refold.cli.left_out import left_out_notice
 from refold.cli.options import store_at, where_is
 from refold.errors import InvalidInput, NoModel, RefoldError, SessionNotFound
-from refold.log import DEFAULT_TENANT, Log, SessionInfo
-from refold.memory import branch_of
+from refold.log import DEFAULT_TENANT, Log, Origin, SessionInfo
+from refold.memory import branch_of, checked_out
 from refold.memory.consolidation import is_worth_reading
 from refold.models import ModelSettings
 from refold.settings import Settings, Source, load_settings
@@ -114,6 +114,7 @@ async def chat_setup(
             toolsets=[*toolsets, *mcp_tools],
             own=own,
             tenant=options.tenant,
+            origin=await asyncio.to_thread(_origin),
             branch=await asyncio.to_thread(branch_of, Path.cwd()) if options.board else None,
             notify=notify,
         )
@@ -123,6 +124,12 @@ async def chat_setup(
         if stored is not None and not now.same(stored):
             change = answers_here(now, stored)
         yield ChatSetup(parts, choice, name, change)
+
+
+def _origin() -> Origin:
+    """Where a new session is begun, for `refold sessions --cwd`."""
+    folder = Path.cwd()
+    return Origin("refold", folder=str(folder), branch=checked_out(folder) or None)
 
 
 @asynccontextmanager
@@ -168,7 +175,7 @@ def _choose_model(
 def _resumed_choice(stored: Endpoint, settings: Settings) -> Choice:
     if stored.base_url and not is_trusted(stored.base_url, os.environ):
         raise NoModel(
-            f"No chat of yours has used {stored.base_url} before, so it may be somebody else's.",
+            f"None of your chats has used {stored.base_url} before, so it may be somebody else's.",
             f"If you trust it, name it yourself: --base-url {stored.base_url}.",
         )
     choice = chosen_model(stored.model, settings, os.environ, base_url=stored.base_url)
@@ -277,7 +284,7 @@ async def session_from_options(log: Log, options: ChatOptions) -> str | None:
             return None
         newest, _ = await own_sessions(log, "", 1)
         if not newest:
-            raise SessionNotFound("There is no session to go on with yet.", "Begin: refold chat.")
+            raise SessionNotFound("There is no session to continue yet.", "Start one: refold chat.")
         return newest[0].session
     info = await _find_session(log, options.session, may_be_new=not options.resume)
     if info is None:

@@ -47,11 +47,12 @@ from refold.errors import FoldCancelled, RefoldError, SessionNotFound
 from refold.exports.moments import counted
 from refold.fold.events import CompactionComplete, CompactionStart, CompactionWait
 from refold.integrations.pydantic_ai import Refold
-from refold.log import Log, Store
+from refold.log import Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import Board, Branch, Consolidated
-from refold.session import AnyEvent, Compacted, Filled, Session, SessionCost, session_cost
+from refold.session import AnyEvent, Compacted, Filled, Receipt, Session
 from refold.session.permissions import GuardedCall, UserWords
+from refold.session.receipt import Accounts
 from refold.session.retention import announce
 from refold.settings import Settings
 from refold.stores import SqliteStore
@@ -97,6 +98,7 @@ class Parts:
     toolsets: Sequence[AbstractToolset[Any]] = field(default_factory=tuple)
     own: Refold | None = None  # the memory that the agent has already
     tenant: str = DEFAULT_TENANT
+    origin: Origin | None = None
     branch: Branch | None = None  # whose board new sessions receive
     notify: Callable[[str], None] = lambda _: None  # shows the person a sentence
     resume: Callable[[str], str] | None = None  # a session's command, where none are typed
@@ -132,7 +134,7 @@ class Conversation:
         self.folding = False
         """Whether a fold is running, whether or not a turn waits for it."""
         self._waiting_since: float | None = None
-        self._spent: SessionCost | None = None
+        self._accounts = Accounts()
         self._status = Status(name, parts.model.model_id)
         self._sums = asyncio.Lock()
 
@@ -146,7 +148,7 @@ class Conversation:
 
     @property
     def store_file(self) -> Path | None:
-        """The file in which the session is stored; None if it is no file."""
+        """The file in which the session is stored; None if it is not a file."""
         store = self._parts.store
         if isinstance(store, SqliteStore) and self._parts.own is None:
             return store.path.resolve()
@@ -298,7 +300,7 @@ class Conversation:
         """Fold now. Raises FoldError, and FoldCancelled also when it is interrupted."""
         session = await self.session()
         if session is None:
-            raise SessionNotFound("Nothing was said yet.", "Say something first.")
+            raise SessionNotFound("The conversation is empty.", "Send a message first.")
         self._compaction = asyncio.ensure_future(session.compact(focus))
         try:
             return await self._compaction
@@ -342,7 +344,7 @@ class Conversation:
         """Continue with another session, which may be new; with another model, if one is given."""
         self.name = name
         self.model = model or self.model
-        self._spent = None
+        self._accounts = Accounts()
         self.folding, self._waiting_since = False, None
         await self.look()
 
@@ -393,19 +395,16 @@ class Conversation:
     async def _read_status(self) -> Status:
         setup = self._memory.setup_for(self.model, self.name)
         session = await self.session()
-        filled = None
+        filled, sums = None, Receipt()
         if session is not None:
             await session.catch_up()
             setup = session.setup
             filled = session.filled
             async with self._sums:
-                self._spent = await session_cost(
-                    self.log, self.name, self._spent, self._settings.models
-                )
+                sums = await self._accounts.read_on(self.log, self.name)
             self.folding = session.folding
             if not session.folding:
                 self._waiting_since = None
-        sums = self._spent or SessionCost()
         return Status(
             self.name,
             self.model.model_id,
@@ -425,6 +424,7 @@ class Conversation:
             models=settings.models,
             tenant=parts.tenant,
             board=parts.branch,
+            origin=parts.origin,
             late_prompts=self._take_late,
             watch=self._watch,
             permit=self._not_permitted,

@@ -182,6 +182,6 @@ def refusal(info: SessionInfo, where: str = "") -> InvalidInput:
     """
     name = f"{quote(info.session)}{where}"
     return InvalidInput(
-        f"Session {info.session!r} holds {info.format} messages: a chat cannot go on with it.",
+        f"Session {info.session!r} holds {info.format} messages: a chat cannot continue it.",
         f"Read it with `refold show {name}`, or write it to a file with `refold export {name}`.",
     )

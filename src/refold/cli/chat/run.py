@@ -130,7 +130,7 @@ def chat(  # noqa: PLR0913 - an option each
         str | None,
         typer.Argument(
             metavar="[SESSION]",
-            help="The session to go on with, or the name of a new one.",
+            help="The session to continue, or the name of a new one.",
             show_default=False,
             autocompletion=session_names,
         ),
@@ -138,7 +138,7 @@ def chat(  # noqa: PLR0913 - an option each
     *,
     resume: Annotated[
         bool,
-        typer.Option("--resume", "-r", help="Go on with SESSION; without a name, pick one."),
+        typer.Option("--resume", "-r", help="Continue SESSION; without a name, choose one."),
     ] = False,
     model: Annotated[
         str | None,
@@ -155,7 +155,7 @@ def chat(  # noqa: PLR0913 - an option each
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="MODULE:NAME", help="Talk with this Pydantic AI agent."),
+        typer.Option("--agent", metavar="MODULE:NAME", help="Chat with this Pydantic AI agent."),
     ] = None,
     mcp: Annotated[
         Path | None,
@@ -163,19 +163,21 @@ def chat(  # noqa: PLR0913 - an option each
     ] = None,
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="DIR", help="Let the model read (only) in this folder."),
+        typer.Option("--files", metavar="DIR", help="Let the model read files in this folder."),
     ] = None,
     profile: ProfileChoice = None,
     board: Annotated[
         bool,
         typer.Option(
             "--board/--no-board",
-            help="Tell a new session what earlier ones left on this branch's board.",
+            help="Give a new session the notes on this branch's board.",
         ),
     ] = True,
     prompt: Annotated[
         str | None,
-        typer.Option("--prompt", "-p", metavar="TEXT", help="Say this, print the answer, end."),
+        typer.Option(
+            "--prompt", "-p", metavar="TEXT", help="Send this message, print the answer, and exit."
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="With -p: print JSON lines; the last is the answer.")

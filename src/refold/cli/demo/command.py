@@ -19,7 +19,7 @@ def demo(
         typer.Option(
             "--store",
             metavar="ADDRESS",
-            help="Keep the session there, as `demo`: sqlite:///FILE.",
+            help="Save the session there, as `demo`: sqlite:///FILE.",
             show_default="nowhere: it ends with the demo",
         ),
     ] = "",

@@ -7,7 +7,7 @@ one, the fold fails.
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
@@ -118,6 +118,8 @@ class SummarizerAnswer(NamedTuple):
     usage: Mapping[str, int] = {}
     request: str = ""
     """The provider's id of the answer, if it gave one."""
+    failure: str = ""
+    """Why it is no summary, although it was paid for."""
 
 
 def shows(entries: Iterable[int], head: int, unseen: Sequence[Span]) -> bool:
@@ -190,11 +192,16 @@ def always(summarizer: Summarizer | None) -> Choose:
     return choose
 
 
+Price = Callable[[str, Mapping[str, int]], float | None]
+"""Dollars for what a model used; None if a price is unknown."""
+
+
 class ByModel:
     """Writes summaries with models. One of them serves all sessions of a process."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, price: Price = lambda _name, _usage: None) -> None:
         self._choose = choose
+        self._price = price
         self._breakers: dict[str, Breaker] = {}
 
     async def offers(self, material: Material, job: Job) -> tuple[Offer, ...]:
@@ -218,13 +225,13 @@ class ByModel:
             choice = await self._choose(job, material)
         except Exception as error:  # noqa: BLE001 - a name that is wrong, a key that is missing
             return _fallback(own, values, _reason(error))
-        why, usage = "", dict[str, int]()
+        why, spent = "", Spent(self._price)
         for summarizer in choice.summarizers:
             breaker = self._breakers.setdefault(_key(summarizer), Breaker())
             if not breaker.allows():
                 why = f"{TOO_OFTEN}: {breaker.last}"
                 continue
-            writing = _Writing(summarizer, job, steps, values, usage)
+            writing = _Writing(summarizer, job, steps, values, spent)
             draft: Draft | None = None
             try:
                 draft = await self._draft(writing, breaker, material)
@@ -239,8 +246,8 @@ class ByModel:
                 continue
             breaker.worked()
             report = replace(summary.report or Report(), offers=choice.offers)
-            return replace(summary, report=report, usage=usage, request=writing.request)
-        summary = replace(_fallback(own, values, why, usage), usage=usage)
+            return replace(spent.on(summary), report=report, request=writing.request)
+        summary = spent.on(_fallback(own, values, why, spent.usage))
         if not choice.offers:
             return summary
         report = summary.report or Report(not_asked=choice.why)
@@ -270,6 +277,25 @@ async def _accepted(
     )
 
 
+@dataclass
+class Spent:
+    """What all calls for one fold used and cost, failed ones too."""
+
+    price: Price
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    cost: float | None = 0.0
+    """Dollars; None if a price is unknown."""
+
+    def add(self, usage: Mapping[str, int], cost: float | None) -> None:
+        for name, tokens in {"calls": 1, **usage}.items():
+            self.usage[name] = self.usage.get(name, 0) + tokens
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+    def on(self, summary: Summary) -> Summary:
+        """The summary, with what it used and cost."""
+        return replace(summary, usage=self.usage, cost=self.cost if self.usage else None)
+
+
 def _key(summarizer: Summarizer) -> str:
     """One model may fail on its warm cache, where it has tools, and not with a transcript."""
     return f"{summarizer.name}, warm" if summarizer.warm else summarizer.name
@@ -284,7 +310,7 @@ class _Writing:
         job: Job,
         steps: Steps,
         values: Fold,
-        usage: dict[str, int],
+        spent: Spent,
     ) -> None:
         self.summarizer = summarizer
         self.values = values
@@ -296,8 +322,7 @@ class _Writing:
         self._words = max(80, int(values.max_tokens * _WORDS_PER_TOKEN))
         self._system = read_context(job.context).system
         self._timeout = values.call_limit
-        self._usage = usage
-        """Of all calls for this fold, failed ones too."""
+        self._spent = spent
         self.request = ""
 
     async def draft(self, material: Material) -> Draft:
@@ -424,8 +449,13 @@ class _Writing:
         )
         answer = _from_step(step)
         self.request = answer.request or self.request
-        for name, tokens in {"calls": 1, **answer.usage}.items():
-            self._usage[name] = self._usage.get(name, 0) + tokens
+        match step:
+            case {"spent": {"cost": int() | float() as cost}}:
+                self._spent.add(answer.usage, cost)
+            case _:
+                self._spent.add(answer.usage, None)
+        if answer.failure:
+            raise FoldNotMade(answer.failure)
         return answer
 
     async def _ask(self, prompt: str, history: Sequence[Passage]) -> JsonValue:
@@ -435,7 +465,11 @@ class _Writing:
         if answer.form is not None and len(answer.text) <= _MAX_ANSWER:
             form = from_json(sound(answer.form.model_dump_json()))
         usage: dict[str, JsonValue] = {**answer.usage}
-        return {"text": text, "form": form, "usage": usage, "request": sound(answer.request)}
+        cost = self._spent.price(self.summarizer.name, answer.usage)
+        spent: JsonValue = {"by": self.summarizer.name, "usage": usage, "cost": cost}
+        request = sound(answer.request)
+        step: dict[str, JsonValue] = {"text": text, "form": form, "usage": usage}
+        return step | {"request": request, "failure": answer.failure, "spent": spent}
 
     async def _ask_safely(self, prompt: str, history: Sequence[Passage]) -> SummarizerAnswer:
         """Ask the model; a client that cancels itself or raises a BaseException just fails."""
@@ -460,7 +494,8 @@ def _from_step(value: JsonValue) -> SummarizerAnswer:
             form = value.get("form")
             figures = {name: count for name, count in usage.items() if isinstance(count, int)}
             parsed = Form.model_validate(form) if isinstance(form, dict) else None
-            return SummarizerAnswer(text, parsed, figures, str(value.get("request") or ""))
+            request, failure = (str(value.get(name) or "") for name in ("request", "failure"))
+            return SummarizerAnswer(text, parsed, figures, request, failure)
         case _:
             return SummarizerAnswer("")
 

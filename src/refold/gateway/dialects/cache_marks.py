@@ -18,14 +18,13 @@ from pydantic import JsonValue
 
 from refold.wire import fingerprint
 from refold.wire.editing import Path, Tree
-from refold.wire.fingerprint import MARK, canonical, digest
+from refold.wire.fingerprint import MARK, canonical, digest, may_have_marks
 from refold.wire.splice import Cut, Object, compact_json, parsed, removed, spliced, str_or_empty
 
 _UNMARKABLE: Final = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _MARKABLE: Final = frozenset(
     {"text", "image", "document", "search_result", "tool_use", "tool_result"}
 )
-_ESCAPE: Final = b"\\u00"
 
 Spot = tuple[int, ...]
 """A block: its index in the content; for one inside a tool's result, that and its index there."""
@@ -44,12 +43,12 @@ class CacheMark(NamedTuple):
 
 def marks_of(payload: bytes) -> tuple[CacheMark, ...]:
     """The cache marks of a message, in order."""
-    return tuple(_marks(_message_blocks(payload))) if _may_have_marks(payload) else ()
+    return tuple(_marks(_message_blocks(payload))) if may_have_marks(payload) else ()
 
 
 def without_marks(payload: bytes) -> bytes:
     """The message without its cache marks."""
-    return _with_marks(payload, {})
+    return with_marks(payload, {})
 
 
 def restore_marks(client: Sequence[bytes], sent: Sequence[tuple[int | None, bytes]]) -> list[bytes]:
@@ -59,7 +58,7 @@ def restore_marks(client: Sequence[bytes], sent: Sequence[tuple[int | None, byte
     """
     marks = [(index, mark) for index, payload in enumerate(client) for mark in marks_of(payload)]
     placed = _MarkPlacer(client, sent).place(marks) if marks else {}
-    return [_with_marks(payload, placed.get(nth, {})) for nth, (_, payload) in enumerate(sent)]
+    return [with_marks(payload, placed.get(nth, {})) for nth, (_, payload) in enumerate(sent)]
 
 
 class _Block(NamedTuple):
@@ -72,10 +71,6 @@ class _Block(NamedTuple):
     """Whether a mark that was elsewhere may move here."""
     mark: JsonValue
     inner: tuple["_Block", ...] = ()
-
-
-def _may_have_marks(payload: bytes) -> bool:
-    return MARK.encode() in payload or _ESCAPE in payload  # a key may be written with escapes
 
 
 def _message_blocks(payload: bytes) -> tuple[_Block, ...]:
@@ -112,9 +107,9 @@ def _marks(blocks: Sequence[_Block]) -> Iterator[CacheMark]:
             yield CacheMark(block.spot, compact_json(block.mark))
 
 
-def _with_marks(payload: bytes, marks: Mapping[Spot, bytes]) -> bytes:
+def with_marks(payload: bytes, marks: Mapping[Spot, bytes]) -> bytes:
     """The message with these marks and no others."""
-    if not marks and not _may_have_marks(payload):
+    if not marks and not may_have_marks(payload):
         return payload
     content = parsed(payload).get("content")
     tree = Tree(payload)

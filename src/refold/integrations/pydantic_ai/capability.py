@@ -28,7 +28,7 @@ from refold.integrations.pydantic_ai.sessions import (
     ModelUse,
     NewEngine,
 )
-from refold.log import MAIN_SCOPE, Log, Store
+from refold.log import MAIN_SCOPE, Log, Origin, Store
 from refold.log.protocol import DEFAULT_TENANT
 from refold.memory import (
     Board,
@@ -45,7 +45,7 @@ from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NO_OVERRIDES
 from refold.models.summarizer import inferred
 from refold.models.summarizer_choice import LastRequest
-from refold.session import Session, SessionCost, Setup, session_cost
+from refold.session import Receipt, Session, Setup, receipt_of
 from refold.session.compaction import Hook, Host
 from refold.session.explain import last_model
 from refold.session.permissions import GuardedCall, Permit, find_permission, permitted, refusal
@@ -79,6 +79,7 @@ class Refold(AbstractCapability[Any]):
         wait: float = 300.0,
         before: Hook | None = None,
         host: Host = dict,
+        origin: Origin | None = None,
         late_prompts: LatePrompts | None = None,
         watch: Watch | None = None,
         permit: Permit | None = None,
@@ -90,7 +91,7 @@ class Refold(AbstractCapability[Any]):
         Args:
             store: Where conversations are stored: an address, or a store that is open already.
             profile: How they are managed; settings apply on top of a name, not of a `Profile`.
-            summarizer: Writes the summaries; "primary" is the agent's model. By default, code does.
+            summarizer: Writes the summaries; "primary" is the agent's model, "" means code alone.
             memory: Where summaries are stored for other conversations; see `memory.daily`.
             board: The branch of a repository whose facts are shown to new conversations.
             models: Corrections to the published windows and prices of models.
@@ -101,6 +102,7 @@ class Refold(AbstractCapability[Any]):
             wait: Seconds that a run waits for another run of its conversation to end.
             before: Runs before each fold and may refuse it.
             host: What your program knows about the current work, for the summaries.
+            origin: The name of your program and where it works, kept with new conversations.
             late_prompts: Given a conversation's id, returns prompts that came during a fold.
             watch: Called with each event of any conversation, between runs too.
             permit: Finds the user's message that permits a call of a tool that needs permission.
@@ -128,6 +130,7 @@ class Refold(AbstractCapability[Any]):
             wait=wait,
             before=before,
             host=host,
+            origin=origin,
             write=self._by_model() if by_model else None,
             remember=remembering(sink) if (sink := memory or daily) is not None else None,
             watch=watch,
@@ -198,13 +201,13 @@ class Refold(AbstractCapability[Any]):
             session.use.model = model
             return session
 
-    async def usage(self, conversation_id: str) -> SessionCost:
-        """What a conversation used and cost: its requests, and the summaries that models wrote.
+    async def usage(self, conversation_id: str) -> Receipt:
+        """What a conversation used and cost, next to what sending everything would have cost.
 
         It needs no model. Raises SessionNotFound without such a conversation.
         """
         log = await self._sessions.open(conversation_id)
-        return await session_cost(log, conversation_id, models=self._overrides)
+        return await receipt_of(log, conversation_id)
 
     @asynccontextmanager
     async def between_runs(self, conversation_id: str, *, wait: float) -> AsyncGenerator[None]:

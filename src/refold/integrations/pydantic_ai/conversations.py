@@ -258,5 +258,6 @@ def _uuid(text: str) -> UUID:
         return UUID(text)
     except ValueError as error:
         raise InvalidInput(
-            f"{text[:40]!r} is no UUID.", "Let Pydantic AI make the ids of entries and revisions."
+            f"{text[:40]!r} is not a UUID.",
+            "Let Pydantic AI make the ids of entries and revisions.",
         ) from error

@@ -135,7 +135,7 @@ async def adopt(
         unfinished = session.answered if failed is None else failed
         if not from_browser and entry <= unfinished:
             raise HistoryDiffers(
-                f"Session {session.name!r} goes on after the end of the message history: "
+                f"Session {session.name!r} continues after the end of the message history: "
                 f"entry {entry} is not in it."
             )
         # A prompt whose run failed, or that was edited in a browser, is sent again.

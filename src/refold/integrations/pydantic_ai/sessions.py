@@ -19,7 +19,7 @@ from refold.fold.job import Job
 from refold.integrations.pydantic_ai.events import SessionEvents, Watch
 from refold.integrations.pydantic_ai.history import MessageCache
 from refold.integrations.pydantic_ai.scopes import Place
-from refold.log import Author, Log, Store, wall_clock
+from refold.log import Author, Log, Origin, Store, wall_clock
 from refold.log.protocol import DEFAULT_TENANT, LockHandle, Locks
 from refold.models import ModelSettings, Overrides
 from refold.models.catalog import NO_OVERRIDES
@@ -167,6 +167,7 @@ class ConversationSessions:
         wait: float,
         before: Hook | None = None,
         host: Host = dict,
+        origin: Origin | None = None,
         write: Write | None = None,
         remember: Remember | None = None,
         watch: Watch | None = None,
@@ -188,6 +189,7 @@ class ConversationSessions:
         self._wait = wait
         self._before = before
         self._host = host
+        self._origin = origin
         self._write = write
         self._remember = remember
         self._author = author
@@ -256,6 +258,7 @@ class ConversationSessions:
             engine=new_engine and self.pool.engine(self._tenant, lambda: new_engine(self.log)),
             before=self._before,
             host=self._host,
+            origin=self._origin,
             write=self._write,
             remember=self._remember,
             watch=events.add,
@@ -279,7 +282,8 @@ class ConversationSessions:
         """
         limit = self._wait if wait is None else wait
         async with self._turn_in_process(session, limit):
-            await begin(self.log, session, FORMAT, profile, self._author or Author())
+            author = self._author or Author()
+            await begin(self.log, session, FORMAT, profile, author, origin=self._origin)
             lock = await self._take_lock(session, limit)
             try:
                 yield

@@ -90,19 +90,13 @@ async def follow_session(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its 
     start = _parse_event_id(last_event_id)
     if start is None:
         start = head if after is None else after
-    if service.draining.is_set():
-        raise Draining("The service is about to stop.")
-    if _OPEN[caller.tenant] >= MAX_STREAMS:
-        raise LimitReached("Too many event streams are open.", 5)
 
     async def admit() -> None:
         """Check the key again: it, or its secret, may have expired meanwhile."""
         (await authenticate(request, service.keyring, local=service.local)).require("read")
 
     chunks = _chunks(log, session, min(start, head), service.draining)
-    stream = _stream(chunks, admit, caller.tenant)
-    headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+    return event_stream(chunks, admit, caller.tenant, service.draining)
 
 
 def _parse_event_id(last_event_id: str | None) -> int | None:
@@ -114,8 +108,27 @@ def _parse_event_id(last_event_id: str | None) -> int | None:
     return int(text)
 
 
+def event_stream(
+    chunks: AsyncGenerator[bytes],
+    admit: Callable[[], Awaitable[object]],
+    tenant: str,
+    draining: asyncio.Event,
+) -> Response:
+    """The chunks as an endless answer, as long as `admit` does not raise.
+
+    An empty chunk is not sent: it lets the caller be checked.
+    """
+    if draining.is_set():
+        raise Draining("The service is about to stop.")
+    if _OPEN[tenant] >= MAX_STREAMS:
+        raise LimitReached("Too many event streams are open.", 5)
+    headers = {"X-Accel-Buffering": "no"}
+    stream = _stream(chunks, admit, tenant)
+    return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+
+
 async def _stream(
-    chunks: AsyncGenerator[bytes], admit: Callable[[], Awaitable[None]], tenant: str
+    chunks: AsyncGenerator[bytes], admit: Callable[[], Awaitable[object]], tenant: str
 ) -> AsyncGenerator[bytes]:
     """The chunks, for as long as the caller is still admitted."""
     _OPEN[tenant] += 1
@@ -137,10 +150,9 @@ async def _chunks(
     log: Log, session: str, after: int, draining: asyncio.Event
 ) -> AsyncGenerator[bytes]:
     """Events and heartbeats; an empty chunk before each pause lets the caller be checked."""
-    clock = asyncio.get_running_loop().time
-    end, heartbeat, pause = clock() + _MAX_SECONDS, clock() + _HEARTBEAT, _MIN_PAUSE
+    pace = Pace(draining)
     derived = _SessionEvents(log, session)
-    while not draining.is_set() and clock() < end:
+    while not pace.is_over:
         page = await read_page(log, session, after=after, limit=100, whole=False)
         for entry in page.entries:
             for name, data in await derived.of(entry):
@@ -148,16 +160,44 @@ async def _chunks(
             yield event(entry)
         if page.entries:
             after = page.entries[-1].seq
-            heartbeat, pause = clock() + _HEARTBEAT, _MIN_PAUSE
+            pace.restart()
             continue
-        if clock() >= heartbeat:
-            yield b": still here\n\n"
-            heartbeat = clock() + _HEARTBEAT
-        yield b""
+        yield pace.heartbeat()
+        await pace.wait()
+
+
+class Pace:
+    """How often a stream looks for news: soon after some came, then less and less often."""
+
+    def __init__(self, draining: asyncio.Event, max_pause: float = _MAX_PAUSE) -> None:
+        self._draining = draining
+        self._max_pause = max_pause
+        self._clock = asyncio.get_running_loop().time
+        self._end = self._clock() + _MAX_SECONDS
+        self._pause = _MIN_PAUSE
+        self._heartbeat = self._clock() + _HEARTBEAT
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the service stops, or the client is to connect again."""
+        return self._draining.is_set() or self._clock() >= self._end
+
+    def restart(self) -> None:
+        """Something was sent."""
+        self._heartbeat, self._pause = self._clock() + _HEARTBEAT, _MIN_PAUSE
+
+    def heartbeat(self) -> bytes:
+        """A comment if nothing was sent for long, else nothing."""
+        if self._clock() < self._heartbeat:
+            return b""
+        self._heartbeat = self._clock() + _HEARTBEAT
+        return b": still here\n\n"
+
+    async def wait(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(pause):
-                await draining.wait()
-        pause = min(pause * _BACKOFF, _MAX_PAUSE)
+            async with asyncio.timeout(self._pause):
+                await self._draining.wait()
+        self._pause = min(self._pause * _BACKOFF, self._max_pause)
 
 
 def event(entry: Entry) -> bytes:

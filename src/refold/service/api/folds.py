@@ -37,7 +37,7 @@ async def list_folds(_: Reader, log: CallerLog, session: SessionName) -> schemas
     folds = await _active_folds(log, session, outline)
     for running in outline.running:
         entries = await log.read(session, Span(running.seq, running.seq))
-        folds += [_fold(entry, "under way") for entry in entries]
+        folds += [fold_of(entry, "under way") for entry in entries]
     return schemas.Folds(folds=sorted(folds, key=lambda fold: fold.seq))
 
 
@@ -110,6 +110,27 @@ async def undo_fold(
     return await state_of(log, session)
 
 
+@router.put("/sessions/{session}/folds/{fold}/summary", summary="Edit a fold's summary")
+async def edit_summary(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its type
+    caller: Writer,
+    log: CallerLog,
+    service: ServiceDep,
+    session: SessionName,
+    fold: FoldId,
+    body: schemas.NewSummary,
+) -> schemas.Fold:
+    """A new fold with these words supersedes it; the old one stays in the log.
+
+    The model is shown them as the user's words.
+    """
+    async with using(service, caller, session) as opened:
+        made = await opened.edit_summary(fold, body.text)
+    outline = (await log.outlined(session)).outline
+    seq = next(each.seq for each in outline.folds if each.fold == made)
+    [entry] = await log.read(session, Span(seq, seq))
+    return fold_of(entry, "stands")
+
+
 @router.post("/sessions/{session}/unfold", summary="Show folded entries again")
 async def unfold_entries(
     caller: Writer, log: CallerLog, service: ServiceDep, session: SessionName, body: Run
@@ -157,11 +178,11 @@ async def _active_folds(log: Log, session: str, outline: Outline) -> list[schema
             value = CODEC.decode(entry)
             if isinstance(value, FoldCompleted):  # else it was forgotten
                 pending += parse(value.summary).over
-                folds[seq] = _fold(entry, "stands" if seq in topmost else "beneath")
+                folds[seq] = fold_of(entry, "stands" if seq in topmost else "beneath")
     return [*folds.values()]
 
 
-def _fold(entry: Entry, state: Literal["stands", "beneath", "under way"]) -> schemas.Fold:
+def fold_of(entry: Entry, state: Literal["stands", "beneath", "under way"]) -> schemas.Fold:
     """A fold, from the entry that started or completed it."""
     value = CODEC.decode(entry)
     if not isinstance(value, FoldCompleted | FoldStarted):

@@ -1,7 +1,7 @@
 """Requests and usage: what each request sent and why, and what sessions used and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,26 +14,34 @@ from refold.log import (
     CODEC,
     Entry,
     FoldCompleted,
+    FoldStarted,
     Forgotten,
     Log,
+    Note,
+    Pinned,
     Requested,
     SessionInfo,
     Span,
     Used,
 )
-from refold.models.catalog import Overrides, Usage
+from refold.models.catalog import Overrides, Usage, cost_of, facts_of
 from refold.recall.text import rebuilt
 from refold.service.api import schemas
 from refold.service.api.routing import CallerLog, Reader, Route, ServiceDep, SessionName
-from refold.service.api.schemas import After, Days, Limit, Seq, moment
+from refold.service.api.schemas import After, Days, Lifetime, Limit, Seq, moment
 from refold.service.api.sessions import json_list, read_page, with_raw
-from refold.session.explain import explain_past, summary_cost
+from refold.session.explain import explain_past
+from refold.session.receipt import LIFETIME, Receipt, receipt_of, receipts
 
 router = APIRouter(tags=["requests"], route_class=Route)
 usage_router = APIRouter(tags=["usage"], route_class=Route)
 MAX_SESSIONS: Final = 2_000
 """Sessions that are read for one answer."""
-_KINDS: Final = frozenset({Used.KIND, FoldCompleted.KIND})
+_COUNTED: Final = frozenset(
+    {FoldCompleted.KIND, FoldStarted.KIND, Note.KIND, Pinned.KIND, Used.KIND}
+)
+FORCED: Final = "forced"
+"""The trigger of a fold that a provider's refusal made necessary."""
 _PAGE: Final = 1_000
 
 
@@ -44,7 +52,7 @@ async def list_requests(
     """Each is a record from which what was sent can be made again."""
     kinds = (Requested.KIND,)
     page = await read_page(log, session, after=after, limit=limit, kinds=kinds)
-    records = [_record(entry) for entry in page.entries]
+    records = [record_of(entry) for entry in page.entries]
     return schemas.RequestPage(requests=records, head=page.head, next=page.next)
 
 
@@ -61,18 +69,18 @@ async def get_request(_: Reader, log: CallerLog, session: SessionName, seq: Seq)
     entries = await log.read(session, Span(seq, seq), whole=True)
     if not entries or entries[0].kind != Requested.KIND:
         raise InvalidInput(
-            f"Entry {seq} is no request record.",
+            f"Entry {seq} is not a request record.",
             "GET /api/v1/sessions/{session}/requests lists them.",
         )
     messages = await rebuilt(log, session, seq)
     explanation = (await explain_past(log, session, seq)).as_json()
-    record = _record(entries[0]).model_dump(mode="json")
+    record = record_of(entries[0]).model_dump(mode="json")
     record["explanation"] = schemas.Explanation.model_validate(explanation).model_dump(mode="json")
     body = with_raw(record, "messages", json_list(messages))
     return Response(body, media_type="application/json")
 
 
-def _record(entry: Entry) -> schemas.RequestRecord:
+def record_of(entry: Entry) -> schemas.RequestRecord:
     record: dict[str, object] = {"state": "unrebuildable", "model": "", "digest": ""}
     match CODEC.decode(entry):
         case Requested(model=model, plan=dict() as plan, digest=digest, limit=limit):
@@ -105,6 +113,15 @@ class Tally:
     cost: float = 0.0
     unmanaged: float = 0.0
     unpriced: int = 0
+    rereads: int = 0
+    """How often something was read again that had been compacted."""
+    refusals: int = 0
+    """Requests that got no answer, and folds because a provider refused one for its length."""
+
+    @property
+    def saved(self) -> float:
+        """Dollars, beside sending everything; below zero if it cost more."""
+        return self.unmanaged - self.cost
 
     def add(self, entry: Entry, models: Overrides) -> None:
         match CODEC.decode(entry):
@@ -117,6 +134,12 @@ class Tally:
                 self._pay(cost, None)
             case FoldCompleted(summary=summary):
                 self._summary(summary, models)
+            case Pinned(watched=True, parts=parts):
+                self.rereads += len(parts)
+            case FoldStarted(trigger=trigger):
+                self.refusals += FORCED in trigger
+            case Note(data={"gateway": "failed"}):
+                self.refusals += 1
             case _:
                 pass
 
@@ -131,7 +154,7 @@ class Tally:
             return
         self.summaries += 1
         self._count(usage)
-        self._pay(summary_cost(body, models), 0.0)
+        self._pay(_summary_cost(body, models), 0.0)
 
     def _count(self, usage: Mapping[str, JsonValue] | Mapping[str, int]) -> None:
         for name in Usage._fields:
@@ -147,14 +170,45 @@ class Tally:
         self.unmanaged += float(unmanaged) if isinstance(unmanaged, int | float) else cost
 
 
-async def session_tally(log: Log, session: str, models: Overrides) -> tuple[Tally, int]:
-    """What a session used and cost, and its head at that time."""
+def _summary_cost(body: JsonValue, models: Overrides) -> float | None:
+    """What a model took for a summary; 0 for an extractive one."""
+    summary = parse(body)
+    if not summary.usage:
+        return 0.0
+    if summary.cost is not None:
+        return summary.cost
+    usage = summary.usage
+    reported = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cache_read", 0))
+    return cost_of(reported, facts_of(summary.by, models).prices)
+
+
+_NOTHING: Final = Tally()
+
+
+async def session_tally(
+    log: Log,
+    session: str,
+    models: Overrides,
+    before: tuple[Tally, int] = (_NOTHING, 0),
+    *,
+    max_entries: int | None = None,
+) -> tuple[Tally, int]:
+    """What a session used and cost, and up to which entry: its head at that time.
+
+    Args:
+        log: The log that holds the session.
+        session: Its name.
+        models: The prices that the settings give.
+        before: An earlier result, to read on from there.
+        max_entries: How many entries are read at most.
+    """
     head = await log.head(session)
-    tally = Tally()
-    for first in range(1, head + 1, _PAGE):
-        for entry in await _billable(log, session, Span(first, min(head, first + _PAGE - 1))):
+    tally, upto = replace(before[0]), before[1]
+    end = head if max_entries is None else min(head, upto + max_entries)
+    for first in range(upto + 1, end + 1, _PAGE):
+        for entry in await _counted(log, session, Span(first, min(end, first + _PAGE - 1))):
             tally.add(entry, models)
-    return tally, head
+    return tally, end
 
 
 async def daily_tallies(
@@ -167,7 +221,7 @@ async def daily_tallies(
     """
     today = now.astimezone(UTC).date()
     tallies = {(today - timedelta(nth)).isoformat(): Tally() for nth in reversed(range(days))}
-    since = datetime.combine(today - timedelta(days - 1), datetime.min.time(), UTC)
+    since = _first_day(now, days)
     page, count = None, 0
     while count < MAX_SESSIONS:
         batch = await log.sessions(limit=100, page=page)
@@ -191,7 +245,7 @@ async def _add_days(
     try:
         while last >= own:
             span = Span(max(own, last - _PAGE + 1), last)
-            for entry in await _billable(log, info.session, span):
+            for entry in await _counted(log, info.session, span):
                 day = moment(entry.at).date().isoformat()
                 if day in tallies:
                     tallies[day].add(entry, models)
@@ -203,10 +257,10 @@ async def _add_days(
         return
 
 
-async def _billable(log: Log, session: str, span: Span) -> list[Entry]:
+async def _counted(log: Log, session: str, span: Span) -> list[Entry]:
     entries: list[Entry] = []
     for entry in await log.read(session, span, whole=False):
-        if entry.kind in _KINDS:
+        if entry.kind in _COUNTED:
             seq = Span(entry.seq, entry.seq)
             entries += await log.read(session, seq) if entry.holes else [entry]
     return entries
@@ -232,3 +286,34 @@ async def tenant_usage(
     tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
     usage = [{**asdict(tally), "day": day} for day, tally in tallies.items()]
     return schemas.TenantUsage.model_validate({"days": usage, "whole": whole})
+
+
+@usage_router.get("/sessions/{session}/receipt", summary="Compare its cost with sending everything")
+async def session_receipt(
+    _: Reader, log: CallerLog, session: SessionName, lifetime: Lifetime = LIFETIME
+) -> schemas.SessionReceipt:
+    """What it was billed, next to what the same requests would have cost with the whole history."""
+    receipt = await receipt_of(log, session, lifetime)
+    return schemas.SessionReceipt.model_validate({**receipt.as_json(), "session": session})
+
+
+@usage_router.get("/receipt", summary="Compare the cost of all sessions with sending everything")
+async def tenant_receipt(
+    _: Reader, log: CallerLog, days: Days = 7, lifetime: Lifetime = LIFETIME
+) -> schemas.TenantReceipt:
+    """Of all sessions that are there. Each is read from its beginning, so it takes a while."""
+    since = _first_day(datetime.now(UTC), days)
+    total, count, complete = Receipt(), 0, True
+    async for _name, receipt in receipts(log, lifetime, since=int(since.timestamp() * 1000)):
+        if count == MAX_SESSIONS:
+            complete = False
+            break
+        total, count = total.plus(receipt), count + 1
+    values = {**total.as_json(), "sessions": count, "complete": complete}
+    return schemas.TenantReceipt.model_validate(values)
+
+
+def _first_day(now: datetime, days: int) -> datetime:
+    """When the first of these days began, today included."""
+    today = now.astimezone(UTC).date()
+    return datetime.combine(today - timedelta(days - 1), datetime.min.time(), UTC)

@@ -6,9 +6,9 @@ A route says who may call it by the annotation of one parameter: `Reader`, `Writ
 `Operator`.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Any, Final, Literal, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, cast, get_args, get_type_hints
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Request, Response, Security
@@ -114,6 +114,9 @@ def using(service: Service, caller: Caller, name: str) -> AbstractAsyncContextMa
 class Route(APIRoute):
     """Authenticates the caller and checks the role before the body is read."""
 
+    headers: ClassVar[Mapping[str, str]] = problem.SAFE
+    """Of every answer that has no other value of its own."""
+
     def __init__(self, path: str, endpoint: Callable[..., Any], **how: Any) -> None:  # noqa: ANN401 - FastAPI's own
         self._caller = _caller_for(endpoint)
         how["openapi_extra"] = {"x-role": self._caller.role}
@@ -140,21 +143,29 @@ class Route(APIRoute):
 
         async def handler(request: Request) -> Response:
             try:
-                caller = await caller_of(request)
+                caller = await self.authenticate(request)
                 caller.require(needed.role)
                 if needed.operator:
                     caller.require_operator()
                 request.state.caller = caller
                 response = await handle(request)
             except RequestValidationError as error:
-                return problem.answer(_invalid(error), Outcome.of(request.scope))
+                response = self.refuse(request, _invalid(error))
             except (RefoldError, HTTPException) as error:
-                return problem.answer(error, Outcome.of(request.scope))
-            for name, value in problem.SAFE.items():
+                response = self.refuse(request, error)
+            for name, value in self.headers.items():
                 response.headers.setdefault(name, value)
             return response
 
         return handler
+
+    async def authenticate(self, request: Request) -> Caller:
+        """Who calls; raises if nobody who may."""
+        return await caller_of(request)
+
+    def refuse(self, request: Request, error: Exception) -> Response:
+        """The answer to an error."""
+        return problem.answer(error, Outcome.of(request.scope))
 
 
 def _segmented(scope: MutableMapping[str, Any]) -> str | None:

@@ -45,9 +45,15 @@ Text = Annotated[str, BeforeValidator(_encodable)]
 """Words of a transcript: data, whatever they look like."""
 Words = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN_TEXT)]
 Seq = Annotated[int, Path(ge=1, le=MAX_INTEGER, description="The entry's place in the log.")]
+MAX_SUMMARY = 100_000
+"""Characters of a summary that a person writes."""
 FoldId = Annotated[UUID, Path(description="The fold's id.")]
 After = Annotated[int, Query(ge=0, le=MAX_INTEGER, description="Begin behind this entry.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_ENTRIES)]
+Lifetime = Annotated[
+    float,
+    Query(ge=0, le=MAX_INTEGER, description="Seconds that the provider's cache lives after use."),
+]
 Days = Annotated[int, Query(ge=1, le=92, description="How many days, today included.")]
 HitLimit = Annotated[int, Query(ge=1, le=MAX_HITS)]
 SearchQuery = Annotated[
@@ -123,6 +129,12 @@ class NewFold(Body):
         default=None, max_length=2_000, description="What the summary must keep."
     )
     wait: bool = Field(default=True, description="False: answer as soon as it has begun.")
+
+
+class NewSummary(Body):
+    """A person's words in the place of a fold's summary."""
+
+    text: str = Field(min_length=1, max_length=MAX_SUMMARY, description="What the model is shown.")
 
 
 class NewKey(Body):
@@ -328,6 +340,58 @@ class Usage(Answer):
     unpriced: int = Field(description="How many requests and summaries have no known price.")
 
 
+class Receipt(Answer):
+    """What was billed, next to what the same requests would have cost with everything in them.
+
+    An account of the same conversation at recorded prices, not of what an agent would have done
+    otherwise. All sums are dollars.
+    """
+
+    requests: int
+    compared: int = Field(description="Of these, those that both accounts hold.")
+    folds: int
+    input: int = Field(description="Tokens sent, cached or not, for summaries too.")
+    output: int
+    cache_read: int
+    cache_write: int
+    billed: float = Field(description="All that was paid, compared or not.")
+    paid: float = Field(description="For the compared requests, and the summaries made for them.")
+    whole: float = Field(description="What they would have cost with the whole history.")
+    debt: float = Field(description="Paid less whole; negative where something was saved.")
+    highest: float = Field(description="The highest debt at any request of a session.")
+    error: float = Field(description="By what share our token counts are off.")
+    summaries: int = Field(description="Calls of models for summaries.")
+    summaries_cost: float
+    unused: int = Field(description="Of these calls, those whose summary was not used.")
+    unused_cost: float
+    rereads: int = Field(description="Requests whose answers only asked for what is folded.")
+    rereads_cost: float = Field(description="For these, and for writing what was read.")
+    added_cost: float = Field(description="For the definitions of recall's tools.")
+    misses: int = Field(description="Requests whose cache was gone without a cause of ours.")
+    misses_cost: float
+    over_window: int = Field(description="Requests with nothing to compare: it would not fit.")
+    over_window_cost: float
+    forced: int = Field(description="Calls for summaries of folds that the window forced.")
+    forced_cost: float
+    older: int = Field(description="Requests that an earlier version recorded.")
+    older_cost: float
+    unpriced: int = Field(description="How many requests and summaries have no known price.")
+    estimated: int = Field(description="Requests whose usage no provider reported.")
+
+
+class SessionReceipt(Receipt):
+    """The receipt of a session."""
+
+    session: Text
+
+
+class TenantReceipt(Receipt):
+    """The receipt of a tenant's sessions."""
+
+    sessions: int
+    complete: bool = Field(description="False: there were more sessions than are looked through.")
+
+
 class SessionUsage(Usage):
     """What a session used and cost, up to one of its entries."""
 
@@ -427,6 +491,12 @@ class Preview(Answer):
     cost_before: float | None
     cost_after: float | None
     cost_once: float | None
+    price: float | None = Field(
+        description="Dollars that folding now adds to the next request, with its summary; "
+        "negative if it saves at once."
+    )
+    saves: float | None = Field(description="Dollars that each later request costs less.")
+    pays_after: int | None = Field(description="Requests until the fold has saved its price.")
     offers: list[Offer] = Field(
         description="Who could write the summary, and for how much, the cheapest first."
     )

@@ -55,7 +55,7 @@ async def list_sessions(
         Query(
             max_length=1_000,
             pattern=schemas.PLAIN_TEXT,
-            description="Only those with these words, or so named.",
+            description="Only sessions with these words, in text or name.",
         ),
     ] = None,
     limit: HitLimit = 50,
@@ -86,7 +86,7 @@ async def open_session(
     try:
         await log.append(body.name, [Author().draft(opened)], expected=0)
     except Conflict:
-        raise SessionExists("A session of that name is there already.") from None
+        raise SessionExists("A session with that name exists already.") from None
     return await state_of(log, body.name)
 
 
@@ -129,7 +129,7 @@ async def append_messages(
     try:
         payloads = [dump_json(message) for message in body.messages]
     except ValueError:
-        raise InvalidInput("A number is none that JSON has.") from None
+        raise InvalidInput("A number is not one that JSON has.") from None
     for payload in payloads:
         wire.describe(payload)
     async with using(service, caller, session) as opened:
@@ -310,9 +310,15 @@ async def read_page(  # noqa: PLR0913 - a choice each
     limit: int = 100,
     kinds: Collection[str] = (),
     whole: bool = True,
+    last: int | None = None,
 ) -> EntryBatch:
-    """The entries after `after`, of these kinds or of all; the cost of one call is bounded."""
+    """The entries after `after`, of these kinds or of all; the cost of one call is bounded.
+
+    With `last`, none behind that entry.
+    """
     head = await log.head(session)
+    if last is not None:
+        head = min(head, last)
     entries: list[Entry] = []
     seq, size = after, 0
     end = min(head, after + (_MAX_SCANNED if kinds else limit))

@@ -89,7 +89,7 @@ class Append:
                 if done is not None:
                     return done
                 store.measuring.decided_again()
-        raise StoreBusy(f"Others append to session {session!r} all the time.")
+        raise StoreBusy(f"Other writers keep appending to session {session!r} all the time.")
 
     async def _append_plain(self, drafts: Sequence[Draft], expected: int | None) -> Appended | None:
         cache, name = self._store.cache, self._name

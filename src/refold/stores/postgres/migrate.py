@@ -88,7 +88,7 @@ async def check_schema(
     except psycopg.Error as error:
         if error.sqlstate not in _MISSING:
             raise
-        raise StoreOutdated(f"The database {address} is no store yet.") from error
+        raise StoreOutdated(f"The database {address} is not a store yet.") from error
     check_applied(applied, str(address), migrations)
     if len(applied) < len(migrations):
         raise StoreOutdated(

@@ -106,6 +106,7 @@ def _show_preview(chat: Chat, fold: Preview) -> None:
         ("tokens", f"{tokens}, in the next request"),
         ("a request costs", _cost(fold)),
     ]
+    rows += [("folding costs", fold.price_text)] if fold.price_text else []
     rows += [("written by", writer)] if (writer := _writer(chat, fold)) else []
     if fold.lost:
         names = ", ".join(words(name, 40) for name in fold.names[:_MAX_NAMES])

@@ -97,9 +97,17 @@ async def _show_overview(chat: Chat, snapshot: ContextSnapshot) -> None:
         Text(""),
         _roles(snapshot),
         *_folded(snapshot, len(folds)),
+        *await _when_folded(chat),
         faint(_log_totals(snapshot)),
         faint("/context open reads one part of it; /explain says why each is there."),
     )
+
+
+async def _when_folded(chat: Chat) -> Iterator[RenderableType]:
+    """What a compaction would cost and save, where the profile weighs that."""
+    session = await chat.conversation.session()
+    worth = session.decide().worth if session else None
+    return iter([faint(str(worth))] if worth else [])
 
 
 def _headline(snapshot: ContextSnapshot) -> Text:

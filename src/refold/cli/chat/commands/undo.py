@@ -91,7 +91,7 @@ async def clear(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every comm
 async def undo(chat: Chat, typed: str) -> None:  # noqa: ARG001 - as every command
     session = await chat.conversation.session()
     if session is None:
-        say(chat, NOTHING_SAID, faint("There is nothing to take back."))
+        say(chat, NOTHING_SAID, faint("There is nothing to undo."))
         return
     log, name = chat.conversation.log, session.name
     outline = (await log.visible(name, last=0)).outline

@@ -57,7 +57,7 @@ def has_refold(agent: Agent[Any, Any]) -> Refold | None:
 
 def _from_module(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise InvalidInput(f"{name!r} is no module's name.", _HOW)
+        raise InvalidInput(f"{name!r} is not a module's name.", _HOW)
     importlib.invalidate_caches()
     try:
         # The folder is searched only for names that nothing installed has: it must not be able to
@@ -82,7 +82,7 @@ def _from_file(path: Path) -> ModuleType:
         raise InvalidInput(f"There is no file {str(path)!r}.", _HOW)
     spec = importlib.util.spec_from_file_location(full.stem, full)
     if spec is None or spec.loader is None:
-        raise InvalidInput(f"{str(path)!r} is no Python file.", _HOW)
+        raise InvalidInput(f"{str(path)!r} is not a Python file.", _HOW)
     _append_to_path(full.parent)
     module = importlib.util.module_from_spec(spec)
     is_new = full.stem not in sys.modules

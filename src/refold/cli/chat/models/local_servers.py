@@ -60,7 +60,7 @@ def server_at(url: str, key: str | None = None) -> Server:
         valid = False
     if not valid:
         raise InvalidInput(
-            "That is no address of a model server.", "Write it like http://127.0.0.1:8080/v1."
+            "That is not the address of a model server.", "Write it like http://127.0.0.1:8080/v1."
         )
     client = _Client(url.rstrip("/"), key, _NAMED_TIMEOUT)
     server = _probe(client, "server")

@@ -61,7 +61,7 @@ def mcp_toolsets(file: Path) -> list[AbstractToolset[Any]]:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InvalidInput(
-            f"{file} is no list of MCP servers: {where}: {first['msg']}.",
+            f"{file} is not a list of MCP servers: {where}: {first['msg']}.",
             f"Write it like {_EXAMPLE}.",
         ) from None
     except ValueError as error:
@@ -246,7 +246,7 @@ def _check(file: Path) -> None:
         what = f"{file}, line {error.lineno}: {error.msg}."
         raise InvalidInput(what, "Correct it there: it must be JSON.") from None
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{file} is no JSON.", f"Write it like {_EXAMPLE}.") from None
+        raise InvalidInput(f"{file} is not JSON.", f"Write it like {_EXAMPLE}.") from None
     value = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     if not isinstance(value.get("mcpServers"), dict):
         raise InvalidInput(f"{file} names no mcpServers.", f"Write it like {_EXAMPLE}.")

@@ -1,0 +1,1 @@
+"""`refold hooks`: for coding agents whose traffic cannot go through the gateway."""

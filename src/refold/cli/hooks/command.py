@@ -1,0 +1,280 @@
+"""`refold hooks`: install, look at and remove what agents call after they compact."""
+
+import difflib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from refold.cli.hooks.agents import AGENTS, HookedAgent, agent_for, codex_reviewed
+from refold.cli.hooks.run import log_path
+from refold.cli.outcome import exit_on_error, wrong_usage
+from refold.cli.output import aligned
+from refold.errors import InvalidInput
+from refold.user_files import state_folder, write_whole
+
+hooks = typer.Typer(
+    name="hooks",
+    help="Quote earlier messages after an agent compacts, where the gateway cannot be used.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+AgentArgument = Annotated[
+    str, typer.Argument(metavar="AGENT", help=", ".join(AGENTS), show_default=False)
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Change the file without a question.")]
+
+
+@hooks.command()
+def install(agent: AgentArgument, *, yes: YesOption = False) -> None:
+    """Let an agent call Refold at the end of a turn and after it compacts.
+
+    The log then has the agent's sessions. After a compaction the model is shown the user's words
+    and the facts, quoted by code. The change is shown first, and a backup of the file is kept.
+
+    Example: refold hooks install claude
+    """
+    with exit_on_error():
+        known = _agent(agent)
+        file = _File.of(known)
+        if _install(known, file, yes=yes):
+            typer.echo(f"Installed. {known.note}")
+        else:
+            typer.echo(f"{_short(file.path)} has them already. {known.note}")
+        if shutil.which(known.name) is None:
+            typer.echo(f"There is no command {known.name!r} here yet.", err=True)
+
+
+@hooks.command()
+def uninstall(agent: AgentArgument, *, yes: YesOption = False) -> None:
+    """Take Refold's hooks out of an agent's settings; all else stays.
+
+    The log keeps what it has.
+
+    Example: refold hooks uninstall claude
+    """
+    with exit_on_error():
+        known = _agent(agent)
+        file = _File.of(known)
+        if file.text is None or not known.count(file.text):
+            typer.echo(f"{_short(file.path)} has no hooks of Refold.")
+            return
+        _uninstall(known, file, yes=yes)
+        typer.echo("Removed.")
+
+
+@hooks.command()
+def status(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False
+) -> None:
+    """Show which agents have Refold's hooks, and the last errors of hooks.
+
+    Example: refold hooks status
+    """
+    with exit_on_error():
+        states = [state_of(agent) for agent in AGENTS.values()]
+        if as_json:
+            typer.echo(json.dumps([asdict(state) for state in states], indent=2))
+            return
+        rows = [(each.agent, each.state, _short(Path(each.path))) for each in states]
+        typer.echo("\n".join(aligned(rows)))
+        for line in last_errors():
+            typer.echo(line, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HookState:
+    """What is installed for an agent."""
+
+    agent: str
+    path: str
+    installed: bool
+    current: bool
+    """Whether it is what this version would install."""
+    reviewed: bool
+    """Whether the user has let the agent run them, where it asks for that."""
+    problem: str = ""
+
+    @property
+    def state(self) -> str:
+        if self.problem:
+            return f"cannot be read: {self.problem}"
+        if not self.installed:
+            return "not installed"
+        if not self.current:
+            return f"of another version: refold hooks install {self.agent}"
+        return "installed" if self.reviewed else "installed, not reviewed: enter /hooks in codex"
+
+
+def state_of(agent: HookedAgent) -> HookState:
+    """What is installed for an agent; a file that cannot be read is a problem of it."""
+    path = agent.path()
+    try:
+        text = _File.of(agent).text or ""
+        count = agent.count(text)
+        current = bool(count) and agent.install(text) == text
+    except (InvalidInput, OSError, UnicodeDecodeError) as error:
+        what = error.what if isinstance(error, InvalidInput) else str(error)
+        return HookState(
+            agent.name, str(path), installed=False, current=False, reviewed=False, problem=what
+        )
+    reviewed = agent.name != "codex" or codex_reviewed() >= count
+    return HookState(agent.name, str(path), count > 0, current, reviewed)
+
+
+def last_errors() -> Iterator[str]:
+    """The last errors of hooks, the newest last."""
+    with suppress(OSError):
+        lines = log_path().read_text(encoding="utf-8", errors="replace").splitlines()
+        errors = [line for line in lines if line[:2] == "20"]
+        if errors:
+            yield f"The last error of {len(errors)} in {_short(log_path())}:"
+            yield errors[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of an agent's settings, and what Refold remembers of its own change."""
+
+    agent: str
+    path: Path
+    text: str | None
+    """None if there is no file."""
+
+    @classmethod
+    def of(cls, agent: HookedAgent) -> "_File":
+        path = agent.path()
+        try:
+            return cls(agent.name, path, path.read_bytes().decode())
+        except FileNotFoundError:
+            return cls(agent.name, path, None)
+
+    @property
+    def _memory(self) -> Path:
+        return state_folder() / "hooks" / f"{self.agent}.json"
+
+    def memory(self) -> "_Memory | None":
+        """What Refold did with this file, as far as that is known."""
+        with suppress(OSError, ValueError, TypeError):
+            memory = _Memory(**json.loads(self._memory.read_bytes()))
+            return memory if memory.path == str(self.path) else None
+        return None
+
+    def back_up(self) -> Path | None:
+        """A copy of the file, if there is one."""
+        if self.text is None:
+            return None
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        copy = state_folder() / "hooks" / "backups" / f"{self.agent}-{stamp}{self.path.suffix}"
+        copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(copy, self.text.encode())
+        return copy
+
+    def remember(self, memory: "_Memory") -> None:
+        """Note what was done, so that it can be taken back to the letter."""
+        self._memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(self._memory, json.dumps(asdict(memory)).encode())
+
+    def forget(self) -> None:
+        self._memory.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What Refold's last change of a file was."""
+
+    path: str
+    sha256: str
+    """Of the file with Refold's hooks."""
+    backup: str | None
+    """The file without them; None if there is no copy of that."""
+    created: bool
+    """Whether there was no file before Refold's."""
+
+
+def _agent(name: str) -> HookedAgent:
+    with wrong_usage():
+        return agent_for(name)
+
+
+def _install(agent: HookedAgent, file: _File, *, yes: bool) -> bool:
+    """Add the hooks, if the user agrees; whether anything was changed."""
+    before, memory = file.text or "", file.memory()
+    after = _edited(file, agent.install)
+    if after == before:
+        return False
+    _ask(file.path, before, after, yes=yes)
+    backup = file.back_up()
+    if backup:
+        typer.echo(f"Backup: {_short(backup)}")
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file.path, after.encode())
+    clean = str(backup) if backup and not agent.count(before) else None
+    if memory and memory.sha256 == _digest(before):  # of an older version
+        clean = memory.backup
+    created = file.text is None or bool(memory and memory.created)
+    file.remember(_Memory(str(file.path), _digest(after), clean, created))
+    return True
+
+
+def _uninstall(agent: HookedAgent, file: _File, *, yes: bool) -> None:
+    before, memory = file.text or "", file.memory()
+    after = _edited(file, agent.uninstall)
+    if memory and memory.sha256 == _digest(before) and memory.backup:
+        with suppress(OSError, UnicodeDecodeError):
+            after = Path(memory.backup).read_bytes().decode()
+    _ask(file.path, before, after, yes=yes)
+    if backup := file.back_up():
+        typer.echo(f"Backup: {_short(backup)}")
+    created = agent.name == "opencode" or bool(memory and memory.created)
+    if created and after.strip() in ("", "{}"):
+        file.path.unlink()
+    else:
+        write_whole(file.path, after.encode())
+    file.forget()
+
+
+def _edited(file: _File, edit: Callable[[str], str]) -> str:
+    try:
+        return edit(file.text or "")
+    except InvalidInput as error:
+        raise InvalidInput(f"{_short(file.path)}: {error.what}", error.fix) from error
+
+
+def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
+    """Show the change, and end where the user does not want it."""
+    name = _short(path)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), name, name, lineterm="", n=2
+    )
+    typer.echo("\n".join(lines))
+    if yes:
+        return
+    with wrong_usage():
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise InvalidInput(
+                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
+            )
+    try:
+        agreed = typer.confirm("Change the file so?", default=False)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    if not agreed:
+        typer.echo("Nothing was changed.")
+        raise typer.Exit(1)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _short(path: Path) -> str:
+    return str(path).replace(f"{Path.home()}/", "~/", 1)

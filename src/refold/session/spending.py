@@ -1,0 +1,130 @@
+"""What each request used and cost, recorded so that a receipt can be made of it later.
+
+A request's usage is known when it is answered; so is what a request with the whole history would
+have been. Both are written down in our own count, with the prices of that moment: a receipt scales
+the counts by what the provider reported, and looks up nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from refold.log import PartRef, Used
+from refold.models.catalog import Prices, Usage, cost_of, usage_with_full_history
+from refold.session.live_view import LiveView
+from refold.view import Previous, Request
+from refold.view.budget import ASSUMED_WINDOW, PER_MESSAGE
+from refold.view.framing import is_recall_tool
+from refold.view.view_input import Row, weight
+
+
+class Basis(NamedTuple):
+    """What is recorded of a request so that a receipt can be made; tokens are our own count."""
+
+    model: str
+    whole: int
+    """Of a request with the whole history."""
+    before: int
+    """Of these, those that such a request had the time before."""
+    counted: int
+    """Of what was sent."""
+    limit: int
+    """What the window holds besides the answer."""
+    prices: Prices = Prices()
+    """Dollars for a million tokens."""
+    added: int = 0
+    """Definitions of tools that the agent has because of Refold."""
+    read_back: int = 0
+    """Recall calls, rereads and their results, since the request before."""
+    extra: bool = False
+    """Whether the answer before this request asked for these alone."""
+    moved: bool = False
+    """Whether this request begins otherwise than the one before."""
+
+    def as_json(self) -> JsonValue:
+        """The basis as it is recorded."""
+        return {**self._asdict(), "prices": self.prices._asdict()}
+
+    @classmethod
+    def parse(cls, value: JsonValue) -> "Basis | None":
+        """What was recorded; None in records of older versions."""
+        try:
+            return _BASIS.validate_python(value)
+        except ValidationError:
+            return None
+
+
+_BASIS = TypeAdapter(Basis)
+
+
+class Spending:
+    """Writes down what the requests of one reader of a session use and cost."""
+
+    def __init__(self, live: LiveView) -> None:
+        self._live = live
+        self._earlier_head = 0
+        """The head that the request before the newest one was planned for."""
+        self._messages: Sequence[bytes] | None = None
+        """Of the newest request; None where another process sent it."""
+        self._moved = False
+        """Whether the newest request begins otherwise than the one before."""
+        self.reread: set[PartRef] = set()
+        """Calls that read again what is folded, and their results."""
+
+    def planned(self, request: Request) -> None:
+        """Take in a request before it is recorded and sent."""
+        previous = self._live.previous
+        self._earlier_head = previous.plan.head if previous else 0
+        before, self._messages = self._messages, list(request.messages)
+        # Nobody knows what another process sent, so the cache is not expected to hold it.
+        self._moved = previous is not None and (
+            before is None or self._messages[: len(before)] != before
+        )
+
+    def used(self, request: Previous, reported: Usage | None, answer: Iterable[bytes]) -> Used:
+        """What the request cost, next to what it would have cost with the whole history."""
+        live, inputs, plan = self._live, self._live.view.inputs, request.plan
+        account, prices = plan.account, live.setup.prices
+        usage = reported or Usage(account.sent, sum(map(live.weight_of, answer)))
+        # Prompts that exceed the window could not have been sent by anybody.
+        oversized = {
+            ref.seq for ref, edit in plan.layout.changes.items() if edit.reason == "oversized"
+        }
+        unsendable = sum(weight(row) for row in inputs.rows if row.seq in oversized)
+        whole = live.session_tokens + account.sent - plan.tokens - unsendable
+        # A cache would hold all but what is new since the request before.
+        new = inputs.rows[inputs.at(self._earlier_head + 1) :]
+        cached = whole - sum(map(weight, new)) if self._earlier_head else 0
+        instead = usage_with_full_history(usage, account.sent, whole, cached)
+        other = {**instead._asdict(), "cost": cost_of(instead, prices)}
+        estimated = {} if reported else {"estimated": True}
+        read_back, extra = self._read_back(new)
+        budget = live.setup.budget
+        window = (budget.window or ASSUMED_WINDOW) - budget.reserve
+        basis = Basis(
+            live.setup.model,
+            whole,
+            cached,
+            account.sent,
+            min(window, budget.learned or window),
+            prices,
+            added=live.setup.added,
+            read_back=read_back,
+            extra=extra,
+            moved=self._moved,
+        )
+        cost = cost_of(usage, prices)
+        return Used(request.seq, {**usage._asdict(), **estimated}, cost, other, basis.as_json())
+
+    def _read_back(self, rows: Sequence[Row]) -> tuple[int, bool]:
+        """Tokens that were only read back, and whether the answer before asked for nothing else."""
+        calls = [part for row in rows for part in row.parts if part.kind == "call"]
+        ours = [part for part in calls if is_recall_tool(part.tool) or part.ref in self.reread]
+        named = {part.call for part in ours if part.call}
+        tokens = 0
+        for row in rows:
+            parts = [part for part in row.parts if part.call in named or part in ours]
+            tokens += sum(part.tokens for part in parts)
+            tokens += PER_MESSAGE if parts and len(parts) == len(row.parts) else 0
+        return tokens, bool(calls) and len(ours) == len(calls)
