@@ -93,7 +93,9 @@ def _whole(recordings: Sequence[Recording], names: Sequence[str]) -> list[Figure
     found.append(Figure("LR-UIR pooled, names in the JSON", as_json.rows[-1].retained.rate))
     count = o200k()
     texts = [count(event.summary) for policy in made.policies for event in policy.folds]
-    return [*found, Figure("largest text of a fold, tokens", max(texts), 8_000, "at most")]
+    fold = PROFILES["balanced"].fold
+    allowed = fold.max_tokens + fold.region_tokens
+    return [*found, Figure("largest text of a fold, tokens", max(texts), allowed, "at most")]
 
 
 def _needles(recordings: Sequence[Recording]) -> list[Figure]:
