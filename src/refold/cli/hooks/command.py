@@ -261,7 +261,7 @@ def _ask(path: Path, before: str, after: str, *, yes: bool) -> None:
     with wrong_usage():
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise InvalidInput(
-                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
+                "Can't ask for confirmation: not a terminal.", "Read the change, then add --yes."
             )
     try:
         agreed = typer.confirm("Change the file so?", default=False)
