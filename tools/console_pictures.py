@@ -1,32 +1,60 @@
 """Makes the pictures of the console in docs/pictures: `python tools/console_pictures.py`.
 
+Folder and names may follow: `python tools/console_pictures.py docs/pictures what-if`.
+
 It plays the demo into a store of its own, serves that, and looks at it with Chromium, in light and
 dark, wide and narrow. Times and random ids differ each time, so nothing compares the pictures.
 """
 
 import asyncio
+import json
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 from playwright.async_api import Browser, async_playwright
+from pydantic import JsonValue
 
 from refold.cli.demo.play import play
 from refold.console.access import Access
 from refold.console.app import open_address
 from refold.console.local import LocalConsole, application
-from refold.log import Author, Requested, Titled
+from refold.log import (
+    Author,
+    Draft,
+    FoldCompleted,
+    FoldStarted,
+    FoldStepped,
+    Log,
+    Message,
+    Opened,
+    Requested,
+    Span,
+    Titled,
+    Used,
+)
 from refold.service import server
 from refold.settings import load_settings
 from refold.stores import SqliteStore
 
 PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 WIDE, NARROW = (1280, 860), (390, 844)
+TRIED: Final = "/console/what-if?session=long-review&trigger.tokens=30000"
+_TURNS: Final = 40
 FORKS: Final = {"booking-review": 60, "booking-tests": 92, "refund-reference": 104}
 """More sessions for the list: forks of the demo, and of how much of it."""
+
+
+TASKS: Final = ("review", "migration", "flaky-test", "support", "release-notes")
+MODELS: Final = (("anthropic:claude-sonnet-4-5", 3.0), ("openai:gpt-5-mini", 0.25))
+_WEEKEND: Final = 5
 
 
 class Picture(NamedTuple):
@@ -40,6 +68,8 @@ class Picture(NamedTuple):
     """What is opened first."""
     top: str = ""
     """What is scrolled to the top."""
+    wait: str = ""
+    """What takes a while to appear."""
 
 
 def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
@@ -53,6 +83,10 @@ def pictures(later: int, earlier: int, fold: int) -> list[Picture]:
         Picture("request", f"{session}/requests/{later}"),
         Picture("difference", f"{session}/requests/{later}/since/{earlier}"),
         Picture("fold", summary, top="#claims"),
+        Picture("money", "/console/money"),
+        Picture("money-dark", "/console/money", scheme="dark", top="#by-model"),
+        Picture("money-narrow", "/console/money", NARROW),
+        Picture("what-if", TRIED, click="main form button", wait=".scatter circle"),
         Picture("dark", session, scheme="dark", top="details.fold"),
         Picture("narrow", session, NARROW, top=".timeline"),
         Picture("narrow-dark", f"{session}/window", NARROW, "dark"),
@@ -67,10 +101,85 @@ async def played(path: Path) -> tuple[int, int, int]:
         for name, at in FORKS.items():
             await log.fork("demo", name, at=at)
             await log.append(name, [Author().draft(Titled(name.replace("-", " ")))], expected=None)
+        await paid(log)
+        drafts = [Author().draft(each) for each in long_talk()]
+        await log.append("long-review", drafts, expected=0)
         entries = await log.read("demo")
         fold = (await log.outlined("demo")).outline.folds[-1].seq
         requests = [entry.seq for entry in entries if entry.kind == Requested.KIND]
     return min(x for x in requests if x > fold), max(x for x in requests if x < fold), fold
+
+
+async def paid(log: Log) -> None:
+    """Sessions of a month, as a small team would have had them; one of them became dearer."""
+    random, now = Random(7), datetime.now(UTC)  # noqa: S311 - the same each time
+    for day in range(30):
+        moment = now - timedelta(days=29 - day, hours=1)
+        author = Author(lambda moment=moment: moment)
+        for nth in range(random.randint(0, 3) if moment.weekday() < _WEEKEND else 0):
+            name = f"{random.choice(TASKS)}-{day:02}{nth}"
+            await log.append(name, [author.draft(Opened("openai-chat", "balanced"))], expected=0)
+            requests = random.randint(20, 60)
+            await log.append(name, [*_requests(author, random, requests)], expected=None)
+    author = Author()
+    await log.append("tiny-fixes", [author.draft(Opened("openai-chat", "balanced"))], expected=0)
+    await log.append("tiny-fixes", [*_requests(author, random, 1)], expected=None)
+    fold, span = uuid4(), (Span(1, 1),)
+    step = FoldStepped(
+        fold, "summary", {}, {"usage": {"input": 9_000, "output": 900}, "cost": 0.04}
+    )
+    values = (
+        FoldStarted(fold, span, "manual"),
+        step,
+        FoldCompleted(fold, span, {"text": "Short."}),
+    )
+    await log.append("tiny-fixes", [author.draft(each) for each in values], expected=None)
+    await log.append("tiny-fixes", [*_requests(author, random, 3, gain=0.9)], expected=None)
+
+
+def _requests(author: Author, random: Random, count: int, gain: float = 2.6) -> Iterator[Draft]:
+    """What so many requests of a session used, which grow at first; most is read from the cache."""
+    model, price = random.choice(MODELS)
+    prices: JsonValue = {
+        "input": price,
+        "output": 5 * price,
+        "cache_read": price / 10,
+        "cache_write": 1.25 * price,
+    }
+    earlier = 0
+    for nth in range(count):
+        sent = 9_000 + 1_200 * min(nth, 30) + random.randint(0, 900)
+        whole = int(9_000 + (sent - 9_000) * (gain if nth > count // 3 else 1))
+        read, earlier = earlier, sent
+        usage: JsonValue = {"input": sent, "output": 400, "cache_read": read, "cache_write": 0}
+        cost = ((sent - read) * price + read * price / 10 + 400 * 5 * price) / 1_000_000
+        basis: JsonValue = {
+            "model": model,
+            "whole": whole,
+            "before": max(0, whole - 1_500) if nth else 0,
+            "counted": sent,
+            "limit": 190_000,
+            "prices": prices,
+            "added": 300,
+        }
+        yield author.draft(Used(0, usage, cost, None, basis))
+
+
+def long_talk() -> Iterator[Opened | Message]:
+    """A session that is long enough to be replayed: it uses the names of its beginning again."""
+    yield Opened("openai-chat", "balanced")
+    for turn in range(_TURNS):
+        call = {"name": "read", "arguments": json.dumps({"path": f"src/service_{turn}.py"})}
+        calls = [{"id": f"c{turn}", "type": "function", "function": call}]
+        code = "".join(f"def step_{turn}_{nth}(order): ...\n" for nth in range(120))
+        words = f"step_{turn // 2}_7 in src/service_{turn // 2}.py does the same as step_{turn}_1."
+        for message in (
+            {"role": "user", "content": f"Review src/service_{turn}.py, please."},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": code},
+            {"role": "assistant", "content": words},
+        ):
+            yield Message(json.dumps(message).encode())
 
 
 async def take(browser: Browser, where: str, access: Access, picture: Picture, out: Path) -> None:
@@ -86,6 +195,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     if picture.click:
         await page.locator(picture.click).first.click()
         await page.wait_for_timeout(700)
+    if picture.wait:
+        await page.locator(picture.wait).first.wait_for(timeout=300_000)
     if picture.top:
         await page.evaluate(
             "(at) => scrollTo(0, document.querySelector(at).getBoundingClientRect().top + scrollY"
@@ -97,8 +208,8 @@ async def take(browser: Browser, where: str, access: Access, picture: Picture, o
     await context.close()
 
 
-async def main(out: Path) -> None:
-    """Take all pictures."""
+async def main(out: Path, *names: str) -> None:
+    """Take all pictures, or those of these names."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         raise SystemExit("Chromium is not installed: apt-get install chromium")
@@ -116,7 +227,8 @@ async def main(out: Path) -> None:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = await playwright.chromium.launch(executable_path=chromium, args=arguments)
             for picture in pictures(later, earlier, fold):
-                await take(browser, where, access, picture, out)
+                if not names or picture.name in names:
+                    await take(browser, where, access, picture, out)
             await browser.close()
         serving.cancel()
         await asyncio.wait({serving})
@@ -124,4 +236,4 @@ async def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES))
+    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES, *sys.argv[2:]))

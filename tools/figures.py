@@ -24,10 +24,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import cost_picture
-from cost_picture import Point
 from reference import table
 
+from refold.lab.charts import STYLE, Point, scatter
 from refold.lab.economics import FOLD
 from refold.lab.measure import EVERYTHING, Job, Outcome, each_measured, jobs_for
 from refold.lab.metrics import DEFAULT_PRICES, bootstrapped
@@ -391,12 +390,14 @@ _TABLES = {"comparison": _kept_and_paid, "bound": _against_the_bound}
 
 def picture(on: Sessions) -> str:
     """Cost against names kept, with 95 % intervals."""
-    return cost_picture.drawn(
-        len(on),
+    return scatter(
         [
             Point(label, policy in PROFILES, on.cost(policy), on.kept(policy))
             for policy, label in POINTS.items()
         ],
+        f"{len(on)} recorded sessions; bars: 95% intervals",
+        title=f"Cost against names kept, on {len(on)} recorded sessions",
+        style=STYLE,
     )
 
 

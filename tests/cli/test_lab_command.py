@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -377,3 +378,33 @@ def test_a_job_is_one_profile_or_some_rules():
         ("none",),
     ]
     assert isinstance(jobs_for([case], [], ["none"])[0], Job)
+
+
+def test_the_report_is_a_page_too(long_file, tmp_path):
+    page = tmp_path / "report.html"
+    limits = ("--window", "8000", "--threshold", "6000", "--profile", "balanced")
+    odd = tmp_path / "<b>odd.jsonl"
+    odd.write_text("{}")
+    text = said(long_file, odd, *limits, "--html", page)
+    assert f"Written to {page}." in " ".join(text.split())
+    html = page.read_text()
+    assert "<script" not in html
+    assert re.findall(r"(?:src|href)=|https?://(?!www.w3.org)", html) == []
+    names = re.findall(r"<title>([^<:]+): [0-9]+% of the cost", html)
+    assert {"everything", "balanced", "a summary of names"} <= {*names}
+    for name in names:  # each point has a row
+        assert re.search(rf'<th scope="row">(\* )?{re.escape(name)}</th>', html)
+    assert "<h3><bdi>long</bdi></h3>" in html
+    assert 'class="line s1"' in html
+    assert "&lt;b&gt;odd.jsonl" in html
+    said(long_file, *limits, "--html", page, "--json")
+    assert page.read_text().count("<h1>") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("report.txt", "End its name in .html"), ("none/report.html", "Name a file in a folder")],
+)
+def test_a_page_that_cannot_be_written_is_refused_first(long_file, tmp_path, name, words):
+    assert words in said(long_file, "--html", tmp_path / name, code=2)
+    assert not (tmp_path / name).exists()

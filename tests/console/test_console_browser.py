@@ -1,19 +1,19 @@
 """The console in a real browser: what is pressed, opened and followed, and that nothing runs.
 
-It wants Chromium and Playwright; where they are missing, the tests are skipped.
+It needs Chromium and Playwright; where they are missing, the tests are skipped.
 """
 
 import asyncio
-import os
-import shutil
 from contextlib import asynccontextmanager, nullcontext
+from urllib.parse import quote
 
 import pytest
 import uvicorn
 from api_serving import FORMAT, SETUP, raw, said, talked
 from console_world import ConsoleWorld
-from needed import need
+from replayable import stored
 from test_console_hostile import HOSTILE, hostile_session
+from test_console_money import paid
 from test_console_timeline import long_session
 
 from refold.console.app import open_address
@@ -22,14 +22,13 @@ from refold.log import Author, Message
 from refold.service.server import address_of, listen
 from refold.stores import SqliteStore, open_store
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @asynccontextmanager
-async def served(**how):
+async def served(make=None, **how):
     """A console that listens on a port of this machine."""
-    world = ConsoleWorld(local=True, **how)
+    world = make(**how) if make else ConsoleWorld(local=True, **how)
     sock = listen("127.0.0.1", 0)
     async with world.state:
         config = uvicorn.Config(world.app, log_config=None, lifespan="off", ws="none")
@@ -51,21 +50,6 @@ class QuietServer(uvicorn.Server):
 
     def capture_signals(self):
         return nullcontext()
-
-
-@pytest.fixture
-async def chromium():
-    try:
-        from playwright.async_api import async_playwright  # noqa: PLC0415 - may be missing
-    except ImportError:
-        need(None, "Playwright is not installed", "REFOLD_BROWSER")
-    need(CHROMIUM, "Chromium is not installed", "REFOLD_BROWSER")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"] if os.geteuid() == 0 else []
-        )
-        yield browser
-        await browser.close()
 
 
 class Looked:
@@ -113,7 +97,7 @@ async def looking(chromium, world, then="/console", **how):
 
 async def until(page, expression):
     """Playwright's own way of waiting needs `eval`, which the pages forbid."""
-    for _ in range(400):
+    for _ in range(2_400):
         if await page.evaluate(expression):
             return
         await asyncio.sleep(0.05)
@@ -197,14 +181,6 @@ async def test_a_timeline_grows_while_one_looks_and_keeps_what_is_open(chromium)
             assert await page.locator("details.fold article").count() > 0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request, tmp_path):
-    """Where a store is, of each kind."""
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_address")
-    return f"sqlite:///{tmp_path / 's.db'}"
-
-
 async def test_a_long_session_scrolls_to_its_beginning(address, chromium):
     store = open_store(address)
     async with served(store=store) as world:
@@ -257,6 +233,47 @@ async def test_a_request_is_followed_from_the_picture_to_its_difference(chromium
             await page.get_by_text("What changed since it").click()
             await page.wait_for_url("**/since/*")
             assert "The prefix broke" in await page.locator(".break").inner_text()
+
+
+async def test_chosen_sessions_are_replayed_while_the_list_goes_on(chromium, tmp_path):
+    async with served() as world:
+        log = world.store.log("default")
+        await stored(log, "one")
+        await stored(log, "two")
+        async with looking(chromium, world) as page:
+            await page.get_by_role("checkbox", name="Choose two").check()
+            await page.wait_for_timeout(300)
+            await stored(log, "a third")  # puts the others further down
+            await until(page, "document.querySelectorAll('.row').length === 3")
+            chosen = "[...document.querySelectorAll('.pick input:checked')].map((x) => x.value)"
+            assert await page.evaluate(chosen) == ["two"]
+            await page.keyboard.press("j")
+            await page.keyboard.press("x")
+            assert {*await page.evaluate(chosen)} == {"two", "a third"}
+            await page.get_by_role("button", name="What if").click()
+            await page.wait_for_url("**/what-if?session=*&session=*")
+            assert await page.locator("[name='trigger.tokens']").get_attribute("placeholder") != "0"
+            await page.locator("[name='trigger.tokens']").fill("5000")
+            await page.locator("select").select_option("co-cli")
+            await until(page, "document.querySelector('[name=profile]').value === 'co-cli'")
+            await until(
+                page, "document.querySelector('[name=\"trigger.tokens\"]').value === '5000'"
+            )
+            assert "form_token" not in page.url
+            await page.get_by_role("button", name="Replay").click()
+            await page.locator(".scatter svg circle").first.wait_for(timeout=150_000)
+            assert await page.locator(".compared tbody tr").count() == 9
+            for scheme in ("light", "dark"):
+                await page.emulate_media(color_scheme=scheme)
+                assert await page.evaluate(CONTRASTS) == []
+            async with page.expect_download() as download:
+                await page.get_by_text("Save as one file").click()
+            offline = await chromium.new_context(offline=True)
+            alone = await offline.new_page()
+            await (await download.value).save_as(tmp_path / "what-if.html")
+            await alone.set_content((tmp_path / "what-if.html").read_text())
+            assert await alone.locator("circle").count() > 3
+            await offline.close()
 
 
 async def test_the_picture_is_saved_as_a_file(chromium, tmp_path):
@@ -330,6 +347,36 @@ def evil(where):
     return answer
 
 
+async def test_money_leads_to_the_request_that_became_dearer(chromium, address):
+    store = open_store(address)
+    async with served(store=store) as world:
+        await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10}, {"tokens": 50})
+        async with looking(chromium, world) as page:
+            await page.get_by_role("link", name="Money").click()
+            await page.get_by_role("link", name="7 days").click()
+            await page.wait_for_url("**/money?days=7")
+            assert await page.locator("svg g").count() == 7
+            await page.keyboard.press("j")
+            await page.keyboard.press("Enter")
+            await page.wait_for_url("**/sessions/dear/costs")
+            assert "$" in (await shown(page, ".lost"))[0]
+            assert await page.locator(".row").first.inner_text() == "Request 2"
+
+
+@pytest.mark.parametrize("width", [390, 2560])
+async def test_money_fits_the_window(chromium, width):
+    async with served() as world:
+        uses = [{"tokens": 90_000, "whole": 10, "model": "a-long-name-of-a-provider/and-a-model"}]
+        name = "dear " * 29 + "dear"
+        await paid(world, "default", name, *uses)
+        await paid(world, "default", "saves", {"tokens": 50_000})
+        async with looking(chromium, world, "/console/money") as page:
+            await page.set_viewport_size({"width": width, "height": 900})
+            for path in ("/money", f"/sessions/{quote(name)}/costs"):
+                await page.goto(f"{world.where}/console{path}")
+                assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
     """WCAG AA: 4.5 to 1 for all text that is shown."""
@@ -337,7 +384,10 @@ async def test_words_stand_out_from_what_is_behind_them(chromium, scheme):
         await talked(world, "default", "talk", turns=4)
         async with looking(chromium, world, color_scheme=scheme) as page:
             record = (await world.store.log("default").outlined("talk")).outline.record
-            for path in ("", "/sessions/talk", f"/sessions/talk/requests/{record}"):
+            pages = ("", "/sessions/talk", f"/sessions/talk/requests/{record}")
+            await paid(world, "default", "dear", {"tokens": 90_000, "whole": 10})
+            more = ("/money", "/sessions/dear/costs", "/what-if?session=talk")
+            for path in (*pages, *more):
                 await page.goto(f"{world.where}/console{path}")
                 low = await page.evaluate(CONTRASTS)
                 assert low == [], path

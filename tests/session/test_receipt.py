@@ -17,9 +17,9 @@ from refold.log import (
     Used,
 )
 from refold.log.entry import Span, placed
+from refold.models.accounts import Accounts
 from refold.models.catalog import Prices, Usage, cost_of
-from refold.session.receipt import Accounts
-from refold.session.spending import Basis
+from refold.models.receipt import Basis
 
 PRICES = Prices(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
 FOLD = UUID(int=1)

@@ -1,5 +1,6 @@
 """A store that an earlier version wrote opens, holds the same, and goes on."""
 
+import asyncio
 import json
 import shutil
 
@@ -10,6 +11,7 @@ from store_formats import FOLDED, FORGOTTEN, FORK, FORMATS, contents, setup, tur
 from refold.errors import SessionForgotten
 from refold.session import Session
 from refold.stores import SqliteStore
+from refold.testing.conformance.totals import check_totals
 
 NAMES = sorted(path.stem for path in FORMATS.glob("*.json"))
 
@@ -29,13 +31,14 @@ def opened(request, name, tmp_path):
         yield SqliteStore(path), held
         return
     need_postgres()
-    from refold.stores.postgres import PostgresStore  # noqa: PLC0415 - if installed
+    from refold.stores.postgres import PostgresStore, migrate  # noqa: PLC0415 - if installed
 
     cluster = request.getfixturevalue("postgres")
     database = f"format_{name}_{request.node.originalname}".replace(".", "_")[:60]
     address = cluster.database(database)
     script = shutil.copy(FORMATS / f"{name}.sql", cluster.folder)  # where its user may read it
     cluster.run("psql", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", address, "-f", script)
+    asyncio.run(migrate(address))
     yield PostgresStore(address), held
     cluster.drop(database)
 
@@ -70,3 +73,19 @@ async def test_its_sessions_go_on(opened):
         await log.forget(FORK)
         with pytest.raises(SessionForgotten):
             await log.read(FORK)
+
+
+async def test_what_it_paid_is_counted_later(opened):
+    store, _ = opened
+    async with store:
+        log = store.log()
+        uncounted = (await log.totals(0, 2**40)).uncounted
+        session = await Session.open(log, FOLDED, setup(), format=None)
+        await turn(session, 20)
+        await session.close()
+        await check_totals(log)
+        again = await Session.open(log, FOLDED, setup(), format=None)
+        await turn(again, 21)
+        await again.close()
+        await check_totals(log)
+    assert uncounted

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -10,15 +11,18 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from refold.cli.lab_report import finding, notes, plain, report, show
+from refold.cli.lab_report import report, show
 from refold.cli.options import known_profile
 from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.errors import InvalidInput
+from refold.lab.findings import finding, findings_of, notes, plain
+from refold.lab.html_report import html_report
 from refold.lab.measure import EVERYTHING, Outcome, Total, Totals, each_measured, jobs_for, totals
 from refold.lab.policies import TIMED, baselines
 from refold.lab.report import Case, CaseOptions, Row, case_of, prices_of
 from refold.lab.session_files import FIX, SessionFile, recordings
 from refold.models import Prices
+from refold.user_files import write_whole
 from refold.view.profiles import profile as profile_of
 
 _PROFILES = ("balanced", "copilot", "co-cli", "inkeep", "cowagent")
@@ -27,6 +31,7 @@ _MAX_MESSAGES = 6_000
 _MIN_TOKENS = 1_000
 _MAX_FILES = 20
 _MAX_PRICE = 1e6
+_PAGES: Final = frozenset({".html", ".htm"})
 _MAX_FIXED = 1_000_000
 Lifetime = Literal["none", "5m", "1h"]
 LIFETIMES: Final[dict[Lifetime, float | None]] = {"none": None, "5m": 300, "1h": 3_600}
@@ -196,6 +201,15 @@ def lab(  # noqa: PLR0913 - the choices that there are
     everything: Annotated[
         bool, typer.Option("--all", help="Replay all sessions, however long it takes.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page with the report and its pictures, which opens offline.",
+            show_default=False,
+        ),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Show what your recorded sessions would have cost, and lost, under each policy.
@@ -213,6 +227,7 @@ def lab(  # noqa: PLR0913 - the choices that there are
             options = CaseOptions(
                 window, threshold, prices_given(prices), fixed_given(fixed), LIFETIMES[lifetime]
             )
+            check_page(html)
         session_files, cases, unread = read_cases(files, options, everything=everything)
         jobs = jobs_for(cases, profiles, rules)
         outcomes: list[Outcome] = []
@@ -222,12 +237,28 @@ def lab(  # noqa: PLR0913 - the choices that there are
                 outcomes += measured
                 progress.advance(task, len(job.policies))
         results = totals(cases, outcomes, [one.name for one in profiles], rules)
+        if html is not None:
+            left_out = [(file.path, file.why) for file in session_files if file.why]
+            page = html_report(findings_of(results, left_out), datetime.now(UTC))
+            write_whole(html, page.encode(errors="replace"))
         if json_:
             typer.echo(json.dumps(as_json(results, session_files, unread), indent=2))
             return
         console = Console(highlight=False, markup=False, emoji=False)
         made = report(results, session_files, width=console.width, unread=unread, bound=bound)
         show(made, console)
+        if html is not None:
+            typer.echo(f"\nWritten to {html}.")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a file that a page cannot be, before minutes are spent; a page is overwritten."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _PAGES:
+        raise InvalidInput(f"{str(path)!r} is no page.", "End its name in .html.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{str(path)!r} cannot be written.", "Name a file in a folder.")
 
 
 def read_cases(

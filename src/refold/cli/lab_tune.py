@@ -16,10 +16,10 @@ from refold.cli.lab import (
     progress_bar,
     read_cases,
 )
-from refold.cli.lab_report import dollars, percent
 from refold.cli.options import ProfileChoice
 from refold.cli.outcome import exit_on_error, wrong_usage
 from refold.cli.output import Line, print_lines, terminal_width
+from refold.lab.findings import dollars, percent
 from refold.lab.metrics import Share
 from refold.lab.report import CaseOptions
 from refold.lab.tune import Comparison, Interval, Trial, Tuned, tune

@@ -22,7 +22,8 @@ from refold.cli.output import Line, print_lines, terminal_width
 from refold.errors import InvalidInput
 from refold.log import DEFAULT_TENANT
 from refold.log.entry import check_name
-from refold.session.receipt import LIFETIME, Receipt, receipt_of, receipts
+from refold.models.accounts import LIFETIME, receipt_of, receipts
+from refold.models.receipt import Receipt
 from refold.terminal_text import Piece, counted, padded, wrapped
 
 Lifetime = Literal["5m", "1h"]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import JsonValue
 
 from refold.console.items import MAX_TEXT, Lens, MessageItem, Run, items_of, oldest
-from refold.console.pages import Page, page
+from refold.console.pages import Page, escaped_json, page
 from refold.errors import InvalidInput
 from refold.gateway.sent_body import SentBody, sent_body
 from refold.log import CODEC, Entry, Log, Outline, PartRef, Requested, Span, Used
@@ -31,6 +31,8 @@ PAGE: Final = 100
 """Messages of a request that one page shows."""
 _MAX_BESIDE: Final = 100_000
 """Characters of instructions or tools that a page shows."""
+_MAX_TOOLS: Final = 400_000
+"""Characters of all of them; what finds no room is in the saved body."""
 _NEAR: Final = 500
 """Entries in which the request before and after it and its usage are looked for."""
 _MAX_INLINE: Final = 200_000
@@ -306,7 +308,7 @@ def curl(sent: SentBody, seq: int) -> str:
     if len(sent.body) > _MAX_INLINE:
         return f"{command} \\\n  --data-binary @request-{seq}.json"
     # The body is one line of JSON, so no line of it can end the text.
-    return f"{command} \\\n  --data-binary @- <<'BODY'\n{sent.body.decode()}\nBODY"
+    return f"{command} \\\n  --data-binary @- <<'BODY'\n{escaped_json(sent.body.decode())}\nBODY"
 
 
 def _instructions(sent: SentBody) -> str:
@@ -321,12 +323,14 @@ def _tools(sent: SentBody) -> list[tuple[str, str]]:
     """The tools that were defined, each with its definition."""
     value: JsonValue = json.loads(sent.extras.get("tools", b"[]"))
     found: list[tuple[str, str]] = []
+    room = _MAX_TOOLS
     for tool in value if isinstance(value, list) else ():
         about: dict[str, JsonValue] = tool if isinstance(tool, dict) else {}
         function = about.get("function")
         name = function.get("name") if isinstance(function, dict) else about.get("name")
-        text = json.dumps(tool, ensure_ascii=False, indent=2)[:_MAX_BESIDE]
+        text = json.dumps(tool, ensure_ascii=False, indent=2)[: min(_MAX_BESIDE, room)]
         found.append((str(name or about.get("type") or "tool"), text))
+        room -= len(text)
     return found
 
 

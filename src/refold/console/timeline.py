@@ -118,17 +118,21 @@ async def follow_timeline(  # noqa: PLR0913, PLR0917 - FastAPI gives each by its
     service: ServiceDep,
     session: SessionName,
     first: Annotated[int, Query(ge=1, le=MAX_INTEGER)],
+    seen: Annotated[int | None, Query(ge=0, le=MAX_INTEGER)] = None,
 ) -> Response:
-    """The newest page from its first entry on, again whenever the session grows."""
+    """The newest page from its first entry on, again whenever the session grows.
+
+    `seen` is the entry that the page ends with: what came while it was hidden is sent at once.
+    """
     access = access_of(request)
     head = await log.head(session)
 
     async def chunks() -> AsyncGenerator[bytes]:
-        pace, seen = Pace(service.draining, _LOOK), head
+        pace, shown = Pace(service.draining, _LOOK), head if seen is None else seen
         while not pace.is_over:
             now = await log.head(session)
-            if now != seen:
-                seen = now
+            if now != shown:
+                shown = now
                 yield fragment(await _live_page(log, session, first))
                 pace.restart()
             yield pace.heartbeat()

@@ -59,6 +59,7 @@
     │   ├── OffloadLost             the process for large requests ended
     │   ├── UpstreamUnreachable     the server that has the model does not answer
     │   ├── NotPassedOn             not to be asked of an upstream with this key
+    │   ├── ReferenceUnknown        an id of an answer that is nobody's here
     │   ├── NotLocal                who needs no key must ask from this machine, by its name
     │   └── MasterKeyWrong          upstream keys cannot be read, or none may be kept
     └── TransferError           a file to import that is not whole or not ours
@@ -103,6 +104,7 @@ __all__ = [
     "OffloadLost",
     "PromptTooLarge",
     "QuotaUsedUp",
+    "ReferenceUnknown",
     "RefoldError",
     "RequestTooDeep",
     "RequestTooLarge",
@@ -487,6 +489,18 @@ class NotPassedOn(ServiceError):
     usual_fix = (
         "Use a key of your own for it; or who runs the service names it under `paths` of the "
         "upstream in `serve.upstreams`."
+    )
+
+
+class ReferenceUnknown(ServiceError):
+    """The request continues from an id that the gateway did not give to this key.
+
+    The provider keeps answers under one key for several tenants: the id may be another's.
+    """
+
+    code = "reference-unknown"
+    usual_fix = (
+        "Send the whole conversation, without the id. The gateway then knows each answer by its id."
     )
 
 

@@ -68,6 +68,14 @@ class UnloggedAnswer(NamedTuple):
     is_response: bool
     usage: Usage | None = None
     note: str = ""
+    owner: str = ""
+    """Whose it is, as a hexadecimal number; empty if its provider does not keep it."""
+    id: str = ""
+    """The provider's name of it, where it is not a whole response."""
+    root: str = ""
+    """What the provider alone has of the conversation."""
+    key: str = ""
+    """The id of the key that the request came with."""
 
 
 class LoggedAnswer(NamedTuple):

@@ -22,6 +22,7 @@ from refold.log import Marked
 Reason = Literal[
     "not-a-conversation",
     "over-bounds",
+    "provider-compaction",
     "store-unavailable",
     "unreadable-body",
     "unsupported-request",
@@ -49,8 +50,21 @@ def not_managed(reason: Reason, detail: str = "") -> str:
     """The value of `Refold-Managed`, a structured field (RFC 9651): a token with parameters."""
     if not detail:
         return f"no; reason={reason}"
-    quoted = detail.replace("\\", "\\\\").replace('"', '\\"')
-    return f'no; reason={reason}; detail="{quoted}"'
+    return f"no; reason={reason}; detail={_quoted(detail)}"
+
+
+def managed(by: str = "", *, logged: bool = True) -> str:
+    """The value of `Refold-Managed` for a request that was managed.
+
+    `by` says why the provider has the last word on what the model sees, if it has.
+    """
+    value = MANAGED if logged else NOT_LOGGED
+    return f"{value}; context=provider; detail={_quoted(by)}" if by else value
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class Count(Protocol):

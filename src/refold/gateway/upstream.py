@@ -66,6 +66,8 @@ _QUERY: Final = re.compile(r"[!\x22\x24-\x7e]*")
 _MAX_DECODINGS: Final = 3
 """How often a path may be decoded on its way."""
 _MAX_PATH: Final = 8_192
+_ANY_TENANT: Final = "*"
+"""Whose stored key is for all tenants that have none of their own."""
 CLIENT_KEY: Final = "pass"
 """The key of an upstream that takes whatever key the client sent."""
 STORED_KEY: Final = "stored"
@@ -464,6 +466,14 @@ class Upstreams:
             return upstream.key
         keys = (headers.get(name, "").removeprefix("Bearer ") for name in KEY_HEADERS)
         return next((key for key in keys if key and not key.startswith(OURS)), None)
+
+    def is_shared(self, upstream: Upstream, tenant: str) -> bool:
+        """Whether other tenants' requests go there with the key that this tenant's have."""
+        if upstream.key == CLIENT_KEY:
+            return False
+        if upstream.key != STORED_KEY:
+            return True
+        return self._key_of(tenant, upstream.name) == self._key_of(_ANY_TENANT, upstream.name)
 
     def _own_key(self, upstream: Upstream, proxied: ProxiedRequest) -> str | None:
         """The key that is sent instead of the client's: empty for none, None for the client's."""

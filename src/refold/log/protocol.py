@@ -125,6 +125,30 @@ class Erased:
     noted that, and a scrub by its owner removes them (`refold store scrub`)."""
 
 
+class Total(NamedTuple):
+    """What requests came to on one day, with one model and one key; or all of a session's."""
+
+    day: int
+    """Days since 1970, UTC."""
+    model: str
+    key: str
+    """The id of the key that the requests came with; empty where none was needed."""
+    session: str
+    """Only where totals are asked for by session; then there is no day, model or key."""
+    sums: tuple[float, ...]
+    """In the order of a receipt's fields."""
+
+
+class Totals(NamedTuple):
+    """What a tenant's requests came to in some days."""
+
+    rows: tuple[Total, ...]
+    sessions: int
+    """In how many sessions something was used or paid."""
+    uncounted: int
+    """How many sessions are not counted yet, or must be counted again: see `Log.recount`."""
+
+
 class LockHandle(Protocol):
     """A lock that is held until it is released."""
 
@@ -283,6 +307,27 @@ class Log(Protocol):
         Each entry comes once, in the oldest session that reads it. When there are more than
         `max_matches`, those with the rarest terms come, and of equals the newest. What was appended
         before the call is found.
+        """
+        ...
+
+    async def totals(self, first: int, last: int) -> Totals:
+        """What the requests of these days came to, by day, model and key, the first day first.
+
+        Appends keep the totals, so this reads no session. What a fork shares counts once; what was
+        forgotten with its session is not counted.
+        """
+        ...
+
+    async def dearest(self, first: int, last: int, *, limit: int = 20) -> list[Total]:
+        """The sessions that cost more in these days than with their whole history, most first."""
+        ...
+
+    async def recount(self, limit: int = 20, *, anew: bool = False) -> int:
+        """Count up to `limit` sessions that are not counted yet; how many there are left.
+
+        With `anew`, all sessions are to be counted again. Every append keeps the totals, but not
+        what an older version of Refold has written, nor what a fork begins with, nor what a forget
+        has changed.
         """
         ...
 

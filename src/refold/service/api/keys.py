@@ -1,28 +1,28 @@
 """Keys of a tenant, the provider keys stored for it, and all tenants. For admins only."""
 
 import time
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import reduce
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query
 
 from refold.errors import LimitReached
-from refold.log import DEFAULT_TENANT
 from refold.log.entry import LONGEST_NAME
 from refold.memory.board import is_internal
+from refold.models.receipt import Receipt
 from refold.service.api import schemas
-from refold.service.api.requests import MAX_SESSIONS, Tally, daily_tallies
+from refold.service.api.costs import tenants_of
 from refold.service.api.routing import Admin, Operator, Route, ServiceDep
 from refold.service.api.schemas import Days, NewKey, NewQuota, Rotation, UpstreamKey
 from refold.service.keys import Quota, check_tenant
 from refold.service.service import Service
+from refold.session.costs import Period, costs_in, usage_of
 
 router = APIRouter(tags=["keys"], route_class=Route)
 MAX_KEYS: Final = 1_000
 """How many keys, and how many upstreams, a tenant may have."""
 _PAGE: Final = 500
+_MAX_SESSIONS: Final = 2_000
+"""Sessions of a tenant that are counted for one answer."""
 TenantName = Annotated[
     str, Path(max_length=LONGEST_NAME, description="A slash in it is written %2F.")
 ]
@@ -121,10 +121,9 @@ async def list_tenants(
 ) -> schemas.Tenants:
     """Those that have or had a key or a quota, and `default`.
 
-    Only for admins of the tenant `default`. Each tenant's sessions are looked through for what
-    they used, so long lists take a while.
+    Only for admins of the tenant `default`.
     """
-    names = [name for name in await _tenants(service) if name > after]
+    names = [name for name in await tenants_of(service) if name > after]
     found = [await _tenant(service, name, days) for name in names[:limit]]
     more = names[limit - 1] if len(names) > limit else None
     return schemas.Tenants(tenants=found, next=more)
@@ -138,23 +137,21 @@ async def usage_across_tenants(
 
     Only for admins of the tenant `default`.
     """
-    now = datetime.now(UTC)
-    by_day: dict[str, Tally] = {}
-    by_tenant: dict[str, Tally] = {}
-    all_read = True
-    for tenant in await _tenants(service):
-        tallies, whole = await daily_tallies(
-            service.store.log(tenant), days, now, service.settings.models
-        )
-        all_read = all_read and whole
-        by_tenant[tenant] = reduce(Tally.plus, tallies.values())
-        for day, tally in tallies.items():
-            by_day[day] = by_day.get(day, Tally()).plus(tally)
+    period = Period.of(days)
+    by_day: dict[str, Receipt] = {}
+    by_tenant: dict[str, Receipt] = {}
+    whole = True
+    for tenant in await tenants_of(service):
+        costs = await costs_in(service.store.log(tenant), period)
+        whole = whole and costs.complete
+        by_tenant[tenant] = costs.total
+        for day, receipt in costs.by_day.items():
+            by_day[day] = by_day.get(day, Receipt()).plus(receipt)
     return schemas.UsageAcrossTenants.model_validate(
         {
-            "days": [{**asdict(tally), "day": day} for day, tally in by_day.items()],
-            "tenants": {tenant: asdict(tally) for tenant, tally in by_tenant.items()},
-            "whole": all_read,
+            "days": [{**usage_of(receipt), "day": day} for day, receipt in by_day.items()],
+            "tenants": {tenant: usage_of(receipt) for tenant, receipt in by_tenant.items()},
+            "whole": whole,
         }
     )
 
@@ -178,29 +175,23 @@ async def set_tenant_quota(
     return schemas.TenantQuota.model_validate(_quota(service, tenant))
 
 
-async def _tenants(service: Service) -> list[str]:
-    await service.keyring.refresh_if_stale()
-    keys = {key.tenant for key in service.keyring.keys()}  # noqa: SIM118 - no dict
-    return sorted({DEFAULT_TENANT, *keys, *service.keyring.records.quotas})
-
-
 async def _tenant(service: Service, tenant: str, days: int) -> schemas.Tenant:
     log = service.store.log(tenant)
     sessions, page = 0, None
-    while sessions < MAX_SESSIONS:
+    while sessions < _MAX_SESSIONS:
         listed = await log.sessions(limit=_PAGE, page=page)
         sessions += sum(not is_internal(info) for info in listed.sessions)
         if (page := listed.next) is None:
             break
-    tallies, whole = await daily_tallies(log, days, datetime.now(UTC), service.settings.models)
+    costs = await costs_in(log, Period.of(days))
     keys = [key for key in service.keyring.keys(tenant) if service.keyring.state(key) == "active"]
     return schemas.Tenant.model_validate(
         {
             **_quota(service, tenant),
             "sessions": sessions,
             "keys": len(keys),
-            "usage": asdict(reduce(Tally.plus, tallies.values())),
-            "whole": whole and page is None,
+            "usage": usage_of(costs.total),
+            "whole": costs.complete and page is None,
         }
     )
 

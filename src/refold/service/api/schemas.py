@@ -198,6 +198,15 @@ class Span(Answer):
     last: int
 
 
+class Origin(Answer):
+    """The program that recorded a session, and where it worked."""
+
+    program: Text = Field(description="Such as `claude` or `codex`.")
+    folder: Text | None
+    branch: Text | None = Field(description="The git branch that was checked out there.")
+    parent: Text | None = Field(description="The session that began it, as a sub-agent or a fork.")
+
+
 class Session(Answer):
     """A session as a list shows it."""
 
@@ -211,6 +220,7 @@ class Session(Answer):
     messages: int
     forked_from: Text | None = None
     forked_at: int | None = None
+    origin: Origin | None = Field(None, description="Of an imported session: where it is from.")
 
 
 class SessionPage(Answer):
@@ -226,6 +236,7 @@ class SessionState(Session):
     folds: int = Field(description="How many folds stand.")
     under_way: UUID | None = Field(description="The fold that is being made.")
     last_request: int | None = Field(description="The newest request record.")
+    last_fold: int | None = Field(description="The entry of the newest fold that stands.")
     pins: int
 
 
@@ -390,6 +401,63 @@ class TenantReceipt(Receipt):
 
     sessions: int
     complete: bool = Field(description="False: there were more sessions than are looked through.")
+
+
+class DayCosts(Receipt):
+    """What was paid on one day (UTC)."""
+
+    day: str
+
+
+class ModelCosts(Receipt):
+    """What was paid for a model; with an empty name, for requests that tell none."""
+
+    model: Text
+
+
+class KeyCosts(Receipt):
+    """What was paid for a key's requests; with an empty id, for those that needed none."""
+
+    key: Text
+
+
+class TenantReceiptRow(Receipt):
+    """What a tenant paid."""
+
+    tenant: Text
+
+
+class TenantCosts(Answer):
+    """What all tenants paid in some days."""
+
+    total: Receipt
+    tenants: list[TenantReceiptRow] = Field(description="The one that paid most comes first.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+
+
+class RequestCost(Answer):
+    """A request, or a summary, that cost more than with everything."""
+
+    request: int = Field(description="The request's entry, or that of the fold.")
+    at: Moment
+    what: Literal["request", "summary"]
+    model: Text
+    paid: float
+    whole: float
+    debt: float = Field(description="Paid less whole.")
+    causes: dict[Literal["summary", "recall", "tools", "miss", "prefix", "other"], float] = Field(
+        description="Dollars that add up to the debt: a summary's price, recall calls and rereads, "
+        "recall's definitions, a cache that was gone without a cause of ours, a beginning that "
+        "changed, and the rest."
+    )
+
+
+class SessionCosts(Answer):
+    """What added most to a session's debt."""
+
+    session: Text
+    total: Receipt
+    dearer: list[RequestCost]
 
 
 class SessionUsage(Usage):
@@ -565,6 +633,21 @@ class TenantQuota(Quota):
     used_cost: float = Field(description="Dollars, today, as far as this process knows.")
 
 
+class Costs(Answer):
+    """What a tenant paid in some days, beside what sending everything would have cost."""
+
+    total: Receipt
+    sessions: int = Field(description="In how many sessions something was used.")
+    complete: bool = Field(description="False: some sessions are not counted yet. Ask again.")
+    days: list[DayCosts] = Field(description="Every day that was asked for, today last.")
+    models: list[ModelCosts]
+    keys: list[KeyCosts] | None = Field(description="For administrators.")
+    dearer: list[SessionReceipt] = Field(
+        description="The sessions that cost more in these days than with everything, at most 20."
+    )
+    quota: TenantQuota | None = Field(description="For administrators.")
+
+
 class Tenant(TenantQuota):
     """A tenant, with how much it has and how much it uses."""
 
@@ -722,6 +805,15 @@ class MessageFate(Answer):
     parts: list[PartFate]
 
 
+class Context(Answer):
+    """Who decides what the model sees of the conversation."""
+
+    by: Literal["refold", "provider"]
+    reason: Text | None = Field(description="Why the provider does: what it keeps or edits.")
+    held: int = Field(description="Messages that were not sent, as the provider has them.")
+    sentence: Text | None
+
+
 class Explanation(Answer):
     """Why each part of a session is, or is not, in one request."""
 
@@ -733,6 +825,7 @@ class Explanation(Answer):
     window: Window
     account: dict[str, JsonValue] = Field(description="The tokens, by what they are for.")
     rewrite: Rewrite
+    context: Context
     request: Sent
     totals: list[Total]
     inserts: list[Insert]

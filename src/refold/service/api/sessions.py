@@ -200,6 +200,7 @@ async def state_of(log: Log, session: str) -> schemas.SessionState:
             "folds": len(outline.folds),
             "under_way": outline.running[0].fold if outline.running else None,
             "last_request": outline.record,
+            "last_fold": max((fold.seq for fold in outline.folds), default=None),
             "pins": len(outline.pins),
         }
     )
