@@ -409,8 +409,8 @@ def search_(  # noqa: PLR0913 - an option each
 ) -> None:
     """Find what was said, in all sessions, also beneath folds; what answers best comes first.
 
-    Words are found in their other plain forms too; case and accents do not matter. That nothing is
-    found is no error.
+    Words are found in their other plain forms too; case and accents do not matter. Finding
+    nothing is not an error.
 
     Example: refold search "order number" --session support-42
     """

@@ -467,7 +467,7 @@ def can_ask() -> bool:
 def _confirm(preview: str) -> bool:
     if not can_ask():
         raise InvalidInput(
-            "There is no terminal to ask for confirmation, and this cannot be undone.",
+            "Can't ask for confirmation: not a terminal. This cannot be undone.",
             "Add --yes if you are sure.",
         )
     typer.echo(f"This would be erased for good:\n  {preview}", err=True)

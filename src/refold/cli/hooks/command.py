@@ -324,7 +324,7 @@ def _agrees(path: Path, before: str, after: str, *, yes: bool) -> bool:
     with wrong_usage():
         if not _has_terminal():
             raise InvalidInput(
-                "There is no terminal to ask for confirmation.", "Read the change, then add --yes."
+                "Can't ask for confirmation: not a terminal.", "Read the change, then add --yes."
             )
     try:
         agreed = typer.confirm("Change the file so?", default=False)

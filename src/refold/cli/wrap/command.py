@@ -64,9 +64,9 @@ def wrap(  # noqa: PLR0913 - an option each
 ) -> None:
     """Run a coding agent behind a gateway of its own, which keeps and compacts its conversation.
 
-    The agent works as ever, with its own login, in this terminal. It gets the gateway's address by
-    variables and flags of its own process: no file is changed, and the gateway ends with the agent.
-    Its model can search and reread what was compacted.
+    The agent works as usual, with its own login, in this terminal. It gets the gateway's address
+    by variables and flags of its own process: no file is changed, and the gateway ends with the
+    agent. Its model can search and reread what was compacted.
 
     Example: refold wrap claude
     """
